@@ -1,0 +1,43 @@
+# Everything runs in .venv, which the first command makes; a second run reuses it.
+.POSIX:
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+.PHONY: demo test lint types imports format clean
+.DEFAULT_GOAL := help
+
+help:  ## List the commands
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
+
+demo: $(READY)  ## Fit the bundled data and tell what came out
+	$(BIN)/likeminds demo
+
+test: $(READY) lint types imports  ## Lint, types, import directions, doctests, tests with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+lint: $(READY)  ## Style and format, without changing anything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy, strict, on the package
+	$(BIN)/mypy
+
+imports: $(READY)  ## Which module may import which
+	$(BIN)/lint-imports
+
+format: $(READY)  ## Rewrite the files in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+
+# The stamp is newer than what it was made from, so that a changed list of
+# dependencies makes the environment anew and an unchanged one costs nothing.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	touch $(READY)
