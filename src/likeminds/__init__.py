@@ -5,6 +5,59 @@ one ranking function per person, the sum of what the crowd agrees on (consensus)
 school of thought wants differently (group), and what is a person's own (personal).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from likeminds._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from likeminds.annotations import Annotations
+    from likeminds.datasets import load_electricity, make_schools, make_simulation
+    from likeminds.io import ModelFileError, load, save
+    from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
+    from likeminds.rankers import ThreeLevelRanker
+    from likeminds.selection import split_within_people
+    from likeminds.statistics import Statistics
+
+__all__ = [
+    "Annotations",
+    "ModelFileError",
+    "Statistics",
+    "ThreeLevelRanker",
+    "__version__",
+    "auc_by_person",
+    "load",
+    "load_electricity",
+    "make_schools",
+    "make_simulation",
+    "mean_auc",
+    "ndcg_at_k",
+    "precision_at_k",
+    "save",
+    "split_within_people",
+]
+
+# Where each public name lives. They are imported when first used: scikit-learn alone takes
+# longer to import than most scripts of a newcomer take to run.
+_HOMES = {
+    "annotations": ("Annotations",),
+    "datasets": ("load_electricity", "make_schools", "make_simulation"),
+    "io": ("ModelFileError", "load", "save"),
+    "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
+    "rankers": ("ThreeLevelRanker",),
+    "selection": ("split_within_people",),
+    "statistics": ("Statistics",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'likeminds' has no attribute {name!r}")
+    value = getattr(import_module(f"likeminds.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

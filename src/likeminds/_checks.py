@@ -40,7 +40,7 @@ def as_matrix(values: ArrayLike, name: str) -> FloatArray:
         )
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise ValueError(f"{name} is empty: it has shape {array.shape}. Pass at least one row.")
-    _refuse_not_finite(array, name)
+    refuse_not_finite(array, name)
     return array
 
 
@@ -51,7 +51,7 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
         raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
     if length is not None and len(array) != length:
         raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
-    _refuse_not_finite(array, name)
+    refuse_not_finite(array, name)
     return array
 
 
@@ -84,22 +84,93 @@ def same_length(**columns: Sized) -> None:
         raise ValueError(f"Lengths differ: {described}. Each needs one entry per row.")
 
 
+def both_or_neither(first: object, second: object, name: str) -> bool:
+    """Return whether both are there, and refuse it when only one is."""
+    if (first is None) != (second is None):
+        raise ValueError(f"Only one of the two has {name}: give {name} to both or to neither.")
+    return first is not None
+
+
+def read_only(value: Any) -> Any:
+    """Return an array that cannot be written to, and anything else as it is."""
+    # A view, so that an array that is somebody else's stays writeable for them.
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Say how many there are, in the right number.
+
+    Examples
+    --------
+    >>> counted(1, "label"), counted(2000, "person", "people")
+    ('1 label', '2,000 people')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
+    """Return distinct names of features, by default x0, x1, ...
+
+    Examples
+    --------
+    >>> as_names(None, 2)
+    ('x0', 'x1')
+    """
+    if names is None:
+        return tuple(f"x{position}" for position in range(length))
+    texts = tuple(str(name) for name in names)
+    if len(texts) != length:
+        raise ValueError(f"There are {length} features, but {len(texts)} feature names.")
+    repeated = sorted({name for name in texts if texts.count(name) > 1})
+    if repeated:
+        raise ValueError(f"Feature names must be distinct; repeated: {listing(repeated)}.")
+    return texts
+
+
+def as_rows(rows: ArrayLike | slice, length: int) -> IntArray:
+    """Return the numbers of some of the rows, given as a mask, a slice or numbers.
+
+    Examples
+    --------
+    >>> as_rows([True, False, True], 3)
+    array([0, 2])
+    """
+    array = np.arange(length)[rows] if isinstance(rows, slice) else np.asarray(rows)
+    if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
+        raise TypeError(
+            "Choose rows by a mask of true/false, by a list of row numbers or by a slice; "
+            f"got {array.ndim} dimension(s) of type {array.dtype}."
+        )
+    if array.dtype.kind == "b":
+        if len(array) != length:
+            raise ValueError(f"The mask has {len(array)} entries, but there are {length} rows.")
+        return np.flatnonzero(array)
+    outside = array[(array < -length) | (array >= length)]
+    if outside.size:
+        raise IndexError(f"There are {length} rows, but not {listing(outside)}.")
+    return array.astype(np.intp, copy=False)
+
+
 def _numeric(values: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype == np.float32:
-        return array
-    if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
     try:
-        return array.astype(np.float64, copy=False)
+        array = np.asarray(values)  # raises for rows of unequal length
+        if array.dtype == np.float32:
+            return array
+        if array.dtype.kind != "c":
+            return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be numbers, but could not be read as such: {error}. "
             "Encode text and categories as numbers first (for instance one-hot)."
         ) from error
+    raise ValueError(f"Complex data not supported: {name} has complex numbers.")
 
 
-def _refuse_not_finite(array: FloatArray, name: str) -> None:
+def refuse_not_finite(array: FloatArray, name: str) -> None:
+    """Say which rows have NaN or infinity, if any."""
     # The sum is finite exactly when every value is, save for an overflow that the
     # second look rules out: one cheap pass in the usual case, no temporary array.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,0 +1,212 @@
+"""Everybody's rows, grouped by person and handed out in cache-sized blocks.
+
+Rows are pointers into a table of features that is never copied: where items are shared,
+a million people's labels cost a few bytes each, whatever the number of features.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._grouping import order_by
+
+Float = NDArray[np.float64]
+Index = NDArray[np.integer[Any]]
+Bool = NDArray[np.bool_]
+
+NEGATIVE, POSITIVE = 0, 1
+
+# Rows are worked on in blocks that stay in the processor's cache.
+_BLOCK_BYTES = 1 << 22
+# People share a block when their numbers of rows differ by no more than this factor.
+_PADDING = 1.25
+
+
+@dataclass(frozen=True)
+class Block:
+    """A few people's rows, padded to a common length (padding has weight 0).
+
+    Attributes
+    ----------
+    people : array of shape (b,)
+        Their positions among all people.
+    rows : array of shape (b, n, d)
+        Features, as seen from the origin; each person's lighter class comes first.
+    weight : array of shape (b, 2, n)
+        The weight of each row in the class of its label, 0 in the other class.
+    """
+
+    people: Index
+    rows: Float
+    weight: Float
+
+    @cached_property
+    def class_weight(self) -> Float:
+        """Sum of the weights, shape (b, 2)."""
+        total: Float = self.weight.sum(axis=2)
+        return total
+
+    @cached_property
+    def class_mean(self) -> Float:
+        """Mean of the rows of each class, shape (b, 2, d); 0 where there are none."""
+        mean: Float = self.weight @ self.rows
+        mean /= np.where(self.class_weight > 0, self.class_weight, 1.0)[:, :, None]
+        return mean
+
+    def centred(self) -> Float:
+        """Each row minus the mean of its class, shape (b, n, d)."""
+        negative, positive = self.class_mean[:, None, NEGATIVE], self.class_mean[:, None, POSITIVE]
+        own_mean = np.where(self.weight[:, POSITIVE, :, None] > 0, positive, negative)
+        return np.subtract(self.rows, own_mean, out=own_mean)
+
+    def scatters(self) -> Float:
+        """Scatter of each class around its own mean, shape (b, 2, d, d).
+
+        One product over all rows gives the sum of the two scatters, a second one over the
+        rows of the lighter class gives that one, and the other is the difference. Nothing
+        is lost by subtracting: no loss divides the heavier class's scatter by less weight.
+        """
+        rows = self.centred()
+        rows *= np.sqrt(self.weight.sum(axis=1))[:, :, None]
+        total = rows.transpose(0, 2, 1) @ rows
+        everyone = np.arange(len(rows))
+        lighter = np.argmax(self.weight[:, :, 0] > 0, axis=1)
+        is_lighter = self.weight[everyone, lighter] > 0
+        longest = int(is_lighter.sum(axis=1).max())
+        head = rows[:, :longest] * is_lighter[:, :longest, None]
+        scatter = np.empty((len(rows), 2, *total.shape[1:]))
+        scatter[everyone, lighter] = head.transpose(0, 2, 1) @ head
+        scatter[everyone, 1 - lighter] = total - scatter[everyone, lighter]
+        return scatter
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Pointers into a table of features, grouped by person, lighter class first.
+
+    Attributes
+    ----------
+    table : array of shape (m, d)
+        The features, never copied.
+    index : array of shape (r,)
+        The row of the table that each label is about.
+    positive, weight : arrays of shape (r,)
+        The label, and how much it counts (more than 0).
+    people : array of shape (p,)
+        Positions, among all people, of those who have rows here, ascending.
+    offsets : array of shape (p + 1,)
+        Where the rows of each of them begin.
+    """
+
+    table: NDArray[np.floating]
+    index: Index
+    positive: Bool
+    weight: Float
+    people: Index
+    offsets: Index
+
+    @classmethod
+    def grouped(
+        cls,
+        table: NDArray[np.floating],
+        *,
+        index: Index,
+        positive: Bool,
+        weight: Float,
+        people: Index,
+        n_people: int,
+    ) -> "Rows":
+        """Group rows in any order; ``people`` has one entry per row."""
+        class_weight = _class_weight(people, positive, weight, n_people)
+        positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
+        in_heavier = positive == positive_is_heavier[people]
+        order, offsets = order_by(2 * people + in_heavier, 2 * n_people)
+        begin = offsets[::2]
+        present = np.flatnonzero(np.diff(begin))
+        return cls(
+            table,
+            index[order],
+            positive[order],
+            weight[order],
+            present,
+            np.append(begin[present], begin[-1]),
+        )
+
+    @property
+    def counts(self) -> Index:
+        """Number of rows of each of the people here."""
+        return np.diff(self.offsets)
+
+    @property
+    def owner(self) -> Index:
+        """The person of each row."""
+        return np.repeat(self.people, self.counts)
+
+    def class_weight(self, n_people: int) -> Float:
+        """Sum of the weights by person and class, shape (n_people, 2)."""
+        return _class_weight(self.owner, self.positive, self.weight, n_people)
+
+    def of(self, chosen: Bool) -> "Rows":
+        """Return the rows of some of the people (a mask over ``people``)."""
+        rows = np.repeat(chosen, self.counts)
+        return replace(
+            self,
+            index=self.index[rows],
+            positive=self.positive[rows],
+            weight=self.weight[rows],
+            people=self.people[chosen],
+            offsets=np.append(0, np.cumsum(self.counts[chosen])),
+        )
+
+    def merged(self, other: "Rows", n_people: int) -> "Rows":
+        """Return the rows of both, regrouped; the table is shared where it is the same."""
+        same_table = self.table is other.table
+        shift = 0 if same_table else len(self.table)
+        return Rows.grouped(
+            self.table if same_table else np.concatenate([self.table, other.table]),
+            index=np.concatenate([self.index, other.index + shift]),
+            positive=np.concatenate([self.positive, other.positive]),
+            weight=np.concatenate([self.weight, other.weight]),
+            people=np.concatenate([self.owner, other.owner]),
+            n_people=n_people,
+        )
+
+    def blocks(self, origin: Float) -> Iterator[Block]:
+        """Yield everybody's rows, a cache-sized block of people at a time."""
+        by_count = np.argsort(self.counts, kind="stable")
+        counts = self.counts[by_count]
+        row_bytes = 8 * self.table.shape[1]
+        start = 0
+        while start < len(counts):
+            most = int(counts[start] * _PADDING)
+            stop = start + max(1, _BLOCK_BYTES // (most * row_bytes))
+            stop = min(stop, int(np.searchsorted(counts, most, side="right")))
+            yield self._block(by_count[start:stop], int(counts[stop - 1]), origin)
+            start = stop
+
+    def _block(self, chosen: Index, length: int, origin: Float) -> Block:
+        begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
+        position = begin + np.arange(length)
+        inside = position < end
+        position = np.where(inside, position, begin)
+        weight = np.where(inside, self.weight[position], 0.0)
+        positive = self.positive[position]
+        by_class = [np.where(positive, 0.0, weight), np.where(positive, weight, 0.0)]
+        rows = self.table[self.index[position]] - origin
+        return Block(self.people[chosen], rows, np.stack(by_class, axis=1))
+
+
+def has_both_classes(class_weight: Float) -> Bool:
+    """Say who has pairs to rank, given the weight of each class, shape (people, 2)."""
+    both: Bool = class_weight.min(axis=1) > 0
+    return both
+
+
+def _class_weight(people: Index, positive: Bool, weight: Float, n_people: int) -> Float:
+    total = np.bincount(2 * people + positive, weights=weight, minlength=2 * n_people)
+    # Of no rows at all, bincount makes integers.
+    return total.reshape(n_people, 2).astype(np.float64, copy=False)

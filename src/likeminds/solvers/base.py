@@ -1,0 +1,114 @@
+"""What a solver is asked for and what it returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from likeminds.components import Component, total_weights
+from likeminds.losses import QuadraticLoss
+from likeminds.rows import Float
+
+Parts = tuple[Float, ...]
+
+
+@dataclass(frozen=True)
+class History:
+    """How a solver came to its solution, one entry per step.
+
+    Attributes
+    ----------
+    objective : array of shape (n_steps + 1,)
+        Loss plus penalties, the start included.
+    residual : array of shape (n_steps,)
+        Relative optimality residual after each step.
+    """
+
+    objective: Float
+    residual: Float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a solver stopped.
+
+    Attributes
+    ----------
+    parts : tuple of arrays
+        One per component.
+    objective : float
+        Loss plus penalties.
+    residual : float
+        Relative optimality residual: the length of a subgradient of the objective over
+        that of the loss's gradient at zero. 0 at a critical point.
+    converged : bool
+        Whether the residual fell to the tolerance.
+    history : History
+        The way there.
+    """
+
+    parts: Parts
+    objective: float
+    residual: float
+    converged: bool
+    history: History
+
+    @property
+    def n_iter(self) -> int:
+        """Number of steps taken."""
+        return len(self.history.residual)
+
+
+class Solver(Protocol):
+    """Something that minimises loss + penalties."""
+
+    def solve(
+        self,
+        loss: QuadraticLoss,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+    ) -> Solution:
+        """Start from the given parts (or from zero) and stop at the tolerance."""
+        ...
+
+
+def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> Parts:
+    """Return the parts that add nothing to anybody's weights."""
+    return tuple(component.zeros(*loss.shape) for component in components)
+
+
+def objective(
+    loss: QuadraticLoss,
+    components: Sequence[Component],
+    parts: Parts,
+    gradient: Float | None = None,
+) -> float:
+    """Return loss plus penalties; ``gradient`` is the loss's, by everybody's weights."""
+    penalties = (component.value(part) for component, part in zip(components, parts, strict=True))
+    return loss.value(total_weights(parts, loss.shape[0]), gradient) + sum(penalties)
+
+
+def optimality_residual(
+    loss: QuadraticLoss, components: Sequence[Component], parts: Parts
+) -> float:
+    """Return the distance of zero to the objective's subdifferential, relative.
+
+    It is measured in units of the loss's gradient at zero, so that it means the same
+    whatever the number of people and the scale of the features.
+    """
+    gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+    distances = [
+        component.residual(part, component.collect(gradient))
+        for component, part in zip(components, parts, strict=True)
+    ]
+    return float(np.linalg.norm(distances)) / gradient_scale(loss, components)
+
+
+def gradient_scale(loss: QuadraticLoss, components: Sequence[Component]) -> float:
+    """Return the length of the loss's gradient at zero: the unit of residuals."""
+    lengths = [np.linalg.norm(component.collect(loss.linear)) for component in components]
+    return float(np.linalg.norm(lengths)) or 1.0

@@ -1,0 +1,134 @@
+"""The Hessian of the reduced problem, and a preconditioner."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._stacks import lifted, row_dots, solve, times, times_back
+from likeminds.rows import Float
+from likeminds.solvers.deviations import Deviations, Penalty
+from likeminds.solvers.reduced import (
+    Point,
+    Problem,
+    bend_of_coordinates,
+    horizontal,
+    with_one,
+)
+from likeminds.spectra import Spectrum
+
+_TINY = 1e-300
+# How many people the preconditioner is averaged over, at most.
+_ENOUGH_PEOPLE = 400
+
+
+class Curvature:
+    """The Hessian of the reduced objective at a point, and a preconditioner for it.
+
+    Moving (theta, B) by T moves the shared weights of person i by T'(1, c_i), and c_i follows
+    by J_i^-1 (B'M_i T'(1, c_i) + T_B g_i), where M_i and g_i are the Hessian and the gradient of
+    phi_i, and J_i = B'M_i B + 2 head. The preconditioner takes everybody's curvature for their
+    mean, which makes it a Kronecker product that two small eigenproblems invert.
+    """
+
+    def __init__(self, problem: Problem, point: Point) -> None:
+        self.B = point.B
+        self.people = [
+            _Bending.at(part, weight, problem.penalty, point.C[part.people], fit)
+            for part, weight, fit in zip(problem.blocks, problem.weights, point.fits, strict=True)
+        ]
+        k = point.B.shape[1]
+        self.ridge = np.zeros((1 + k, 1 + k))
+        self.ridge[0, 0] = 2.0 * problem.penalty.ridge
+        gram = sum(
+            (bending.weight * (bending.ones.T @ bending.ones) for bending in self.people),
+            start=np.zeros((1 + k, 1 + k)),
+        )
+        self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
+        self._prepare(problem, point, gram)
+
+    def __call__(self, T: Float) -> Float:
+        """Return the Hessian times T."""
+        total = self.ridge @ T
+        for bending in self.people:
+            total += bending.weight * bending.apply(T)
+        return horizontal(total, self.B)
+
+    def precondition(self, T: Float) -> Float:
+        """Return roughly the inverse of the Hessian times T."""
+        inside = self._left @ T @ self._right
+        return horizontal(self._left.T @ (inside * self._inverse) @ self._right.T, self.B)
+
+    def _prepare(self, problem: Problem, point: Point, gram: Float) -> None:
+        mean_bend = _mean_bend(problem, point)
+        bends, self._right = np.linalg.eigh(mean_bend)
+        floor = 1e-9 * np.trace(mean_bend) / len(mean_bend) + _TINY
+        lift = np.diag(1e-10 * np.diag(gram) + 1e-12 * np.trace(gram) + _TINY)
+        root = np.linalg.inv(np.linalg.cholesky(gram + lift))
+        ridges, vectors = np.linalg.eigh(root @ self.ridge @ root.T)
+        self._left = vectors.T @ root
+        self._inverse = 1.0 / (np.maximum(bends, floor) + np.maximum(ridges, 0.0)[:, None])
+
+
+@dataclass(frozen=True)
+class _Bending:
+    """What one block of people adds to the Hessian."""
+
+    part: Spectrum
+    weight: float
+    deviations: Deviations
+    ones: Float  # (1, c_i), shape (p, 1 + k)
+    gradient: Float  # g_i, shape (p, d)
+    across: Float  # M_i B in eigen-coordinates, shape (p, r, k)
+    inverse: Float  # J_i^-1, shape (p, k, k)
+
+    @classmethod
+    def at(
+        cls,
+        part: Spectrum,
+        weight: float,
+        penalty: Penalty,
+        c: Float,
+        fit: tuple[Deviations, Float],
+    ) -> "_Bending":
+        deviations, directions = fit
+        flat = deviations.flat
+        across = deviations.bend[:, :, None] * directions
+        across -= flat[:, :, None] * times_back(directions, flat)[:, None, :]
+        J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.head * np.eye(c.shape[1])
+        return cls(
+            part,
+            weight,
+            deviations,
+            with_one(c),
+            part.back(deviations.gradient),
+            across,
+            np.asarray(np.linalg.inv(lifted(J, 1e-10)), dtype=np.float64),
+        )
+
+    def apply(self, T: Float) -> Float:
+        x = self.part.into(self.ones @ T)
+        flat = self.deviations.flat
+        bent = self.deviations.bend * x - flat * row_dots(flat, x)[:, None]
+        follow = times(self.inverse, times_back(self.across, x) + self.gradient @ T[1:].T)
+        total = self.ones.T @ self.part.back(bent - times(self.across, follow))
+        total[1:] -= follow.T @ self.gradient
+        return np.asarray(total)
+
+
+def _mean_bend(problem: Problem, point: Point) -> Float:
+    """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
+    d = problem.n_features
+    total, counted = np.zeros((d, d)), 0.0
+    stride = -(-sum(len(part.people) for part in problem.blocks) // _ENOUGH_PEOPLE)
+    for part, weight, (deviations, directions) in zip(
+        problem.blocks, problem.weights, point.fits, strict=True
+    ):
+        some = slice(None, None, stride)
+        basis, bend, D = part.basis[some], deviations.bend[some], directions[some]
+        rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
+        J = lifted(bend_of_coordinates(D, bend, problem.penalty), 1e-10)
+        across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
+        freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
+        total += weight * (rows.T @ rows - freed)
+        counted += weight * len(bend)
+    return (total + total.T) / (2.0 * counted)

@@ -1,0 +1,216 @@
+"""The problem that is left: a smooth one in the consensus and the strong directions.
+
+The weights of person i are theta + B c_i + V_i, where the columns of B are the strong
+directions of the group level. V_i (see `deviations`) and the coordinates c_i are eliminated
+person by person; what remains is a function of theta and of the span of B, with d (k + 1)
+unknowns whatever the number of people. Its gradient and Hessian are exact.
+
+In shapes, k is the number of strong directions, and T = (step of theta, steps of the columns
+of B) is a matrix of shape (1 + k, d).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from likeminds._stacks import lifted, row_dots, solve, times, times_back
+from likeminds.rows import Float, Index
+from likeminds.solvers.deviations import Deviations, Penalty, deviate
+from likeminds.spectra import Spectrum, spectrum_of_factors
+
+_TINY = 1e-300
+
+Factor = tuple[Index, Float]
+# A block of people at a point: their deviations, and Q_i B.
+Fit = tuple[Deviations, Float]
+
+
+def _no_factors() -> Iterator[Factor]:
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everybody, and what their levels cost.
+
+    Attributes
+    ----------
+    blocks : list of Spectrum
+        People kept in memory.
+    weights : list of float
+        How many people each of a block stands for (1 unless it is a sample).
+    penalty : Penalty
+        What the levels cost.
+    n_people, n_features : int
+        How many there are in all.
+    rest : callable
+        Iterates over (people, Z) of those who are not kept, a block at a time.
+    """
+
+    blocks: Sequence[Spectrum]
+    weights: Sequence[float]
+    penalty: Penalty
+    n_people: int
+    n_features: int
+    rest: Callable[[], Iterator[Factor]] = field(default=_no_factors)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where we are, and all that is known there.
+
+    Attributes
+    ----------
+    theta : array of shape (d,)
+    B : array of shape (d, k)
+        Orthonormal columns.
+    C : array of shape (n_people, k)
+    value : float
+        The reduced objective.
+    gradient : array of shape (1 + k, d)
+        By theta and by the columns of B, orthogonal to B.
+    fits : list of Fit
+        For each block of people in memory.
+    """
+
+    theta: Float
+    B: Float
+    C: Float
+    value: float
+    gradient: Float
+    fits: list[Fit]
+
+
+def evaluate(problem: Problem, theta: Float, B: Float, C: Float) -> Point:
+    """Eliminate everybody's coordinates and deviations: one pass over the people."""
+    penalty = problem.penalty
+    value = penalty.ridge * float(theta @ theta)
+    gradient = np.zeros((1 + B.shape[1], len(theta)))
+    gradient[0] = 2.0 * penalty.ridge * theta
+    fitted = C.copy()
+    fits = []
+    for part, weight in zip(problem.blocks, problem.weights, strict=True):
+        directions = part.basis @ B
+        c, deviations = fit_coordinates(part, penalty, part.into(theta), directions, C[part.people])
+        fitted[part.people] = c
+        value += weight * (deviations.value.sum() + penalty.head * float(np.vdot(c, c)))
+        gradient += weight * (with_one(c).T @ part.back(deviations.gradient))
+        fits.append((deviations, directions))
+    for people, Z in problem.rest():
+        fitted[people], _, more, slope = _fit_factors(Z, penalty, theta, B, C[people])
+        value += more
+        gradient += slope
+    return Point(theta, B, fitted, float(value), horizontal(gradient, B), fits)
+
+
+def everybodys_deviation(problem: Problem, point: Point) -> Float:
+    """Return V, shape (n_people, n_features): one more pass over those not in memory."""
+    V = np.zeros((problem.n_people, problem.n_features))
+    for part, (deviations, _) in zip(problem.blocks, point.fits, strict=True):
+        V[part.people] = part.back(deviations.v)
+    for people, Z in problem.rest():
+        V[people] = _fit_factors(Z, problem.penalty, point.theta, point.B, point.C[people])[1]
+    return V
+
+
+def fit_coordinates(
+    part: Spectrum, penalty: Penalty, at: Float, directions: Float, C: Float
+) -> tuple[Float, Deviations]:
+    """Minimise phi_i(theta + B c_i) + head |c_i|^2 over each c_i.
+
+    Newton's method; who fails to descend takes the step of the parabola above phi_i next,
+    which always descends. Before the knee both are exact, and one step is enough.
+
+    Parameters
+    ----------
+    part : Spectrum
+        The people.
+    penalty : Penalty
+        What coordinates and deviations cost.
+    at : array of shape (p, r)
+        Q_i theta.
+    directions : array of shape (p, r, k)
+        Q_i B.
+    C : array of shape (p, k)
+        Where to start.
+    """
+    C = C.copy()
+    deviations = deviate(part.curvature, part.slope, at + times(directions, C), penalty)
+    if not C.shape[1]:
+        return C, deviations
+    newton = np.ones(len(C), dtype=bool)
+    enough = 1e-12 * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
+    for _ in range(30):
+        gradient = times_back(directions, deviations.gradient) + 2.0 * penalty.head * C
+        todo = np.flatnonzero(np.sqrt(row_dots(gradient, gradient)) > enough)
+        if not todo.size:
+            break
+        D, g, c = directions[todo], gradient[todo], C[todo]
+        J = bend_of_coordinates(D, deviations.bend[todo], penalty)
+        flat = times_back(D, deviations.flat[todo]) * newton[todo, None]
+        J -= (1.0 - 1e-6) * flat[:, :, None] * flat[:, None, :]
+        step = solve(lifted(J, 1e-12), g[:, :, None])[:, :, 0]
+        moved = at[todo] + times(D, c - step)
+        new = deviate(part.curvature[todo], part.slope[todo], moved, penalty)
+        before = deviations.value[todo] + penalty.head * row_dots(c, c)
+        after = new.value + penalty.head * row_dots(c - step, c - step)
+        descends = after <= before - 1e-4 * row_dots(step, g) + 1e-14 * np.abs(before)
+        good = np.flatnonzero(descends | ~newton[todo])
+        newton[todo] = descends
+        C[todo[good]] = (c - step)[good]
+        deviations.replace(todo[good], new, good)
+    return C, deviations
+
+
+def _fit_factors(
+    Z: Float, penalty: Penalty, theta: Float, B: Float, C: Float
+) -> tuple[Float, Float, float, Float]:
+    """Do the same from factors, with one small solve per person instead of eigenvectors.
+
+    Before the knee, with R = (Z Z' + mu)^-1, mu = 2 tail, and e the last unit vector (Z'e = b):
+    V = Z'R y with y = e - Z theta - Z B c, and e - Z W = mu R y. People past the knee take the
+    way through their eigenvectors. Returns coordinates, deviations, value and gradient.
+    """
+    mu = 2.0 * penalty.tail
+    right = Z @ np.column_stack([-theta, B])
+    right[:, -1, 0] += 1.0
+    gram = Z @ Z.transpose(0, 2, 1)
+    gram += mu * np.eye(Z.shape[1])
+    solved = solve(gram, right)
+    J = mu * (right[:, :, 1:].transpose(0, 2, 1) @ solved)
+    bend = lifted(J[:, :, 1:] + 2.0 * penalty.head * np.eye(B.shape[1]), 1e-12)
+    c = solve(bend, J[:, :, :1])[:, :, 0]
+    left = solved[:, :, 0] - times(solved[:, :, 1:], c)
+    V = times_back(Z, left)
+    stiffness, value = np.full(len(Z), mu), 0.5 * mu**2 * row_dots(left, left)
+    value += penalty.tail * row_dots(V, V)
+    past = np.flatnonzero(row_dots(V, V) > penalty.knee**2)
+    if past.size:
+        part = spectrum_of_factors(past, Z[past])
+        c[past], deviations = fit_coordinates(
+            part, penalty, part.into(theta), part.basis @ B, C[past]
+        )
+        V[past] = part.back(deviations.v)
+        stiffness[past], value[past] = deviations.stiffness, deviations.value
+    gradient = -(with_one(c).T @ (stiffness[:, None] * V))
+    return c, V, float(value.sum() + penalty.head * np.vdot(c, c)), gradient
+
+
+def horizontal(T: Float, B: Float) -> Float:
+    """Keep of a step what really moves the span of B."""
+    T = T.copy()
+    T[1:] -= (T[1:] @ B) @ B.T
+    return T
+
+
+def with_one(C: Float) -> Float:
+    """Return the rows (1, c_i)."""
+    return np.hstack([np.ones((len(C), 1)), C])
+
+
+def bend_of_coordinates(directions: Float, bend: Float, penalty: Penalty) -> Float:
+    """Return B'M_i B + 2 head, the parabola's curvature in c_i."""
+    k = directions.shape[2]
+    J = directions.transpose(0, 2, 1) @ (bend[:, :, None] * directions)
+    return np.asarray(J + 2.0 * penalty.head * np.eye(k))

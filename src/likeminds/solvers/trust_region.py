@@ -1,0 +1,154 @@
+"""A trust-region Newton method for the reduced problem, by conjugate gradients."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds.components import top_directions
+from likeminds.rows import Float
+from likeminds.solvers.curvature import Curvature
+from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
+
+_TINY = 1e-300
+
+# Told of every step: objective and residual.
+Watcher = Callable[[float, float], None]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where a descent stopped, and how."""
+
+    point: Point
+    residual: float
+    n_steps: int
+
+
+def descend(
+    problem: Problem,
+    point: Point,
+    *,
+    tol: float,
+    max_steps: int,
+    watch: Watcher,
+) -> Descent:
+    """Take Newton steps until the first-order residual falls to ``tol``.
+
+    At a critical point the strong directions of the group level are compared with B; where
+    a weak one outweighs a strong one (a saddle), they are exchanged and the descent goes on.
+    """
+    radius = None
+    for step in range(max_steps):
+        size = first_order_residual(point)
+        watch(point.value, size)
+        if size <= tol:
+            better = _exchanged(problem, point)
+            if better is None:
+                return Descent(point, size, step)
+            point, radius = better, None
+            continue
+        curvature = Curvature(problem, point)
+        if radius is None:
+            radius = 10.0 * np.sqrt(_dot(point.gradient, curvature.precondition(point.gradient)))
+        found, radius = _step(problem, point, curvature, radius, min(0.1, np.sqrt(size)))
+        if found is None:
+            return Descent(point, size, step)
+        point = found
+    return Descent(point, first_order_residual(point), max_steps)
+
+
+def first_order_residual(point: Point) -> float:
+    """Return the length of the objective's gradient by theta and G at this point.
+
+    Deviations and coordinates are at their best, so that only theta's part and the part
+    along the directions in which H = C B' can turn are left.
+    """
+    gram, vectors = np.linalg.eigh(point.C.T @ point.C)
+    largest = gram[-1] if gram.size else 0.0
+    scale = np.sqrt(np.maximum(gram, 1e-20 * largest + _TINY))
+    turning = (vectors.T @ point.gradient[1:]) / scale[:, None]
+    return float(np.sqrt(np.sum(point.gradient[0] ** 2) + np.sum(turning**2)))
+
+
+def divided(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
+    """Return G and P: the deviation up to the knee is the group's, the rest personal."""
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    weak = V * np.minimum(1.0, problem.penalty.knee / np.maximum(length, _TINY))
+    return point.C @ point.B.T + weak, V - weak
+
+
+def _step(
+    problem: Problem,
+    point: Point,
+    curvature: Curvature,
+    radius: float,
+    rtol: float,
+) -> tuple[Point | None, float]:
+    """Return the next point, or None when no step can lower the objective measurably."""
+    while True:
+        T, promised, at_edge = _truncated_cg(curvature, point.gradient, radius, rtol)
+        if promised < 1e-15 * abs(point.value):
+            return None, radius
+        B, R = np.linalg.qr(point.B + T[1:].T)
+        new = evaluate(problem, point.theta + T[0], B, point.C @ R.T)
+        kept = (point.value - new.value + 1e-14 * abs(point.value)) / promised
+        if kept < 0.25:
+            radius *= 0.25
+        elif kept > 0.75 and at_edge:
+            radius *= 3.0
+        if kept > 1e-4:
+            return new, radius
+
+
+def _truncated_cg(
+    curvature: Curvature, gradient: Float, radius: float, rtol: float
+) -> tuple[Float, float, bool]:
+    """Steihaug's conjugate gradients: the step, the decrease it promises, whether it hit the edge.
+
+    Lengths are measured in the preconditioner's norm; ``xx``, ``xp``, ``pp`` are its inner
+    products of the step and the direction, carried along.
+    """
+    x, bent_x, r = np.zeros_like(gradient), np.zeros_like(gradient), gradient
+    z = curvature.precondition(r)
+    rz = _dot(r, z)
+    enough = rtol**2 * rz
+    p, xx, xp, pp = -z, 0.0, 0.0, rz
+    at_edge = False
+    for _ in range(250):
+        bent = curvature(p)
+        bend = _dot(p, bent)
+        alpha = rz / bend if bend > 0 else np.inf
+        at_edge = bend <= 0 or xx + 2 * alpha * xp + alpha**2 * pp >= radius**2
+        if at_edge:
+            alpha = (np.sqrt(max(xp**2 + pp * (radius**2 - xx), 0.0)) - xp) / pp
+        x, bent_x, r = x + alpha * p, bent_x + alpha * bent, r + alpha * bent
+        if at_edge:
+            break
+        xx += 2 * alpha * xp + alpha**2 * pp
+        z = curvature.precondition(r)
+        rz, before = _dot(r, z), rz
+        if rz <= enough:
+            break
+        beta = rz / before
+        xp, pp = beta * (xp + alpha * pp), rz + beta**2 * pp
+        p = beta * p - z
+    return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
+
+
+def _exchanged(problem: Problem, point: Point) -> Point | None:
+    """Put the strongest directions of G into B, if they are not there already."""
+    k = point.B.shape[1]
+    if k == 0:
+        return None
+    B = top_directions(divided(problem, point, everybodys_deviation(problem, point))[0], k)
+    overlap = point.B.T @ B
+    if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
+        return None
+    # With the weak part held fixed the new strong part is the best one: the value falls.
+    new = evaluate(problem, point.theta, B, point.C @ overlap)
+    return new if new.value < point.value * (1 - 1e-12) else None
+
+
+def _dot(x: Float, y: Float) -> float:
+    return float(np.vdot(x, y))

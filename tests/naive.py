@@ -1,0 +1,57 @@
+"""The definitions, written as they stand in the paper: slow, and beyond doubt."""
+
+import numpy as np
+
+
+def auc_quadratic(rows, labels, weights=None):
+    """A, b, c of the squared AUC loss, by a double loop over pairs."""
+    rows = np.asarray(rows, dtype=np.float64)
+    weights = np.ones(len(rows)) if weights is None else weights
+    d = rows.shape[1]
+    A, b, total = np.zeros((d, d)), np.zeros(d), 0.0
+    for p in np.flatnonzero(labels):
+        for q in np.flatnonzero(~labels):
+            pair = weights[p] * weights[q]
+            difference = rows[p] - rows[q]
+            A += pair * np.outer(difference, difference)
+            b += pair * difference
+            total += pair
+    return (A / total, b / total, 1.0) if total else (A, b, 0.0)
+
+
+def auc_loss(rows, labels, w, weights=None):
+    """Half the mean over pairs of (1 - (f_p - f_q))^2, by a double loop."""
+    weights = np.ones(len(rows)) if weights is None else weights
+    loss, total = 0.0, 0.0
+    for p in np.flatnonzero(labels):
+        for q in np.flatnonzero(~labels):
+            pair = weights[p] * weights[q]
+            loss += pair * (1.0 - (rows[p] - rows[q]) @ w) ** 2
+            total += pair
+    return 0.5 * loss / total if total else 0.0
+
+
+def by_person(annotations):
+    """Yield (rows, labels, weights) of each person in the order of user_ids."""
+    weights = annotations.weights
+    weights = np.ones(len(annotations)) if weights is None else weights
+    for code in range(annotations.n_people):
+        mine = annotations.user_codes == code
+        yield annotations.X[mine], annotations.labels[mine], weights[mine]
+
+
+def objective(annotations, theta, G, P, *, lambdas, n_groups):
+    """F of the paper (with 1/2 on the loss), every formula spelled out."""
+    lambda1, lambda2, lambda3, lambda4 = lambdas
+    loss = sum(
+        auc_loss(rows, labels, theta + G[i] + P[i], weights)
+        for i, (rows, labels, weights) in enumerate(by_person(annotations))
+    )
+    sigma = np.linalg.svd(G, compute_uv=False)
+    return (
+        loss
+        + lambda1 * theta @ theta
+        + lambda2 * np.sum(sigma[n_groups:] ** 2)
+        + lambda4 * np.sum(sigma[:n_groups] ** 2)
+        + lambda3 * sum(np.linalg.norm(row) for row in P)
+    )

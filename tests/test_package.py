@@ -1,0 +1,27 @@
+"""The package as a whole: what importing it costs, and what it offers."""
+
+import subprocess
+import sys
+
+import pytest
+
+import likeminds
+
+
+def test_every_public_name_is_there():
+    assert set(likeminds.__all__) <= set(dir(likeminds))
+    for name in likeminds.__all__:
+        assert getattr(likeminds, name) is not None
+    assert sorted(likeminds._HOME_OF) == sorted(set(likeminds.__all__) - {"__version__"})
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'ThreeLevelRankr'"):
+        likeminds.ThreeLevelRankr  # noqa: B018
+
+
+def test_importing_pulls_in_nothing_heavy():
+    code = "import sys, likeminds; print(*{name.split('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"sklearn", "scipy", "numpy", "pandas", "pyarrow", "polars", "matplotlib", "rich"}
+    assert not heavy & set(done.stdout.split())

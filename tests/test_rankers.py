@@ -1,0 +1,336 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+import naive
+from crowds import make_crowd
+from likeminds import Annotations, ThreeLevelRanker, auc_by_person, make_schools
+from likeminds.solvers import PaperSolver
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+
+QUICK = {"alpha_consensus": 0.1, "alpha_group": 1.0, "n_groups": 2, "tol": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def schools():
+    made = make_schools(30, 20, 60, 6, 2, personal_strength=0.1, random_state=0)
+    return made.annotations
+
+
+@pytest.fixture(scope="module")
+def fitted(schools):
+    return ThreeLevelRanker(**QUICK).fit(schools)
+
+
+def test_levels_add_up_in_both_forms(schools, fitted):
+    np.testing.assert_allclose(
+        fitted.consensus_ + fitted.group_ + fitted.personal_, fitted.coef_, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        fitted.raw_consensus_ + fitted.raw_group_ + fitted.raw_personal_, fitted.coef_, atol=1e-12
+    )
+    np.testing.assert_allclose(fitted.group_.mean(axis=0), 0.0, atol=1e-12)
+    assert fitted.coef_.shape == (30, 6)
+    np.testing.assert_array_equal(fitted.users_, schools.user_ids)
+
+
+def test_objective_is_the_papers_at_the_raw_minimiser(schools):
+    ranker = ThreeLevelRanker(0.02, 0.3, 0.1, n_groups=1, standardize=False, tol=1e-3).fit(schools)
+    expected = naive.objective(
+        schools,
+        ranker.raw_consensus_,
+        ranker.raw_group_,
+        ranker.raw_personal_,
+        lambdas=(30 * 0.02, 0.3, 0.1, 0.0),
+        n_groups=1,
+    )
+    assert ranker.objective_ == pytest.approx(expected, rel=1e-9)
+    assert ranker.objective_trace_[-1] == ranker.objective_
+    assert len(ranker.objective_trace_) == ranker.n_iter_ + 1
+
+
+def test_standardize_is_a_scaler_undone_in_the_coefficients(schools):
+    scaled = StandardScaler().fit(schools.X)
+    inside = ThreeLevelRanker(**QUICK).fit(schools.X, schools.labels, users=schools.users)
+    outside = ThreeLevelRanker(**QUICK, standardize=False).fit(
+        scaled.transform(schools.X), schools.labels, users=schools.users
+    )
+    np.testing.assert_allclose(inside.coef_ * scaled.scale_, outside.coef_, atol=1e-8)
+    np.testing.assert_allclose(inside.scale_, scaled.scale_)
+    assert inside.objective_ == pytest.approx(outside.objective_)
+
+
+def test_annotations_and_arrays_give_the_same(schools, fitted):
+    ranker = ThreeLevelRanker(**QUICK).fit(schools.X, schools.labels, users=schools.users)
+    np.testing.assert_allclose(ranker.coef_, fitted.coef_, atol=1e-9)
+    np.testing.assert_allclose(
+        ranker.decision_function(schools.X, users=schools.users),
+        fitted.decision_function(schools),
+        atol=1e-8,
+    )
+    assert ranker.score(schools.X, schools.labels, users=schools.users) == pytest.approx(
+        fitted.score(schools)
+    )
+
+
+def test_scores_are_weights_times_features(schools, fitted):
+    scores = fitted.decision_function(schools)
+    for i in (0, 17, 599):
+        assert scores[i] == pytest.approx(schools.X[i] @ fitted.coef_[schools.user_codes[i]])
+    assert fitted.score(schools) == auc_by_person(schools.labels, scores, schools.users).mean
+
+
+def test_learns_more_than_the_consensus(schools, fitted):
+    consensus = fitted.decision_function(schools.X)  # nobody in particular
+    np.testing.assert_allclose(consensus, schools.X @ fitted.consensus_)
+    assert (
+        fitted.score(schools) > 0.05 + auc_by_person(schools.labels, consensus, schools.users).mean
+    )
+
+
+def test_order_of_rows_and_threads_do_not_matter(schools, fitted):
+    shuffled = schools[np.random.default_rng(0).permutation(len(schools))]
+    with threadpool_limits(1):
+        ranker = ThreeLevelRanker(**QUICK).fit(shuffled)
+    np.testing.assert_allclose(ranker.coef_, fitted.coef_, atol=1e-8)
+
+
+def test_weights_count_like_repeated_rows(schools):
+    times = np.random.default_rng(1).integers(0, 4, len(schools))
+    repeated = np.repeat(np.arange(len(schools)), times)
+    weighted = ThreeLevelRanker(**QUICK).fit(
+        schools.X, schools.labels, users=schools.users, sample_weight=times
+    )
+    copied = ThreeLevelRanker(**QUICK).fit(schools[repeated])
+    np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
+
+
+def test_string_ids_and_their_order_are_kept(schools):
+    names = np.array([f"who-{code:03d}" for code in schools.user_codes])
+    ranker = ThreeLevelRanker(**QUICK).fit(schools.X, schools.labels, users=names)
+    assert ranker.users_.tolist() == sorted(set(names.tolist()))
+    one = ranker.decision_function(schools.X[:3], users=["who-002"] * 3)
+    np.testing.assert_allclose(one, schools.X[:3] @ ranker.coef_[2])
+
+
+def test_unknown_people_get_the_consensus_or_an_error(schools, fitted):
+    rows = schools.X[:4]
+    scores = fitted.decision_function(rows, users=[0, "stranger", 1, -7])
+    np.testing.assert_allclose(scores[[1, 3]], rows[[1, 3]] @ fitted.consensus_)
+    np.testing.assert_allclose(scores[2], rows[2] @ fitted.coef_[1])
+    strict = clone(fitted).set_params(unknown="error").fit(schools)
+    with pytest.raises(ValueError, match=r"Not seen in training: -7, stranger"):
+        strict.decision_function(rows, users=[0, "stranger", 1, -7])
+
+
+@pytest.mark.filterwarnings("default")
+def test_one_class_people_are_named_and_get_the_consensus():
+    crowd = make_crowd(np.random.default_rng(0))
+    with pytest.warns(UserWarning, match=r"1 person .* person-10") as caught:
+        ranker = ThreeLevelRanker(**QUICK).fit(crowd)
+    assert [w.category for w in caught] == [UserWarning]
+    where = ranker.users_.tolist().index("person-10")
+    np.testing.assert_array_equal(ranker.coef_[where], ranker.consensus_)
+    assert not ranker.group_[where].any()
+
+
+def test_without_users_all_rows_are_one_persons(schools):
+    ranker = ThreeLevelRanker().fit(schools.X, schools.labels)
+    assert len(ranker.users_) == 1
+    np.testing.assert_allclose(ranker.decision_function(schools.X), schools.X @ ranker.coef_[0])
+    assert ranker.score(schools.X, schools.labels) == pytest.approx(
+        roc_auc_score(schools.labels, ranker.decision_function(schools.X))
+    )
+
+
+def test_any_two_labels_will_do_the_larger_is_positive(schools, fitted):
+    named = ThreeLevelRanker(**QUICK).fit(
+        schools.X, np.where(schools.labels, "yes", "no"), users=schools.users
+    )
+    assert named.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(named.coef_, fitted.coef_, atol=1e-9)
+    assert named.score(
+        schools.X, np.where(schools.labels, "yes", "no"), users=schools.users
+    ) == pytest.approx(fitted.score(schools))
+
+
+def test_warm_start_continues(schools):
+    ranker = ThreeLevelRanker(**QUICK, warm_start=True).fit(schools)
+    first, objective = ranker.n_iter_, ranker.objective_
+    ranker.fit(schools)
+    assert ranker.n_iter_ < first
+    assert ranker.objective_ == pytest.approx(objective)
+    some = ranker.fit(schools.of_people([3, 4, 5, 29]))
+    assert some.users_.tolist() == [3, 4, 5, 29]
+
+
+def test_default_n_groups_adapts_to_small_data(schools):
+    assert ThreeLevelRanker().fit(schools).n_groups_ >= 1
+    assert ThreeLevelRanker().fit(schools.of_people([0])).n_groups_ <= 1
+
+
+def test_stopping_early_warns(schools):
+    with pytest.warns(ConvergenceWarning, match="optimality residual"):
+        ranker = ThreeLevelRanker(max_iter=1, tol=1e-12).fit(schools)
+    assert not ranker.converged_
+
+
+def test_a_solver_object_will_do(schools):
+    ranker = ThreeLevelRanker(**QUICK | {"tol": 1e-2}, solver=PaperSolver(rho=5.0, factor=3.0))
+    ranker.fit(schools)
+    assert ranker.solution_.history.step_constant[0] >= 5.0
+
+
+# In scikit-learn's company
+
+
+def test_in_a_pipeline(schools):
+    pipe = make_pipeline(StandardScaler(), PCA(3), ThreeLevelRanker(n_groups=1, tol=1e-3))
+    pipe.fit(schools.X, schools.labels, threelevelranker__users=schools.users)
+    assert pipe[-1].coef_.shape == (30, 3)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_in_a_grid_search_with_metadata_routing(schools, routing):
+    ranker = (
+        ThreeLevelRanker(n_groups=1, tol=1e-3)
+        .set_fit_request(users=True)
+        .set_score_request(users=True)
+    )
+    pipe = make_pipeline(StandardScaler(), ranker)
+    search = GridSearchCV(pipe, {"threelevelranker__alpha_group": [0.3, 3.0]}, cv=3)
+    search.fit(schools.X, schools.labels, users=schools.users)
+    assert search.best_score_ > 0.6
+    assert len(search.best_estimator_[-1].users_) == 30
+
+
+def test_person_as_a_column(schools, fitted):
+    X = np.column_stack([schools.X[:, :2], schools.users, schools.X[:, 2:]])
+    ranker = ThreeLevelRanker(**QUICK, user_column=2).fit(X, schools.labels)
+    np.testing.assert_allclose(ranker.coef_, fitted.coef_, atol=1e-9)
+    assert ranker.n_features_in_ == 7
+    assert ranker.score(X, schools.labels) == pytest.approx(fitted.score(schools))
+    scorer = make_scorer(roc_auc_score, response_method="decision_function")
+    scores = cross_val_score(
+        ThreeLevelRanker(n_groups=1, tol=1e-3, user_column=2), X, schools.labels, scoring=scorer
+    )
+    assert (scores > 0.55).all()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_person_as_a_named_column_of_a_frame(schools, fitted, frame):
+    columns = {f"feature {j}": schools.X[:, j] for j in range(6)}
+    columns = {"who": [f"p{code:02d}" for code in schools.user_codes]} | columns
+    X = frame(columns)
+    ranker = ThreeLevelRanker(**QUICK, user_column="who").fit(X, schools.labels)
+    np.testing.assert_allclose(ranker.coef_, fitted.coef_, atol=1e-9)
+    assert ranker.feature_names_in_.tolist() == list(columns)
+    assert ranker.feature_names_.tolist() == list(columns)[1:]
+    assert ranker.users_[0] == "p00"
+    assert ranker.score(X, schools.labels) == pytest.approx(fitted.score(schools))
+
+
+# Bad input
+
+
+def refused(match, X, y, error=ValueError, params=None, **fit):
+    with pytest.raises(error, match=match):
+        ThreeLevelRanker(**(params or {})).fit(X, y, **fit)
+
+
+X4, Y4, WHO4 = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1], [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_refuses_values_that_are_not_finite(bad):
+    X = X4.copy()
+    X[2, 1] = bad
+    refused(r"NaN or infinity in row\(s\) 2", X, Y4, users=WHO4)
+    refused(r"row\(s\) 1", X4, [0.0, bad, 0.0, 1.0])
+    refused(r"sample_weight .* row\(s\) 3", X4, Y4, sample_weight=[1, 1, 1, bad])
+
+
+def test_refuses_what_does_not_fit_together():
+    refused("users", X4, Y4, users=[0, 0, 1])
+    refused("labels|y", X4, Y4[:3], users=WHO4)
+    refused("sample_weight", X4, Y4, sample_weight=[1.0])
+    refused(r"sample_weight must not be negative.*3", X4, Y4, sample_weight=[1, 1, 1, -1])
+    refused("all zero", X4, Y4, sample_weight=[0, 0, 0, 0])
+    refused("0 feature|empty|0 sample", np.empty((0, 2)), [])
+    refused("could not convert|numbers", [["a", "b"]] * 4, Y4)
+    refused("y", X4, None)
+    refused("two classes.*0, 1, 2", X4, [0, 1, 2, 1])
+    refused("one class", X4, [1, 1, 1, 1])
+    refused("missing", X4, Y4, users=[0, None, 1, 1])
+    refused("2 directions", X4, Y4, users=WHO4, params={"n_groups": 3})
+    refused("group_shrinkage", X4, Y4, params={"alpha_group": 0.1, "group_shrinkage": 0.2})
+    refused("not both", X4, Y4, users=WHO4, params={"user_column": 0})
+    refused("user_column='who'", X4, Y4, params={"user_column": "who"})
+    refused("outside X's 2 columns", X4, Y4, params={"user_column": 5})
+    refused("no feature", X4[:, :1], Y4, params={"user_column": 0})
+    frame = pd.DataFrame({"who": WHO4, "colour": ["red", "blue", "red", "red"]})
+    refused("numbers beside", frame, Y4, params={"user_column": "who"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha_consensus", -1.0),
+        ("alpha_group", -0.1),
+        ("alpha_personal", -1),
+        ("group_shrinkage", -1.0),
+        ("n_groups", -1),
+        ("n_groups", 1.5),
+        ("tol", -1.0),
+        ("max_iter", 0),
+        ("solver", "fastest"),
+        ("unknown", "guess"),
+        ("standardize", "yes"),
+        ("alpha_group", np.nan),
+    ],
+)
+def test_refuses_bad_parameters(name, value):
+    refused(f"'{name}' parameter of ThreeLevelRanker", X4, Y4, params={name: value})
+
+
+def test_annotations_come_alone_and_about_one_attribute(schools):
+    refused("leave out y, users", schools, schools.labels, users=schools.users)
+    both = Annotations(
+        users=[0, 0, 0, 0], items=None, labels=Y4, features=X4, attributes=["a", "a", "b", "b"]
+    )
+    refused("one attribute at a time", both, None)
+    ThreeLevelRanker(tol=1e-2).fit(both.of_attribute("a"))
+
+
+def test_scoring_checks_its_input(schools, fitted):
+    with pytest.raises(NotFittedError):
+        ThreeLevelRanker().decision_function(schools.X)
+    with pytest.raises(ValueError, match="features"):
+        fitted.decision_function(schools.X[:, :3])
+    with pytest.raises(ValueError, match="users has 1 entries, but X has 2 rows"):
+        fitted.decision_function(schools.X[:2], users=[0])
+    with pytest.raises(ValueError, match="not seen in training: 7"):
+        fitted.score(schools.X[:2], [0, 7], users=[0, 0])
+    with pytest.raises(ValueError, match="y has 1 entries"):
+        fitted.score(schools.X[:2], [0], users=[0, 0])
+    with pytest.raises(ValueError, match="needs the labels"):
+        fitted.score(schools.X[:2])
+    narrow = Annotations(users=[0], items=None, labels=[1], features=[[1.0]])
+    with pytest.raises(ValueError, match="has 1 features"):
+        fitted.decision_function(narrow)
