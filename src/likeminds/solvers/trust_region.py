@@ -74,7 +74,7 @@ def first_order_residual(point: Point) -> float:
 def divided(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
     """Return G and P: the deviation up to the knee is the group's, the rest personal."""
     length = np.linalg.norm(V, axis=1, keepdims=True)
-    weak = V * np.minimum(1.0, problem.penalty.knee / np.maximum(length, _TINY))
+    weak = V * (problem.penalty.knee / np.maximum(length, problem.penalty.knee))
     return point.C @ point.B.T + weak, V - weak
 
 
