@@ -14,7 +14,6 @@ from likeminds.solvers import FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual
 from likeminds.solvers.curvature import Curvature
 from likeminds.solvers.deviations import Penalty, deviate
-from likeminds.solvers.fast import _problems
 from likeminds.solvers.reduced import evaluate, horizontal
 
 LAMBDAS = [1e-4, 1e-2, 1.0, 1e3]
@@ -186,7 +185,7 @@ def test_huber_is_the_best_division_between_weak_group_and_personal():
 def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
     loss = squared_auc(Statistics.from_annotations(crowd))
     penalty = Penalty(ridge=0.5, tail=0.4, corner=corner, head=0.05, n_groups=2)
-    problem, _ = _problems(loss, penalty, 1 << 30)
+    problem, _ = FastSolver().decompose(loss).problems(penalty)
     rng = np.random.default_rng(0)
     B, _ = np.linalg.qr(rng.standard_normal((5, 2)))
     theta = rng.standard_normal(5)

@@ -136,7 +136,7 @@ class Rows:
             np.append(begin[present], begin[-1]),
         )
 
-    @property
+    @cached_property
     def counts(self) -> Index:
         """Number of rows of each of the people here."""
         return np.diff(self.offsets)
@@ -177,6 +177,10 @@ class Rows:
 
     def blocks(self, origin: Float) -> Iterator[Block]:
         """Yield everybody's rows, a cache-sized block of people at a time."""
+        return (self.block(chosen, origin) for chosen in self.plan())
+
+    def plan(self) -> Iterator[Index]:
+        """Divide the people (positions in ``people``) into blocks of about equal length."""
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
         row_bytes = 8 * self.table.shape[1]
@@ -185,10 +189,12 @@ class Rows:
             most = int(counts[start] * _PADDING)
             stop = start + max(1, _BLOCK_BYTES // (most * row_bytes))
             stop = min(stop, int(np.searchsorted(counts, most, side="right")))
-            yield self._block(by_count[start:stop], int(counts[stop - 1]), origin)
+            yield by_count[start:stop]
             start = stop
 
-    def _block(self, chosen: Index, length: int, origin: Float) -> Block:
+    def block(self, chosen: Index, origin: Float) -> Block:
+        """Return the rows of some people (positions in ``people``)."""
+        length = int(self.counts[chosen].max())
         begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
         position = begin + np.arange(length)
         inside = position < end

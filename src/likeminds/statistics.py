@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from likeminds._threads import for_each
 from likeminds.annotations import Annotations
 from likeminds.identifiers import IdArray, encode
 from likeminds.rows import Bool, Float, Index, Rows, has_both_classes
@@ -55,11 +56,14 @@ class Dense:
     def from_rows(cls, rows: Rows, origin: Float) -> "Dense":
         """Pass over the rows once, block by block."""
         dense = cls.empty(rows.people, len(origin))
-        for block in rows.blocks(origin):
-            place = np.searchsorted(rows.people, block.people)
-            dense.weight[place] = block.class_weight
-            dense.mean[place] = block.class_mean
-            dense.scatter[place] = block.scatters()
+
+        def fill(chosen: Index) -> None:
+            block = rows.block(chosen, origin)
+            dense.weight[chosen] = block.class_weight
+            dense.mean[chosen] = block.class_mean
+            dense.scatter[chosen] = block.scatters()
+
+        for_each(fill, rows.plan())
         return dense
 
     def merged(self, other: "Dense") -> "Dense":
@@ -108,7 +112,8 @@ class Statistics:
 
     Examples
     --------
-    >>> from likeminds.annotations import Annotations
+    >>> from likeminds._threads import for_each
+    from likeminds.annotations import Annotations
     >>> said = Annotations(
     ...     users=["ann", "ann", "ann", "bob", "bob"],
     ...     items=None,

@@ -9,14 +9,15 @@ Crowds whose eigenvectors do not fit into ``memory`` are handled by a sample of 
 which is solved first and then lends its curvature to exact gradients over everybody.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from likeminds._threads import one_blas_thread
 from likeminds.components import Component, Consensus, Group, Personal, top_directions
-from likeminds.losses import QuadraticLoss
+from likeminds.losses import Factors, QuadraticLoss
 from likeminds.rows import Float
 from likeminds.solvers.base import (
     History,
@@ -29,9 +30,11 @@ from likeminds.solvers.base import (
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
 from likeminds.solvers.trust_region import Descent, descend, divided
-from likeminds.spectra import spectra
+from likeminds.spectra import Spectrum, spectra
 
 _TINY = 1e-300
+# How far the proximal path is followed, and which problems are small (people x features).
+_SHORT_PATH, _LONG_PATH, _SMALL = 30, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
 
@@ -43,13 +46,14 @@ class FastSolver:
     Parameters
     ----------
     n_starts : int
-        How many starts race (at most 3). They are deterministic: the consensus of the ridge
-        problem, no consensus at all, and a few steps of the path that proximal gradients take.
+        How many starts race (at most 4). They are deterministic: the consensus of the ridge
+        problem, no consensus at all, and a few (on small problems also many) steps of the
+        path that proximal gradients take.
     memory : int
         Bytes that the eigenvectors of people with few labels may take.
     """
 
-    n_starts: int = 3
+    n_starts: int = 4
     memory: int = 1 << 30
 
     def solve(
@@ -62,25 +66,45 @@ class FastSolver:
         max_iter: int = 1000,
     ) -> Solution:
         """Find the three levels (see `Solver.solve`); other components are refused."""
+        return self.solve_decomposed(
+            self.decompose(loss), components, start=start, tol=tol, max_iter=max_iter
+        )
+
+    def decompose(self, loss: QuadraticLoss) -> "Decomposition":
+        """Return everybody's eigenvectors, which serve for any penalties."""
+        with one_blas_thread():
+            return Decomposition.of(loss, self.memory)
+
+    def solve_decomposed(
+        self,
+        decomposition: "Decomposition",
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+    ) -> Solution:
+        """Do what `solve` does, with eigenvectors in hand."""
         consensus, group, personal = _three_levels(components)
+        loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
-        problem, sample = _problems(loss, penalty, self.memory)
+        problem, sample = decomposition.problems(penalty)
         unit = gradient_scale(loss, components)
         record = _Record(unit, offset=0.5 * (loss.shape[0] - loss.constant.sum()))
         go = partial(descend, tol=0.5 * tol * unit, watch=record)
-        if start is not None:
-            point = _point_at(problem, start)
-        elif sample is None:
-            point = self._race(problem, go, unit)
-        else:
-            point = go(sample, self._race(sample, go, unit), max_steps=max_iter).point
-            point = evaluate(problem, point.theta, point.B, point.C)
-        record.clear()
-        found = go(problem, point, max_steps=max_iter)
-        G, P = divided(problem, found.point, everybodys_deviation(problem, found.point))
-        parts = (found.point.theta, G, P)
-        residual = optimality_residual(loss, components, parts)
-        value = objective(loss, components, parts)
+        with one_blas_thread():
+            if start is not None:
+                point = _point_at(problem, start)
+            elif sample is None:
+                point = self._race(problem, go, unit)
+            else:
+                point = go(sample, self._race(sample, go, unit), max_steps=max_iter).point
+                point = evaluate(problem, point.theta, point.B, point.C)
+            record.clear()
+            point = go(problem, point, max_steps=max_iter).point
+            parts = (point.theta, *divided(problem, point, everybodys_deviation(problem, point)))
+            residual = optimality_residual(loss, components, parts)
+            value = objective(loss, components, parts)
         return Solution(parts, value, residual, residual <= tol, record.history(value, residual))
 
     def _race(self, problem: Problem, go: Callable[..., Descent], unit: float) -> Point:
@@ -88,12 +112,60 @@ class FastSolver:
         starts = [_spectral_start(problem, _ridge_consensus(problem))]
         if problem.penalty.n_groups:
             starts.append(_spectral_start(problem, np.zeros(problem.n_features)))
-            starts.append(_threshold_start(problem))
+            starts.extend(_threshold_starts(problem))
         starts = starts[: self.n_starts]
         if len(starts) == 1:
             return starts[0]
         runs = [go(problem, point, tol=_RACE_TOL * unit, max_steps=_RACE_STEPS) for point in starts]
         return min((run.point for run in runs), key=lambda point: point.value)
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Everybody's eigenvectors, or those of a sample where not all fit into memory.
+
+    Attributes
+    ----------
+    loss : QuadraticLoss
+        What was decomposed.
+    blocks : list of Spectrum
+        People in memory.
+    stands_for : list of float
+        How many people each of a block stands for.
+    rest : Factors, optional
+        Those who are not in memory.
+    """
+
+    loss: QuadraticLoss
+    blocks: list[Spectrum]
+    stands_for: list[float]
+    rest: Factors | None = None
+
+    @classmethod
+    def of(cls, loss: QuadraticLoss, memory: int) -> "Decomposition":
+        """Decompose whom ``memory`` has room for."""
+        rows = loss.factors.rows
+        need = 8 * loss.shape[1] * (len(rows.index) + len(rows.people))
+        if need <= memory:
+            blocks = list(spectra(loss))
+            return cls(loss, blocks, [1.0] * len(blocks))
+        n_kept = max(1, int(len(rows.people) * memory / need))
+        kept = np.zeros(len(rows.people), dtype=bool)
+        kept[np.random.default_rng(0).permutation(len(kept))[:n_kept]] = True
+        sample = replace(loss, factors=replace(loss.factors, rows=rows.of(kept)))
+        blocks = list(spectra(sample))
+        n_dense = int(len(loss.dense_people) > 0)
+        stands_for = [1.0] * n_dense + [len(kept) / n_kept] * (len(blocks) - n_dense)
+        return cls(loss, blocks, stands_for, replace(loss.factors, rows=rows.of(~kept)))
+
+    def problems(self, penalty: Penalty) -> tuple[Problem, Problem | None]:
+        """Return everybody's problem, and the sample's if there is one."""
+        n_people, n_features = self.loss.shape
+        alone = Problem(self.blocks, self.stands_for, penalty, n_people, n_features)
+        if self.rest is None:
+            return alone, None
+        each = [1.0] * len(self.blocks)
+        return replace(alone, weights=each, rest=partial(iter, self.rest)), alone
 
 
 class _Record:
@@ -135,26 +207,6 @@ def _mean_curvature(loss: QuadraticLoss) -> float:
     return float(squares.mean()) + _TINY
 
 
-def _problems(loss: QuadraticLoss, penalty: Penalty, memory: int) -> tuple[Problem, Problem | None]:
-    """Return everybody's problem, and that of a sample where not all fit into memory."""
-    make = partial(Problem, penalty=penalty, n_people=loss.shape[0], n_features=loss.shape[1])
-    rows = loss.factors.rows
-    need = 8 * loss.shape[1] * (len(rows.index) + len(rows.people))
-    if need <= memory:
-        blocks = list(spectra(loss))
-        return make(blocks, [1.0] * len(blocks)), None
-    n_kept = max(1, int(len(rows.people) * memory / need))
-    lots = np.random.default_rng(0).permutation(len(rows.people))
-    kept = np.zeros(len(rows.people), dtype=bool)
-    kept[lots[:n_kept]] = True
-    blocks = list(spectra(replace(loss, factors=replace(loss.factors, rows=rows.of(kept)))))
-    rest = replace(loss.factors, rows=rows.of(~kept))
-    n_dense = 1 if len(loss.dense_people) else 0
-    stands_for = [1.0] * n_dense + [len(kept) / n_kept] * (len(blocks) - n_dense)
-    everybody = make(blocks, [1.0] * len(blocks), rest=partial(iter, rest))
-    return everybody, make(blocks, stands_for)
-
-
 def _point_at(problem: Problem, parts: Parts) -> Point:
     """Return the point nearest to given levels."""
     theta, G, _ = parts
@@ -184,8 +236,12 @@ def _spectral_start(problem: Problem, theta: Float) -> Point:
     return evaluate(problem, theta, top_directions(V, k), np.zeros((problem.n_people, k)))
 
 
-def _threshold_start(problem: Problem, n_steps: int = 30) -> Point:
-    """Take a few proximal-gradient steps on theta and H: where the plain algorithm would go."""
+def _threshold_starts(problem: Problem) -> Iterator[Point]:
+    """Take proximal-gradient steps on theta and H: where the plain algorithm would go.
+
+    A few of them, and on small problems many, where minima are many and steps cost nothing.
+    """
+    is_small = problem.n_people * problem.n_features <= _SMALL
     penalty = problem.penalty
     theta = np.zeros(problem.n_features)
     H = np.zeros((problem.n_people, problem.n_features))
@@ -197,7 +253,7 @@ def _threshold_start(problem: Problem, n_steps: int = 30) -> Point:
     step = 0.5 / (max(bend.max() for bend in steepest) + _TINY)
     total = sum(w * b.sum() for w, b in zip(problem.weights, steepest, strict=True))
     step_theta = 0.5 / (total + _TINY)
-    for _ in range(n_steps):
+    for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
         gradient = np.zeros_like(H)
         slope = np.zeros_like(theta)
         for part, weight in zip(problem.blocks, problem.weights, strict=True):
@@ -210,4 +266,5 @@ def _threshold_start(problem: Problem, n_steps: int = 30) -> Point:
         B = top_directions(H, penalty.n_groups)
         C = (H @ B) / (1.0 + 2.0 * penalty.head * step)
         H = C @ B.T
-    return evaluate(problem, theta, B, C)
+        if step_number + 1 in (_SHORT_PATH, _LONG_PATH):
+            yield evaluate(problem, theta, B, C)

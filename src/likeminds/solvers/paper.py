@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from likeminds._threads import one_blas_thread
 from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
@@ -64,7 +65,8 @@ class PaperSolver:
     Examples
     --------
     >>> from likeminds import Annotations, Statistics
-    >>> from likeminds.components import Consensus
+    >>> from likeminds._threads import one_blas_thread
+    from likeminds.components import Consensus
     >>> from likeminds.losses import squared_auc
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
@@ -94,6 +96,17 @@ class PaperSolver:
         max_iter: int = 1000,
     ) -> Solution:
         """Run Algorithm 2 (see `Solver.solve`)."""
+        with one_blas_thread():
+            return self._solve(loss, components, start, tol, max_iter)
+
+    def _solve(
+        self,
+        loss: QuadraticLoss,
+        components: Sequence[Component],
+        start: Parts | None,
+        tol: float,
+        max_iter: int,
+    ) -> Solution:
         parts = zero_parts(loss, components) if start is None else start
         gradient = loss.gradient(total_weights(parts, loss.shape[0]))
         unit = gradient_scale(loss, components)
