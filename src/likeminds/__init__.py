@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from likeminds.rankers import ThreeLevelRanker
     from likeminds.selection import split_within_people
     from likeminds.statistics import Statistics
+    from likeminds.tuning import ThreeLevelRankerCV
 
 __all__ = [
     "Annotations",
     "ModelFileError",
     "Statistics",
     "ThreeLevelRanker",
+    "ThreeLevelRankerCV",
     "__version__",
     "auc_by_person",
     "load",
@@ -47,6 +49,7 @@ _HOMES = {
     "rankers": ("ThreeLevelRanker",),
     "selection": ("split_within_people",),
     "statistics": ("Statistics",),
+    "tuning": ("ThreeLevelRankerCV",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -25,6 +25,7 @@ class LevelsRanker(Ranker):
     group_: Float
     personal_: Float
     scale_: Float
+    statistics_: Statistics
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self._fit_statistics(Statistics.from_annotations(annotations))
@@ -36,6 +37,7 @@ class LevelsRanker(Ranker):
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
         levels = self._fit_loss(squared_auc(statistics, self.scale_), statistics)
         self.users_ = statistics.user_ids
+        self.statistics_ = statistics
         self._set_levels(levels, has_pairs)
 
     def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> tuple[Float, Float, Float]:

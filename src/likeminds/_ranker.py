@@ -68,12 +68,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._validate_params()
-        if isinstance(X, Annotations):
-            _refuse_extras(y=y, users=users, sample_weight=sample_weight)
-            annotations = self._take_annotations(X)
-        else:
-            annotations = self._to_annotations(X, y, users, sample_weight)
-        self._fit_annotations(annotations)
+        self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
         return self
 
     def decision_function(
@@ -137,13 +132,32 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
 
-    def _take_annotations(self, annotations: Annotations) -> Annotations:
+    def _as_annotations(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None,
+        users: Iterable[Hashable] | None,
+        sample_weight: ArrayLike | None,
+        groups: Iterable[Hashable] | None = None,
+        *,
+        reset: bool = True,
+    ) -> Annotations:
+        """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
+        if isinstance(X, Annotations):
+            _refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
+            return self._take_annotations(X, reset=reset)
+        return self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
+
+    def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
         if annotations.attribute_ids is not None and len(annotations.attribute_ids) > 1:
             raise ValueError(
                 f"A ranker learns one attribute at a time, but there are "
                 f"{len(annotations.attribute_ids)}: {listing(annotations.attribute_ids)}. "
                 "Choose one with annotations.of_attribute(...)."
             )
+        if not reset:
+            self._check_width(annotations)
+            return annotations
         self.fitted_on_annotations_ = True
         self.n_features_in_ = annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
@@ -157,30 +171,29 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None,
         users: Iterable[Hashable] | None,
         sample_weight: ArrayLike | None,
+        groups: Iterable[Hashable] | None,
+        *,
+        reset: bool,
     ) -> Annotations:
-        self.fitted_on_annotations_ = False
-        features, column = self._split_user_column(X, reset=True)
+        if reset:
+            self.fitted_on_annotations_ = False
+        features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        check_classification_targets(_checked_labels(y))
-        labels = _checked_labels(y)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported: a ranker needs labels of two classes, "
-                f"but y has {len(self.classes_)}: {listing(self.classes_)}."
-            )
+        if reset:
+            self._set_classes(_checked_labels(y))
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
         return Annotations(
             users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
             items=None,
-            labels=labels == self.classes_[-1],
+            labels=self._positive(y, len(features)),
             features=features,
             weights=as_weights(sample_weight, len(features), "sample_weight"),
+            groups=groups,
             feature_names=self.feature_names_.tolist(),
             features_per="row",
         )
@@ -191,11 +204,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """Return one row of features per score, and whose weights it meets (-1: consensus)."""
         check_is_fitted(self)
         if isinstance(X, Annotations):
-            if X.n_features != self.coef_.shape[1]:
-                raise ValueError(
-                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.coef_.shape[1]} features as input."
-                )
+            self._check_width(X)
             rows: FloatArray = X.X
             owners: Iterable[Hashable] | None = X.users
         else:
@@ -214,6 +223,22 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 'Pass unknown="consensus" to give them the consensus instead.'
             )
         return rows, people
+
+    def _check_width(self, annotations: Annotations) -> None:
+        if annotations.n_features != len(self.feature_names_):
+            raise ValueError(
+                f"X has {annotations.n_features} features, but {type(self).__name__} is "
+                f"expecting {len(self.feature_names_)} features as input."
+            )
+
+    def _set_classes(self, labels: NDArray[Any]) -> None:
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported: a ranker needs labels of two classes, "
+                f"but y has {len(self.classes_)}: {listing(self.classes_)}."
+            )
 
     def _positive(self, y: ArrayLike | None, length: int) -> NDArray[np.bool_]:
         if y is None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @contextmanager
@@ -24,12 +25,22 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-def for_each(work: Callable[[T], None], blocks: Iterable[T]) -> None:
-    """Do the work of each block, on all cores, with one BLAS thread each."""
-    n_workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
-        for _ in pool.map(work, blocks):
-            pass
+def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
+    """Yield what the work makes of each block, in order; several blocks share the cores.
+
+    NumPy lets go of the interpreter's lock while it computes, so that threads suffice. Each
+    has one BLAS thread, and the order makes sums the same whatever their number.
+    """
+    waiting = list(blocks)
+    if len(waiting) < 2:
+        yield from map(work, waiting)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(_n_cores()) as pool:
+        yield from pool.map(work, waiting)
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 @lru_cache(maxsize=1)

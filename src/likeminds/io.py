@@ -23,12 +23,19 @@ from likeminds._ranker import Ranker
 from likeminds._version import __version__
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.rankers import ThreeLevelRanker
+from likeminds.tuning import ThreeLevelRankerCV
 
 FORMAT = 1
 
 _RANKERS: dict[str, type[Ranker]] = {
     ranker.__name__: ranker
-    for ranker in (ThreeLevelRanker, ConsensusOnly, OnePerPerson, RidgeToConsensus)
+    for ranker in (
+        ThreeLevelRanker,
+        ThreeLevelRankerCV,
+        ConsensusOnly,
+        OnePerPerson,
+        RidgeToConsensus,
+    )
 }
 _CARD = "likeminds"
 # How arrays of ids, which safetensors does not know, are named in the file.
@@ -110,7 +117,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _fitted_attributes(
     ranker: Ranker,
-) -> tuple[dict[str, NDArray[Any]], dict[str, bool | int | float | str]]:
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return what ``fit`` set: arrays, and plain values (what is neither is not kept)."""
     fitted = {
         name: value
@@ -125,23 +132,36 @@ def _fitted_attributes(
             arrays[_IDS + name] = _ids_to_bytes(value, name)
         elif isinstance(value, np.ndarray):
             arrays[name] = np.ascontiguousarray(value)
-    values = {
-        name: value for name, value in fitted.items() if isinstance(value, bool | int | float | str)
-    }
+    values = {name: _plain(value) for name, value in fitted.items() if _is_plain(value)}
     return arrays, values
 
 
 def _plain_parameters(ranker: Ranker) -> dict[str, Any]:
     parameters: dict[str, Any] = ranker.get_params(deep=False)
     for name, value in parameters.items():
-        if isinstance(value, np.generic):
-            parameters[name] = value.item()
-        elif not isinstance(value, bool | int | float | str | None):
+        if not _is_plain(value):
             raise TypeError(
                 f"The parameter {name}={value!r} cannot be written to a file; "
                 f"use set_params({name}=...) with a plain value before saving."
             )
-    return parameters
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether JSON can hold it: numbers, texts, and lists and dicts of them."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) for part in value)
+    return isinstance(value, bool | int | float | str | np.generic | None)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:

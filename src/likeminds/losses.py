@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._stacks import times, times_back
+from likeminds._threads import in_threads
 from likeminds.rows import NEGATIVE, POSITIVE, Block, Float, Index, Rows, has_both_classes
 from likeminds.statistics import Dense, Statistics
 
@@ -36,8 +37,12 @@ class Factors:
 
     def __iter__(self) -> Iterator[tuple[Index, Float]]:
         """Yield (people, Z) with Z of shape (b, n + 1, d), a block of people at a time."""
-        for block in self.rows.blocks(self.origin):
-            yield block.people, auc_factor(block) / self.scale
+        return map(self.of, self.rows.plan())
+
+    def of(self, chosen: Index) -> tuple[Index, Float]:
+        """Return (people, Z) of one block of the plan."""
+        block = self.rows.block(chosen, self.origin)
+        return block.people, auc_factor(block) / self.scale
 
     def __len__(self) -> int:
         """How many people."""
@@ -80,8 +85,13 @@ class QuadraticLoss:
         """Return A_i w_i for every person."""
         product = np.zeros(self.shape)
         product[self.dense_people] = times(self.matrices, W[self.dense_people])
-        for people, Z in self.factors:
+
+        def fill(chosen: Index) -> None:
+            people, Z = self.factors.of(chosen)
             product[people] = times_back(Z, times(Z, W[people]))
+
+        for _ in in_threads(fill, self.factors.rows.plan()):
+            pass
         return product
 
     def total_matrix(self) -> Float:

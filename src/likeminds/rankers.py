@@ -1,20 +1,24 @@
 """The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
 
 import warnings
+from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from likeminds._callbacks import CallbackSupport, both_callbacks, with_callbacks
 from likeminds._fitting import LevelsRanker
+from likeminds.annotations import Annotations
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.identifiers import IdArray, lookup
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
-from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.base import Parts
+from likeminds.solvers import SOLVERS, Solution, Solver
+from likeminds.solvers.base import Callback, Parts
 from likeminds.statistics import Statistics
 
 # What n_groups=None asks for where the data has room for it, and the least that
@@ -23,7 +27,7 @@ _USUAL_GROUPS = 2
 _USUAL_ALPHA = 0.3
 
 
-class ThreeLevelRanker(LevelsRanker):
+class ThreeLevelRanker(CallbackSupport, LevelsRanker):  # type: ignore[misc]
     """One ranking function per person: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -69,6 +73,10 @@ class ThreeLevelRanker(LevelsRanker):
         for the places where scikit-learn does not pass ``users`` along.
     warm_start : bool, default=False
         Start from the last solution rather than from zero.
+    callback : callable, optional
+        Called as ``callback(step, objective, residual)`` after each step of the solver; to
+        return True is to stop. Where scikit-learn has callbacks (``set_callbacks``, since
+        1.9), they are told as well.
 
     Attributes
     ----------
@@ -97,6 +105,8 @@ class ThreeLevelRanker(LevelsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
+    statistics_ : Statistics
+        What was learned from, for `partial_fit` (not kept in files).
     solution_ : Solution
         What the solver returned, with its history.
     classes_ : array of shape (2,)
@@ -128,6 +138,7 @@ class ThreeLevelRanker(LevelsRanker):
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
         "warm_start": ["boolean"],
+        "callback": [callable, None],
     }
 
     def __init__(
@@ -145,6 +156,7 @@ class ThreeLevelRanker(LevelsRanker):
         unknown: str = "consensus",
         user_column: int | str | None = None,
         warm_start: bool = False,
+        callback: Callback | None = None,
     ) -> None:
         self.alpha_consensus = alpha_consensus
         self.alpha_group = alpha_group
@@ -158,17 +170,96 @@ class ThreeLevelRanker(LevelsRanker):
         self.unknown = unknown
         self.user_column = user_column
         self.warm_start = warm_start
+        self.callback = callback
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn everybody's ranking (see `Ranker.fit`).
+
+        A keyboard interrupt ends the search for the minimum early: the ranker is then fitted
+        with the best levels found so far, and a warning says so.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), data frame, or Annotations
+            One row per label. With `Annotations`, leave out all other arguments.
+        y : array of shape (n_rows,)
+            The labels, two values; the larger one is positive.
+        users : array of shape (n_rows,), optional
+            Who gave the label, as ids of any hashable kind. Without it, all rows are one
+            person's (unless ``user_column`` names a column of X).
+        sample_weight : array of shape (n_rows,), optional
+            How much each label counts.
+
+        Returns
+        -------
+        self
+        """
+        self.__dict__.pop("statistics_", None)
+        return super().fit(X, y, users, sample_weight)
+
+    @with_callbacks
+    def partial_fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, of people known or new, to those seen before.
+
+        The new rows merge into the statistics, and the solver starts from where it was; the
+        result is that of fitting everything at once. The first call is a `fit`.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from likeminds import ThreeLevelRanker, load_electricity
+        >>> households = load_electricity()
+        >>> ranker = ThreeLevelRanker().partial_fit(households[:8000])
+        >>> len(ranker.partial_fit(households[8000:]).users_)
+        361
+        """
+        if not hasattr(self, "users_"):
+            return self.fit(X, y, users, sample_weight)
+        if not hasattr(self, "statistics_"):
+            raise ValueError(
+                "This ranker was read from a file, which does not hold the statistics of its "
+                "training data: more labels cannot be added to it."
+            )
+        self._validate_params()
+        more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self._fit_statistics(self.statistics_.update(more))
+        return self
+
+    def update(self, annotations: Annotations) -> Self:
+        """Add annotations to those seen before: `partial_fit` by another name."""
+        return self.partial_fit(annotations)
 
     def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> tuple[Float, Float, Float]:
-        solver = SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
-        solution = solver.solve(
-            loss,
-            self._components(statistics),
-            start=self._last_parts(statistics.user_ids) if self.warm_start else None,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        if not solution.converged:
+        solution = self._solve(loss, statistics)
+        if solution.interrupted:
+            warnings.warn(
+                f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
+                f"far, with an optimality residual of {solution.residual:.1e}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not solution.converged:
             warnings.warn(
                 f"Stopped after {solution.n_iter} iterations with an optimality residual of "
                 f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
@@ -182,6 +273,17 @@ class ThreeLevelRanker(LevelsRanker):
         self.converged_ = solution.converged
         theta, G, P = solution.parts
         return theta, G, P
+
+    def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
+        solver = SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
+        return solver.solve(
+            loss,
+            self._components(statistics),
+            start=self._last_parts(statistics.user_ids),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=both_callbacks(self, self.callback),
+        )
 
     def _components(self, statistics: Statistics) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
@@ -204,8 +306,11 @@ class ThreeLevelRanker(LevelsRanker):
         ]
 
     def _last_parts(self, user_ids: IdArray) -> Parts | None:
-        """Return the last solution for the people of now (zero for the new ones)."""
-        if not hasattr(self, "users_") or self.raw_group_.shape[1] != len(self.scale_):
+        """Return the last solution, if it is to be continued (zero for new people)."""
+        continued = self.warm_start or hasattr(self, "statistics_")
+        if not continued or not hasattr(self, "users_"):
+            return None
+        if self.raw_group_.shape[1] != len(self.scale_):
             return None
         where = lookup(user_ids, self.users_, "users")
         known = (where >= 0)[:, None]

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from likeminds._threads import for_each
+from likeminds._threads import in_threads
 from likeminds.annotations import Annotations
 from likeminds.identifiers import IdArray, encode
 from likeminds.rows import Bool, Float, Index, Rows, has_both_classes
@@ -63,7 +63,8 @@ class Dense:
             dense.mean[chosen] = block.class_mean
             dense.scatter[chosen] = block.scatters()
 
-        for_each(fill, rows.plan())
+        for _ in in_threads(fill, rows.plan()):
+            pass
         return dense
 
     def merged(self, other: "Dense") -> "Dense":

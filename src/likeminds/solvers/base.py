@@ -1,6 +1,6 @@
 """What a solver is asked for and what it returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,8 @@ from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
 
 Parts = tuple[Float, ...]
+# Told of every step: its number, the objective, the residual. To say True is to stop.
+Callback = Callable[[int, float, float], bool | None]
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Solution:
         Whether the residual fell to the tolerance.
     history : History
         The way there.
+    interrupted : bool
+        Whether the user or a callback stopped it before.
     """
 
     parts: Parts
@@ -53,6 +57,7 @@ class Solution:
     residual: float
     converged: bool
     history: History
+    interrupted: bool = False
 
     @property
     def n_iter(self) -> int:
@@ -71,8 +76,13 @@ class Solver(Protocol):
         start: Parts | None = None,
         tol: float = 1e-5,
         max_iter: int = 1000,
+        callback: Callback | None = None,
     ) -> Solution:
-        """Start from the given parts (or from zero) and stop at the tolerance."""
+        """Start from the given parts (or from zero) and stop at the tolerance.
+
+        A keyboard interrupt, or a callback that returns True, ends it early with the best
+        solution so far.
+        """
         ...
 
 

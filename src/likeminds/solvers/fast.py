@@ -12,6 +12,7 @@ which is solved first and then lends its curvature to exact gradients over every
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from likeminds.components import Component, Consensus, Group, Personal, top_dire
 from likeminds.losses import Factors, QuadraticLoss
 from likeminds.rows import Float
 from likeminds.solvers.base import (
+    Callback,
     History,
     Parts,
     Solution,
@@ -54,7 +56,7 @@ class FastSolver:
     """
 
     n_starts: int = 4
-    memory: int = 1 << 30
+    memory: int = 1 << 28
 
     def solve(
         self,
@@ -64,10 +66,16 @@ class FastSolver:
         start: Parts | None = None,
         tol: float = 1e-5,
         max_iter: int = 1000,
+        callback: Callback | None = None,
     ) -> Solution:
         """Find the three levels (see `Solver.solve`); other components are refused."""
         return self.solve_decomposed(
-            self.decompose(loss), components, start=start, tol=tol, max_iter=max_iter
+            self.decompose(loss),
+            components,
+            start=start,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
         )
 
     def decompose(self, loss: QuadraticLoss) -> "Decomposition":
@@ -83,41 +91,46 @@ class FastSolver:
         start: Parts | None = None,
         tol: float = 1e-5,
         max_iter: int = 1000,
+        callback: Callback | None = None,
     ) -> Solution:
         """Do what `solve` does, with eigenvectors in hand."""
         consensus, group, personal = _three_levels(components)
         loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
-        problem, sample = decomposition.problems(penalty)
+        problem, sample = decomposition.problems(penalty, accuracy=min(1e-8, 1e-4 * tol))
         unit = gradient_scale(loss, components)
-        record = _Record(unit, offset=0.5 * (loss.shape[0] - loss.constant.sum()))
-        go = partial(descend, tol=0.5 * tol * unit, watch=record)
+        offset = 0.5 * (loss.shape[0] - loss.constant.sum())
+        record = _Record(unit, offset, callback)
+        go = partial(descend, tol=0.5 * tol * unit, watch=record, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
-                point = _point_at(problem, start)
+                found = Descent(_point_at(problem, start))
             elif sample is None:
-                point = self._race(problem, go, unit)
+                found = self._race(problem, go, unit)
             else:
-                point = go(sample, self._race(sample, go, unit), max_steps=max_iter).point
-                point = evaluate(problem, point.theta, point.B, point.C)
+                found = self._race(sample, go, unit)
+                found = found if found.interrupted else go(sample, found.point)
+                at = found.point
+                found = replace(found, point=evaluate(problem, at.theta, at.B, at.C))
             record.clear()
-            point = go(problem, point, max_steps=max_iter).point
+            found = found if found.interrupted else go(problem, found.point)
+            point = found.point
             parts = (point.theta, *divided(problem, point, everybodys_deviation(problem, point)))
             residual = optimality_residual(loss, components, parts)
             value = objective(loss, components, parts)
-        return Solution(parts, value, residual, residual <= tol, record.history(value, residual))
+        history = record.history(value, residual)
+        return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
-    def _race(self, problem: Problem, go: Callable[..., Descent], unit: float) -> Point:
+    def _race(self, problem: Problem, go: Callable[..., Descent], unit: float) -> Descent:
         """Give every start a few steps, and return where the best has come to."""
-        starts = [_spectral_start(problem, _ridge_consensus(problem))]
-        if problem.penalty.n_groups:
-            starts.append(_spectral_start(problem, np.zeros(problem.n_features)))
-            starts.extend(_threshold_starts(problem))
-        starts = starts[: self.n_starts]
-        if len(starts) == 1:
-            return starts[0]
-        runs = [go(problem, point, tol=_RACE_TOL * unit, max_steps=_RACE_STEPS) for point in starts]
-        return min((run.point for run in runs), key=lambda point: point.value)
+        starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
+        runs: list[Descent] = []
+        for point in islice(starts, self.n_starts):
+            runs.append(go(problem, point, tol=_RACE_TOL * unit, max_steps=_RACE_STEPS))
+            if runs[-1].interrupted:
+                break
+        best = min(runs, key=lambda run: run.point.value)
+        return Descent(best.point, runs[-1].interrupted)
 
 
 @dataclass(frozen=True)
@@ -158,30 +171,37 @@ class Decomposition:
         stands_for = [1.0] * n_dense + [len(kept) / n_kept] * (len(blocks) - n_dense)
         return cls(loss, blocks, stands_for, replace(loss.factors, rows=rows.of(~kept)))
 
-    def problems(self, penalty: Penalty) -> tuple[Problem, Problem | None]:
+    def problems(self, penalty: Penalty, accuracy: float = 1e-12) -> tuple[Problem, Problem | None]:
         """Return everybody's problem, and the sample's if there is one."""
         n_people, n_features = self.loss.shape
-        alone = Problem(self.blocks, self.stands_for, penalty, n_people, n_features)
+        alone = Problem(
+            self.blocks, self.stands_for, penalty, n_people, n_features, accuracy=accuracy
+        )
         if self.rest is None:
             return alone, None
         each = [1.0] * len(self.blocks)
-        return replace(alone, weights=each, rest=partial(iter, self.rest)), alone
+        return replace(alone, weights=each, rest=self.rest), alone
 
 
 class _Record:
-    """Remembers objective and residual of each step."""
+    """Remembers objective and residual of each step, and passes them on."""
 
-    def __init__(self, unit: float, offset: float) -> None:
-        self.unit, self.offset = unit, offset
+    def __init__(self, unit: float, offset: float, callback: Callback | None) -> None:
+        self.unit, self.offset, self.callback = unit, offset, callback
+        self.n_seen = 0
         self.clear()
 
     def clear(self) -> None:
         self.objectives: list[float] = []
         self.residuals: list[float] = []
 
-    def __call__(self, value: float, residual: float) -> None:
+    def __call__(self, value: float, residual: float) -> bool:
+        self.n_seen += 1
         self.objectives.append(value - self.offset)
         self.residuals.append(residual / self.unit)
+        if self.callback is None:
+            return False
+        return bool(self.callback(self.n_seen, self.objectives[-1], self.residuals[-1]))
 
     def history(self, value: float, residual: float) -> History:
         return History(
@@ -234,6 +254,13 @@ def _spectral_start(problem: Problem, theta: Float) -> Point:
         V[part.people] = part.back(deviations.v)
     k = problem.penalty.n_groups
     return evaluate(problem, theta, top_directions(V, k), np.zeros((problem.n_people, k)))
+
+
+def _starts(problem: Problem) -> Iterator[Point]:
+    """Yield more starts, where there are groups and so more than one minimum."""
+    if problem.penalty.n_groups:
+        yield _spectral_start(problem, np.zeros(problem.n_features))
+        yield from _threshold_starts(problem)
 
 
 def _threshold_starts(problem: Problem) -> Iterator[Point]:

@@ -12,6 +12,7 @@ against; two remarks on what the letter leaves open.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
 from likeminds.solvers.base import (
+    Callback,
     History,
     Parts,
     Solution,
@@ -94,31 +96,24 @@ class PaperSolver:
         start: Parts | None = None,
         tol: float = 1e-5,
         max_iter: int = 1000,
+        callback: Callback | None = None,
     ) -> Solution:
         """Run Algorithm 2 (see `Solver.solve`)."""
-        with one_blas_thread():
-            return self._solve(loss, components, start, tol, max_iter)
-
-    def _solve(
-        self,
-        loss: QuadraticLoss,
-        components: Sequence[Component],
-        start: Parts | None,
-        tol: float,
-        max_iter: int,
-    ) -> Solution:
         parts = zero_parts(loss, components) if start is None else start
         gradient = loss.gradient(total_weights(parts, loss.shape[0]))
         unit = gradient_scale(loss, components)
         objectives = [objective(loss, components, parts, gradient)]
         steps: list[_Step] = []
-        residual, rho = np.inf, self.rho
-        while residual > tol and len(steps) < max_iter:
-            parts, change, step = self._line_search(loss, components, parts, gradient, rho)
-            gradient = gradient + change
-            rho, residual = step.rho, step.subgradient / unit
-            steps.append(step)
-            objectives.append(objective(loss, components, parts, gradient))
+        residual, rho, interrupted = np.inf, self.rho, False
+        with one_blas_thread(), suppress(KeyboardInterrupt):
+            while residual > tol and len(steps) < max_iter and not interrupted:
+                interrupted = True  # unless the step is completed
+                parts, change, step = self._line_search(loss, components, parts, gradient, rho)
+                gradient = gradient + change
+                rho, residual = step.rho, step.subgradient / unit
+                steps.append(step)
+                objectives.append(objective(loss, components, parts, gradient))
+                interrupted = bool(callback and callback(len(steps), objectives[-1], residual))
         history = PaperHistory(
             objective=np.array(objectives),
             residual=np.array([step.subgradient for step in steps]) / unit,
@@ -126,7 +121,8 @@ class PaperSolver:
             step_constant=np.array([step.rho for step in steps]),
             curvature=np.array([step.curvature for step in steps]),
         )
-        return Solution(parts, objectives[-1], residual, residual <= tol, history)
+        converged = residual <= tol
+        return Solution(parts, objectives[-1], residual, converged, history, interrupted)
 
     def _line_search(
         self,

@@ -9,25 +9,22 @@ In shapes, k is the number of strong directions, and T = (step of theta, steps o
 of B) is a matrix of shape (1 + k, d).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from likeminds._stacks import lifted, row_dots, solve, times, times_back
+from likeminds._threads import in_threads
+from likeminds.losses import Factors
 from likeminds.rows import Float, Index
 from likeminds.solvers.deviations import Deviations, Penalty, deviate
 from likeminds.spectra import Spectrum, spectrum_of_factors
 
 _TINY = 1e-300
 
-Factor = tuple[Index, Float]
 # A block of people at a point: their deviations, and Q_i B.
 Fit = tuple[Deviations, Float]
-
-
-def _no_factors() -> Iterator[Factor]:
-    return iter(())
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,10 @@ class Problem:
         What the levels cost.
     n_people, n_features : int
         How many there are in all.
-    rest : callable
-        Iterates over (people, Z) of those who are not kept, a block at a time.
+    accuracy : float
+        How small the gradient by c_i has to be, relative to that of the loss at zero.
+    rest : Factors, optional
+        Those who are not kept.
     """
 
     blocks: Sequence[Spectrum]
@@ -53,7 +52,20 @@ class Problem:
     penalty: Penalty
     n_people: int
     n_features: int
-    rest: Callable[[], Iterator[Factor]] = field(default=_no_factors)
+    accuracy: float = 1e-12
+    rest: Factors | None = None
+
+    def for_the_rest(self, theta: Float, B: Float, C: Float) -> Iterator["FactorFit"]:
+        """Eliminate coordinates and deviations of those who are not kept."""
+        if self.rest is None:
+            return iter(())
+        factors = self.rest
+
+        def fit(chosen: Index) -> FactorFit:
+            people, Z = factors.of(chosen)
+            return _fit_factors(people, Z, self, theta, B, C[people])
+
+        return in_threads(fit, factors.rows.plan())
 
 
 @dataclass(frozen=True)
@@ -89,18 +101,24 @@ def evaluate(problem: Problem, theta: Float, B: Float, C: Float) -> Point:
     gradient = np.zeros((1 + B.shape[1], len(theta)))
     gradient[0] = 2.0 * penalty.ridge * theta
     fitted = C.copy()
-    fits = []
-    for part, weight in zip(problem.blocks, problem.weights, strict=True):
+
+    def fit(part: Spectrum) -> tuple[Float, Fit]:
         directions = part.basis @ B
-        c, deviations = fit_coordinates(part, penalty, part.into(theta), directions, C[part.people])
+        at = part.into(theta)
+        c, deviations = fit_coordinates(part, problem, at, directions, C[part.people])
+        return c, (deviations, directions)
+
+    fits = []
+    found = in_threads(fit, problem.blocks)
+    for part, weight, (c, kept) in zip(problem.blocks, problem.weights, found, strict=True):
         fitted[part.people] = c
-        value += weight * (deviations.value.sum() + penalty.head * float(np.vdot(c, c)))
-        gradient += weight * (with_one(c).T @ part.back(deviations.gradient))
-        fits.append((deviations, directions))
-    for people, Z in problem.rest():
-        fitted[people], _, more, slope = _fit_factors(Z, penalty, theta, B, C[people])
-        value += more
-        gradient += slope
+        value += weight * (kept[0].value.sum() + penalty.head * float(np.vdot(c, c)))
+        gradient += weight * (with_one(c).T @ part.back(kept[0].gradient))
+        fits.append(kept)
+    for rest in problem.for_the_rest(theta, B, C):
+        fitted[rest.people] = rest.C
+        value += rest.value
+        gradient += rest.gradient
     return Point(theta, B, fitted, float(value), horizontal(gradient, B), fits)
 
 
@@ -109,13 +127,13 @@ def everybodys_deviation(problem: Problem, point: Point) -> Float:
     V = np.zeros((problem.n_people, problem.n_features))
     for part, (deviations, _) in zip(problem.blocks, point.fits, strict=True):
         V[part.people] = part.back(deviations.v)
-    for people, Z in problem.rest():
-        V[people] = _fit_factors(Z, problem.penalty, point.theta, point.B, point.C[people])[1]
+    for rest in problem.for_the_rest(point.theta, point.B, point.C):
+        V[rest.people] = rest.V
     return V
 
 
 def fit_coordinates(
-    part: Spectrum, penalty: Penalty, at: Float, directions: Float, C: Float
+    part: Spectrum, problem: Problem, at: Float, directions: Float, C: Float
 ) -> tuple[Float, Deviations]:
     """Minimise phi_i(theta + B c_i) + head |c_i|^2 over each c_i.
 
@@ -126,8 +144,8 @@ def fit_coordinates(
     ----------
     part : Spectrum
         The people.
-    penalty : Penalty
-        What coordinates and deviations cost.
+    problem : Problem
+        What coordinates and deviations cost, and how accurate they have to be.
     at : array of shape (p, r)
         Q_i theta.
     directions : array of shape (p, r, k)
@@ -135,12 +153,13 @@ def fit_coordinates(
     C : array of shape (p, k)
         Where to start.
     """
+    penalty = problem.penalty
     C = C.copy()
     deviations = deviate(part.curvature, part.slope, at + times(directions, C), penalty)
     if not C.shape[1]:
         return C, deviations
     newton = np.ones(len(C), dtype=bool)
-    enough = 1e-12 * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
+    enough = problem.accuracy * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
     for _ in range(30):
         gradient = times_back(directions, deviations.gradient) + 2.0 * penalty.head * C
         todo = np.flatnonzero(np.sqrt(row_dots(gradient, gradient)) > enough)
@@ -163,15 +182,27 @@ def fit_coordinates(
     return C, deviations
 
 
-def _fit_factors(
-    Z: Float, penalty: Penalty, theta: Float, B: Float, C: Float
-) -> tuple[Float, Float, float, Float]:
+@dataclass(frozen=True)
+class FactorFit:
+    """What a pass over people who are not kept needs to know of a block of them."""
+
+    people: Index
+    C: Float
+    V: Float
+    value: float
+    gradient: Float
+
+
+def _fit_factors(  # noqa: PLR0917 - the same six as everywhere here
+    people: Index, Z: Float, problem: Problem, theta: Float, B: Float, C: Float
+) -> FactorFit:
     """Do the same from factors, with one small solve per person instead of eigenvectors.
 
     Before the knee, with R = (Z Z' + mu)^-1, mu = 2 tail, and e the last unit vector (Z'e = b):
     V = Z'R y with y = e - Z theta - Z B c, and e - Z W = mu R y. People past the knee take the
-    way through their eigenvectors. Returns coordinates, deviations, value and gradient.
+    way through their eigenvectors.
     """
+    penalty = problem.penalty
     mu = 2.0 * penalty.tail
     right = Z @ np.column_stack([-theta, B])
     right[:, -1, 0] += 1.0
@@ -189,12 +220,13 @@ def _fit_factors(
     if past.size:
         part = spectrum_of_factors(past, Z[past])
         c[past], deviations = fit_coordinates(
-            part, penalty, part.into(theta), part.basis @ B, C[past]
+            part, problem, part.into(theta), part.basis @ B, C[past]
         )
         V[past] = part.back(deviations.v)
         stiffness[past], value[past] = deviations.stiffness, deviations.value
     gradient = -(with_one(c).T @ (stiffness[:, None] * V))
-    return c, V, float(value.sum() + penalty.head * np.vdot(c, c)), gradient
+    total = float(value.sum() + penalty.head * np.vdot(c, c))
+    return FactorFit(people, c, V, total, gradient)
 
 
 def horizontal(T: Float, B: Float) -> Float:

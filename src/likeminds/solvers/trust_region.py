@@ -12,8 +12,8 @@ from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_devia
 
 _TINY = 1e-300
 
-# Told of every step: objective and residual.
-Watcher = Callable[[float, float], None]
+# Told of every point: objective and residual. To say True is to stop.
+Watcher = Callable[[float, float], bool]
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class Descent:
     """Where a descent stopped, and how."""
 
     point: Point
-    residual: float
-    n_steps: int
+    interrupted: bool = False
 
 
 def descend(
@@ -37,25 +36,32 @@ def descend(
 
     At a critical point the strong directions of the group level are compared with B; where
     a weak one outweighs a strong one (a saddle), they are exchanged and the descent goes on.
+    A keyboard interrupt ends it with the best point so far.
     """
     radius = None
-    for step in range(max_steps):
-        size = first_order_residual(point)
-        watch(point.value, size)
-        if size <= tol:
-            better = _exchanged(problem, point)
-            if better is None:
-                return Descent(point, size, step)
-            point, radius = better, None
-            continue
-        curvature = Curvature(problem, point)
-        if radius is None:
-            radius = 10.0 * np.sqrt(_dot(point.gradient, curvature.precondition(point.gradient)))
-        found, radius = _step(problem, point, curvature, radius, min(0.1, np.sqrt(size)))
-        if found is None:
-            return Descent(point, size, step)
-        point = found
-    return Descent(point, first_order_residual(point), max_steps)
+    try:
+        for _ in range(max_steps):
+            size = first_order_residual(point)
+            if watch(point.value, size):
+                return Descent(point, interrupted=True)
+            if size <= tol:
+                better = _exchanged(problem, point)
+                if better is None:
+                    return Descent(point)
+                point, radius = better, None
+                continue
+            curvature = Curvature(problem, point)
+            if radius is None:
+                start = curvature.precondition(point.gradient)
+                radius = 10.0 * np.sqrt(_dot(point.gradient, start))
+            rtol = min(0.1, np.sqrt(size))
+            found, radius = _step(problem, point, curvature, radius, rtol)
+            if found is None:
+                return Descent(point)
+            point = found
+    except KeyboardInterrupt:
+        return Descent(point, interrupted=True)
+    return Descent(point)
 
 
 def first_order_residual(point: Point) -> float:

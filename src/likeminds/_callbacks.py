@@ -1,0 +1,41 @@
+"""Progress reports: a plain function, and scikit-learn's callbacks where there are any."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from likeminds.solvers.base import Callback
+
+try:
+    from sklearn import callback as _sklearn
+except ImportError:  # before scikit-learn 1.9 there are none: the plain function still works
+    _sklearn = None
+
+__all__ = ["CallbackSupport", "both_callbacks", "with_callbacks"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+CallbackSupport: Any = object if _sklearn is None else _sklearn.CallbackSupportMixin
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let scikit-learn's callbacks end with the method, however it ends."""
+    if _sklearn is None:
+        return method
+    managed: Method = _sklearn.with_callbacks(method)
+    return managed
+
+
+def both_callbacks(estimator: Any, plain: Callback | None) -> Callback | None:
+    """Return one function that tells the plain callback and scikit-learn's own of a step."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return plain
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator)
+
+    def tell(number: int, objective: float, residual: float) -> bool:
+        step = context.subcontext(task_name=f"step {number}")
+        step.call_on_fit_task_begin(estimator=estimator)
+        stop = step.call_on_fit_task_end(estimator=estimator)
+        return bool(stop) or bool(plain and plain(number, objective, residual))
+
+    return tell
