@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import naive
 from crowds import make_crowd
-from likeminds import Annotations, ThreeLevelRanker, auc_by_person, make_schools
+from likeminds import Annotations, ThreeLevelRanker, auc_by_person, load, make_schools, save
 from likeminds.solvers import PaperSolver
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -334,3 +334,99 @@ def test_scoring_checks_its_input(schools, fitted):
     narrow = Annotations(users=[0], items=None, labels=[1], features=[[1.0]])
     with pytest.raises(ValueError, match="has 1 features"):
         fitted.decision_function(narrow)
+
+
+# More labels, progress, interrupts
+
+
+def test_partial_fit_is_like_fitting_everything_at_once(schools):
+    first = np.arange(len(schools)) % 3 > 0
+    first[schools.user_codes >= 27] = False  # three people come later
+    ranker = ThreeLevelRanker(**QUICK).partial_fit(schools[first])
+    assert len(ranker.users_) == 27
+    ranker.update(schools[~first])
+    whole = ThreeLevelRanker(**QUICK).fit(schools)
+    np.testing.assert_array_equal(ranker.users_, whole.users_)
+    np.testing.assert_allclose(ranker.scale_, whole.scale_)
+    assert ranker.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    np.testing.assert_allclose(ranker.coef_, whole.coef_, atol=1e-3)
+
+
+def test_partial_fit_with_arrays_and_one_class(schools):
+    ranker = ThreeLevelRanker(**QUICK).partial_fit(
+        schools.X, schools.labels.astype(int), users=schools.users
+    )
+    ranker.partial_fit(schools.X[:2], [1, 1], users=[0, 0])
+    assert ranker.statistics_.class_weight.sum() == len(schools) + 2
+    with pytest.raises(ValueError, match="not seen in training: 5"):
+        ranker.partial_fit(schools.X[:2], [1, 5], users=[0, 0])
+    with pytest.raises(ValueError, match="features"):
+        ranker.partial_fit(schools.X[:2, :3], [1, 0], users=[0, 0])
+
+
+def test_fit_starts_afresh_where_partial_fit_goes_on(schools):
+    ranker = ThreeLevelRanker(**QUICK).fit(schools)
+    ranker.fit(schools)
+    assert ranker.statistics_.class_weight.sum() == len(schools)
+    ranker.partial_fit(schools)
+    assert ranker.statistics_.class_weight.sum() == 2 * len(schools)
+
+
+def test_a_ranker_from_a_file_takes_no_more_labels(schools, fitted, tmp_path):
+    again = load(save(fitted, tmp_path / "m"))
+    with pytest.raises(ValueError, match="read from a file"):
+        again.update(schools)
+
+
+@pytest.mark.parametrize("solver", ["fast", "paper"])
+def test_callback_sees_every_step_and_can_stop(schools, solver):
+    seen = []
+
+    def watch(step, objective, residual):
+        seen.append((step, objective, residual))
+        return step >= 3
+
+    with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        ranker = ThreeLevelRanker(solver=solver, tol=1e-12, callback=watch).fit(schools)
+    assert [step for step, _, _ in seen] == [1, 2, 3]
+    assert not ranker.converged_
+    assert ranker.score(schools) > 0.5
+
+
+@pytest.mark.parametrize("solver", ["fast", "paper"])
+@pytest.mark.parametrize("when", [1, 4])
+def test_an_interrupt_keeps_the_best_so_far(schools, solver, when):
+    def interrupt(step, objective, residual):
+        if step >= when:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        ranker = ThreeLevelRanker(solver=solver, tol=1e-12, callback=interrupt).fit(schools)
+    assert np.isfinite(ranker.coef_).all()
+    assert ranker.solution_.interrupted
+
+
+def test_scikit_learns_callbacks_are_told(schools):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has none before 1.9")
+
+    class Count:
+        steps = 0
+
+        def setup(self, estimator, context):
+            self.ended = False
+
+        def teardown(self, estimator, context):
+            self.ended = True
+
+        def on_fit_task_begin(self, estimator, context):
+            self.steps += context.task_name.startswith("step")
+
+        def on_fit_task_end(self, estimator, context):
+            return False
+
+    count = Count()
+    assert isinstance(count, callback.FitCallback)
+    ranker = ThreeLevelRanker(**QUICK).set_callbacks(count).fit(schools)
+    assert ranker.converged_
+    assert count.steps >= ranker.n_iter_
+    assert count.ended

@@ -1,6 +1,7 @@
 """Progress reports: a plain function, and scikit-learn's callbacks where there are any."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from likeminds.solvers.base import Callback
@@ -25,10 +26,12 @@ def with_callbacks(method: Method) -> Method:
     return managed
 
 
-def both_callbacks(estimator: Any, plain: Callback | None) -> Callback | None:
-    """Return one function that tells the plain callback and scikit-learn's own of a step."""
+@contextmanager
+def both_callbacks(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
+    """Give one function that tells the plain callback and scikit-learn's own of a step."""
     if not getattr(estimator, "_skl_callbacks", None):
-        return plain
+        yield plain
+        return
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator)
 
@@ -38,4 +41,5 @@ def both_callbacks(estimator: Any, plain: Callback | None) -> Callback | None:
         stop = step.call_on_fit_task_end(estimator=estimator)
         return bool(stop) or bool(plain and plain(number, objective, residual))
 
-    return tell
+    yield tell
+    context.call_on_fit_task_end(estimator=estimator)

@@ -276,14 +276,15 @@ class ThreeLevelRanker(CallbackSupport, LevelsRanker):  # type: ignore[misc]
 
     def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
         solver = SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
-        return solver.solve(
-            loss,
-            self._components(statistics),
-            start=self._last_parts(statistics.user_ids),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=both_callbacks(self, self.callback),
-        )
+        with both_callbacks(self, self.callback) as callback:
+            return solver.solve(
+                loss,
+                self._components(statistics),
+                start=self._last_parts(statistics.user_ids),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
 
     def _components(self, statistics: Statistics) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
