@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.cluster import KMeans
-from sklearn.model_selection import ParameterGrid
 
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
@@ -18,24 +17,17 @@ from likeminds.datasets import load_electricity
 from likeminds.identifiers import IdArray
 from likeminds.io import save
 from likeminds.metrics import MetricByPerson, auc_by_person
-from likeminds.rankers import ThreeLevelRanker
 from likeminds.rows import Float
-from likeminds.selection import split_within_people
+from likeminds.selection import folds_within_people, split_within_people
+from likeminds.tuning import ThreeLevelRankerCV
 
 _HELD_OUT = 0.3
+_N_FOLDS = 5
 
-_CANDIDATES: dict[str, tuple[type[Ranker], Mapping[str, Sequence[Any]]]] = {
-    "consensus only": (ConsensusOnly, {"alpha": [0.001, 0.01, 0.1]}),
-    "one model per person": (OnePerPerson, {"alpha": [0.01, 0.03, 0.1, 0.3]}),
-    "ridge towards the consensus": (RidgeToConsensus, {"alpha": [0.01, 0.03, 0.1, 0.3]}),
-    "three levels": (
-        ThreeLevelRanker,
-        {
-            "alpha_group": [0.1, 0.3, 1.0],
-            "shrinkage_share": [0.03, 0.1, 0.3],
-            "n_groups": [2, 3, 4],
-        },
-    ),
+_BASELINES: dict[str, tuple[type[Ranker], list[float]]] = {
+    "consensus only": (ConsensusOnly, [0.0001, 0.001, 0.01, 0.1]),
+    "one model per person": (OnePerPerson, [0.001, 0.003, 0.01, 0.03, 0.1]),
+    "ridge towards the consensus": (RidgeToConsensus, [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]),
 }
 
 # What a household with a larger, or with a smaller, weight on a feature asks for.
@@ -77,34 +69,37 @@ def run(out: Path, seed: int = 0, console: Console | None = None) -> None:
     console.print(_comparison(results))
     ranker = fitted["three levels"]
     _tell_consensus(ranker, console)
-    _tell_schools(ranker, console)
+    _tell_schools(ranker, test, console)
     _tell_dissenters(ranker, test, console)
     _tell_next(save(ranker, out), console)
 
 
 def _fit_all(train: Annotations, seed: int, console: Console) -> dict[str, Any]:
-    """Tune each ranker on a part of the training choices, then fit it to all of them."""
-    inner, validation = split_within_people(train, _HELD_OUT, seed + 1)
+    """Tune each ranker by cross-validation on the training choices, then fit it to all."""
+    columns = (TextColumn("{task.description:28}"), BarColumn(), TimeElapsedColumn())
     fitted: dict[str, Any] = {}
-    columns = (TextColumn("{task.description:28}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        for name, (kind, grid) in _CANDIDATES.items():
-            candidates = [_plain(point) for point in ParameterGrid(dict(grid))]
-            scored = [
-                (kind(**point).fit(inner).score(validation), point)
-                for point in progress.track(candidates, description=name)
-            ]
-            best = max(scored, key=lambda entry: entry[0])[1]
-            fitted[name] = kind(**best).fit(train)
+    with Progress(*columns, console=console, transient=True) as progress:
+        for name, (kind, alphas) in _BASELINES.items():
+            task = progress.add_task(name, total=1)
+            fitted[name] = _tuned_baseline(kind, alphas, train, seed)
+            progress.update(task, completed=1)
+        task = progress.add_task("three levels", total=None)
+        fitted["three levels"] = ThreeLevelRankerCV(random_state=seed).fit(train)
+        progress.update(task, total=1, completed=1)
     return fitted
 
 
-def _plain(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn the share of the penalty that strong directions pay into group_shrinkage."""
-    point = dict(point)
-    if "shrinkage_share" in point:
-        point["group_shrinkage"] = point.pop("shrinkage_share") * point["alpha_group"]
-    return point
+def _tuned_baseline(
+    kind: type[Ranker], alphas: Sequence[float], train: Annotations, seed: int
+) -> Ranker:
+    folds = folds_within_people(train, _N_FOLDS, seed)
+    scores = [
+        np.mean(
+            [kind(alpha).fit(train[folds != k]).score(train[folds == k]) for k in range(_N_FOLDS)]
+        )
+        for alpha in alphas
+    ]
+    return kind(alphas[int(np.argmax(scores))]).fit(train)
 
 
 def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
@@ -117,14 +112,17 @@ def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
     return table
 
 
-def _tell_consensus(ranker: ThreeLevelRanker, console: Console) -> None:
+def _tell_consensus(ranker: ThreeLevelRankerCV, console: Console) -> None:
     console.print("\n[bold]What all agree on[/bold], strongest first:")
     console.print(f"  {_in_words(ranker.consensus_ * ranker.scale_, ranker.feature_names_)}")
 
 
-def _tell_schools(ranker: ThreeLevelRanker, console: Console) -> None:
+def _tell_schools(ranker: ThreeLevelRankerCV, test: Annotations, console: Console) -> None:
     deviations, consensus = ranker.group_ * ranker.scale_, ranker.consensus_ * ranker.scale_
-    school = KMeans(ranker.n_groups_ + 1, n_init=10, random_state=0).fit_predict(deviations)
+    # Features go together, so that other weights need not be another ranking: likeminded are
+    # those whose scores of the offers differ from the consensus in the same way.
+    as_scores = ranker.group_ @ np.linalg.cholesky(np.cov(test.X.T))
+    school = KMeans(ranker.n_groups_ + 1, n_init=10, random_state=0).fit_predict(as_scores)
     console.print(
         "\n[bold]What schools of thought want differently[/bold] "
         "(x2: it counts twice as much as for the consensus):"
@@ -138,40 +136,43 @@ def _tell_schools(ranker: ThreeLevelRanker, console: Console) -> None:
 def _compared(deviation: Float, consensus: Float, names: IdArray, how_many: int = 3) -> str:
     """Say how a school differs most: what counts more or less, or the other way round."""
     wishes = []
-    for j in np.argsort(-np.abs(deviation))[:how_many]:
+    for j in np.argsort(-np.abs(deviation / consensus))[:how_many]:
         ratio = 1.0 + deviation[j] / consensus[j]
         wish = _WISHES[names[j]][int(consensus[j] + deviation[j] < 0)]
         wishes.append(f"{wish} (x{ratio:.1f})" if ratio > 0 else f"on the contrary, {wish}")
     return ", ".join(wishes)
 
 
-def _tell_dissenters(ranker: ThreeLevelRanker, test: Annotations, console: Console) -> None:
-    weights, consensus = ranker.coef_ * ranker.scale_, ranker.consensus_ * ranker.scale_
-    likeness = weights @ consensus
-    likeness /= np.linalg.norm(weights, axis=1) * np.linalg.norm(consensus)
+def _tell_dissenters(ranker: ThreeLevelRankerCV, test: Annotations, console: Console) -> None:
+    offers = test.X - test.X.mean(axis=0)
+    own_scores, shared_scores = offers @ ranker.coef_.T, offers @ ranker.consensus_
+    likeness = shared_scores @ own_scores
+    likeness /= np.linalg.norm(own_scores, axis=0) * np.linalg.norm(shared_scores)
+    consensus = ranker.consensus_ * ranker.scale_
+    deviations = ranker.coef_ * ranker.scale_ - consensus
     own = auc_by_person(test.labels, ranker.decision_function(test), test.users)
     shared = auc_by_person(test.labels, ranker.decision_function(test.X), test.users)
     table = Table(title="Three households that see it differently")
-    for heading in ("household", "wants most", "likeness", "AUC, own", "AUC, consensus"):
+    for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
         table.add_column(heading)
     for person in np.argsort(likeness)[:3]:
         table.add_row(
             str(ranker.users_[person]),
-            _in_words(weights[person], ranker.feature_names_, 3),
+            _compared(deviations[person], consensus, ranker.feature_names_),
             f"{likeness[person]:+.2f}",
             *(f"{_value_of(metric, ranker.users_[person]):.2f}" for metric in (own, shared)),
         )
     console.print()
     console.print(table)
-    console.print("(likeness: cosine of a household's weights and the consensus; AUC: held out)")
+    console.print("(likeness: correlation of its scores with the consensus's; AUC: held out)")
 
 
 def _value_of(metric: MetricByPerson, person: Any) -> float:
     return float(metric.values[metric.users == person][0])
 
 
-def _in_words(weights: Float, names: IdArray, how_many: int | None = None) -> str:
-    strongest = np.argsort(-np.abs(weights))[:how_many]
+def _in_words(weights: Float, names: IdArray) -> str:
+    strongest = np.argsort(-np.abs(weights))
     return ", ".join(_WISHES[names[j]][int(weights[j] < 0)] for j in strongest)
 
 
@@ -180,7 +181,7 @@ def _tell_next(path: Path, console: Console) -> None:
         f"\nThe model is saved in [bold]{path}[/bold]. What to try next, in Python:\n"
         f"  likeminds.load({str(path)!r}).coef_      everybody's weights\n"
         "  likeminds.Annotations.from_csv(...)       your own table\n"
-        "  likeminds.ThreeLevelRanker().fit(...)     the same model on it\n",
+        "  likeminds.ThreeLevelRankerCV().fit(...)   the same model on it\n",
         soft_wrap=True,
         highlight=False,
     )
