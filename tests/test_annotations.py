@@ -394,3 +394,11 @@ def test_concat_keeps_groups_apart_and_fills_weights():
 def test_concat_refuses_what_does_not_fit(changes, message):
     with pytest.raises(ValueError, match=message):
         small().concat(small(**changes))
+
+
+def test_concat_of_rows_without_items_stacks_them():
+    one = Annotations(["ann", "bob"], None, [0, 1], [[1.0], [2.0]])
+    two = Annotations(["bob", "zoe"], None, [1, 0], [[3.0], [4.0]])
+    joined = one.concat(two)
+    assert joined.X[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert joined.users.tolist() == ["ann", "bob", "bob", "zoe"]

@@ -89,7 +89,7 @@ def link_features(
             "Give one row of features per annotation; or one per item, with items= and item_ids=."
         )
     if items is None:
-        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "item")
+        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "row")
     codes, distinct = items
     if per == "row":
         return LinkedFeatures(matrix, names, distinct, codes, every_row, "row")
