@@ -1,13 +1,31 @@
-"""scikit-learn's own checks of an estimator: every ranker passes them all."""
+"""scikit-learn's own checks of an estimator, and the one exception we make, with its reason."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import ThreeLevelRanker
+from likeminds import ThreeLevelRanker, ThreeLevelRankerCV
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+
+RANKERS = [
+    ThreeLevelRanker(),
+    ConsensusOnly(),
+    OnePerPerson(),
+    RidgeToConsensus(),
+    ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
+]
+
+
+def exceptions(ranker):
+    if isinstance(ranker, ThreeLevelRankerCV):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "a row of weight two falls into one fold, two equal rows may fall into two"
+            )
+        }
+    return {}
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([ThreeLevelRanker(), ConsensusOnly(), OnePerPerson(), RidgeToConsensus()])
+@parametrize_with_checks(RANKERS, expected_failed_checks=exceptions)
 def test_estimator(estimator, check):
     check(estimator)

@@ -64,7 +64,7 @@ def test_halving_drops_candidates_early(tuned):
     results = tuned.cv_results_
     n_candidates = len(list(ParameterGrid(GRID)))
     assert len(results["params"]) == n_candidates == len(results["mean_test_score"])
-    assert sorted(set(results["n_folds"])) == [1, 2, 4]
+    assert sorted(set(results["n_folds"])) == [1, 4]
     assert np.sum(results["n_folds"] == 4) == 5
     dropped = results["n_folds"] == 1
     assert np.isnan(results["split1_test_score"][dropped]).all()
@@ -145,3 +145,14 @@ def test_inadmissible_candidates_are_left_out(schools):
 def test_bad_parameters_are_refused(schools, bad):
     with pytest.raises(ValueError, match="parameter of ThreeLevelRankerCV"):
         ThreeLevelRankerCV(**bad).fit(schools)
+
+
+def test_too_few_labels_are_refused():
+    two = Annotations(users=[0, 0], items=None, labels=[0, 1], features=np.eye(2))
+    with pytest.raises(ValueError, match="too few for 5 folds"):
+        ThreeLevelRankerCV().fit(two)
+    apart = Annotations(
+        users=[0] * 4, items=None, labels=[0, 0, 1, 1], features=np.eye(4), groups=[1, 1, 2, 2]
+    )
+    with pytest.raises(ValueError, match="both sides"):
+        ThreeLevelRankerCV(n_folds=2).fit(apart)

@@ -28,6 +28,7 @@ class LevelsRanker(Ranker):
     statistics_: Statistics
 
     def _fit_annotations(self, annotations: Annotations) -> None:
+        self.__dict__.pop("statistics_", None)  # a fit starts afresh
         self._fit_statistics(Statistics.from_annotations(annotations))
 
     def _fit_statistics(self, statistics: Statistics) -> None:

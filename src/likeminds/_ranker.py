@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from likeminds._callbacks import CallbackSupport, with_callbacks
 from likeminds._checks import FloatArray, as_weights, listing, refuse_not_finite
 from likeminds.annotations import Annotations
 from likeminds.identifiers import IdArray, lookup
@@ -26,7 +27,7 @@ from likeminds.rows import Float, Index
 _ROWS_AT_ONCE = 1 << 15
 
 
-class Ranker(BaseEstimator):  # type: ignore[misc]
+class Ranker(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; this
@@ -42,6 +43,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     coef_: Float
     consensus_: Float
 
+    @with_callbacks
     def fit(
         self,
         X: ArrayLike | Annotations,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from likeminds._callbacks import CallbackSupport, both_callbacks, with_callbacks
+from likeminds._callbacks import both_callbacks, with_callbacks
 from likeminds._fitting import LevelsRanker
 from likeminds.annotations import Annotations
 from likeminds.components import Component, Consensus, Group, Personal
@@ -27,7 +27,7 @@ _USUAL_GROUPS = 2
 _USUAL_ALPHA = 0.3
 
 
-class ThreeLevelRanker(CallbackSupport, LevelsRanker):  # type: ignore[misc]
+class ThreeLevelRanker(LevelsRanker):
     """One ranking function per person: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -36,7 +36,9 @@ class ThreeLevelRanker(CallbackSupport, LevelsRanker):  # type: ignore[misc]
             + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
 
     where l_i is half the mean, over the pairs of a positive and a negative row of person i,
-    of (1 - (the difference of their scores))^2, and sigma_j are singular values.
+    of (1 - (the difference of their scores))^2, and sigma_j are singular values. A keyboard
+    interrupt ends the search for the minimum early: the ranker is then fitted with the best
+    levels found so far, and a warning says so.
 
     Parameters
     ----------
@@ -171,38 +173,6 @@ class ThreeLevelRanker(CallbackSupport, LevelsRanker):  # type: ignore[misc]
         self.user_column = user_column
         self.warm_start = warm_start
         self.callback = callback
-
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn everybody's ranking (see `Ranker.fit`).
-
-        A keyboard interrupt ends the search for the minimum early: the ranker is then fitted
-        with the best levels found so far, and a warning says so.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), data frame, or Annotations
-            One row per label. With `Annotations`, leave out all other arguments.
-        y : array of shape (n_rows,)
-            The labels, two values; the larger one is positive.
-        users : array of shape (n_rows,), optional
-            Who gave the label, as ids of any hashable kind. Without it, all rows are one
-            person's (unless ``user_column`` names a column of X).
-        sample_weight : array of shape (n_rows,), optional
-            How much each label counts.
-
-        Returns
-        -------
-        self
-        """
-        self.__dict__.pop("statistics_", None)
-        return super().fit(X, y, users, sample_weight)
 
     @with_callbacks
     def partial_fit(

@@ -8,7 +8,6 @@ each starts from its neighbour's solution, and those that fall behind are droppe
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import groupby
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,12 +19,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
+from likeminds.candidates import Candidate, default_grid, paths, plain, simplicity, snake
 from likeminds.components import Component
 from likeminds.identifiers import IdArray, lookup
 from likeminds.losses import QuadraticLoss, squared_auc
 from likeminds.metrics import auc_by_person
 from likeminds.rankers import ThreeLevelRanker
-from likeminds.rows import Float, Index
+from likeminds.rows import Float
 from likeminds.selection import folds_within_people
 from likeminds.solvers import FastSolver, Solution
 from likeminds.solvers.base import Callback, Parts
@@ -33,20 +33,11 @@ from likeminds.solvers.fast import Decomposition
 from likeminds.statistics import Statistics
 
 Grid = Mapping[str, Sequence[Any]]
-Candidate = dict[str, Any]
 
 # Candidates are compared at this tolerance: much finer than what tells them apart.
 _TOL, _STEPS = 1e-2, 20
 # The share of candidates that stays after each of the first folds, and the least number.
 _KEEP, _KEEP_AT_LEAST = 1 / 4, 5
-
-# The default grid: penalties as multiples of what ThreeLevelRanker takes by default.
-_ALPHA_CONSENSUS = (1e-4, 1e-2)
-_ALPHA_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_SHRINKAGE_SHARE = (0.0, 0.03, 0.1, 0.3)
-_N_GROUPS = (1, 2, 4)
-# Without groups, the last of these is the consensus and nothing else.
-_ALPHA_ALONE_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
 
 
 class ThreeLevelRankerCV(Ranker):
@@ -175,6 +166,11 @@ class ThreeLevelRankerCV(Ranker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         number = folds_within_people(annotations, self.n_folds, self.random_state)
+        if len(np.unique(number)) < self.n_folds:
+            raise ValueError(
+                f"n_samples={len(annotations)} are too few for {self.n_folds} folds: nobody has as "
+                "many labels (or groups). Lower n_folds."
+            )
         held_out = [annotations[number == k] for k in range(self.n_folds)]
         statistics = [Statistics.from_annotations(rows) for rows in held_out]
         everything = reduce(Statistics.merge, statistics)
@@ -209,7 +205,7 @@ class ThreeLevelRankerCV(Ranker):
         default = ThreeLevelRanker()
         default._components(statistics)
         if self.param_grid is None:
-            grid = _default_grid(default.alpha_group_)
+            grid = default_grid(default.alpha_group_)
         else:
             grid = list(ParameterGrid(self.param_grid))
         most = min(statistics.n_people, statistics.n_features)
@@ -225,7 +221,7 @@ class ThreeLevelRankerCV(Ranker):
                 "No candidate of param_grid is admissible: group_shrinkage must not be larger "
                 f"than alpha_group, nor n_groups than {most}."
             )
-        return _snake(sorted(admissible, key=_simplicity))
+        return snake(sorted(admissible, key=simplicity))
 
     def _race(self, candidates: list[Candidate], folds: list["_Fold"]) -> Float:
         """Return the AUC by candidate, fold and person; NaN where a candidate was dropped."""
@@ -236,11 +232,11 @@ class ThreeLevelRankerCV(Ranker):
         everywhere = list(range(len(folds)))
         stages = [[0], [1], everywhere[2:]] if self.halving else [everywhere]
         for stage in stages:
-            paths = [(k, path) for k in stage for path in _paths(candidates, alive)]
+            todo = [(k, path) for k in stage for path in paths(candidates, alive)]
             found = Parallel(n_jobs=self.n_jobs)(
-                delayed(folds[k].follow)([candidates[c] for c in path]) for k, path in paths
+                delayed(folds[k].follow)([candidates[c] for c in path]) for k, path in todo
             )
-            for (k, path), values in zip(paths, found, strict=True):
+            for (k, path), values in zip(todo, found, strict=True):
                 scores[path, k] = values
             means = _mean_over_people(scores[alive])[0]
             keep = max(_KEEP_AT_LEAST, round(_KEEP * len(alive)))
@@ -251,13 +247,18 @@ class ThreeLevelRankerCV(Ranker):
     def _choose(self, candidates: list[Candidate], scores: Float) -> None:
         n_folds = np.isfinite(scores).any(axis=2).sum(axis=1)
         means, errors = _mean_over_people(scores)
+        if not np.isfinite(means).any():
+            raise ValueError(
+                "No fold has labels of both classes on both sides: with one class there is no "
+                "pair to rank. Lower n_folds, or gather more labels per person."
+            )
         finalists = np.flatnonzero(n_folds == n_folds.max())
-        best = finalists[np.argmax(means[finalists])]
+        best = finalists[np.nanargmax(means[finalists])]
         if self.one_standard_error:
             close = finalists[means[finalists] >= means[best] - errors[best]]
-            best = min(close, key=lambda c: _simplicity(candidates[c]))
+            best = min(close, key=lambda c: simplicity(candidates[c]))
         self.best_index_ = int(best)
-        self.best_params_ = _plain(candidates[best])
+        self.best_params_ = plain(candidates[best])
         self.best_score_ = float(means[best])
         order = np.lexsort([-means, -n_folds])
         self.cv_results_ = {
@@ -284,8 +285,10 @@ class _Fold:
 
         Returns the AUC of each person on what is held out, shape (candidates, people).
         """
-        solver = _PathSolver(self._decomposition)
         scores = np.full((len(path), len(self.user_ids)), np.nan)
+        if not self.rest.has_pairs.any():
+            return scores  # nothing to learn from
+        solver = _PathSolver(self._decomposition)
         seen = lookup(self.held_out.user_ids, self.user_ids, "users")
         for row, candidate in zip(scores, path, strict=True):
             row[seen] = self._score(self._weights(candidate, solver))
@@ -346,41 +349,6 @@ class _PathSolver:
         return solution
 
 
-def _plain(candidate: Candidate) -> Candidate:
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in candidate.items()
-    }
-
-
-def _snake(ordered: list[Candidate]) -> list[Candidate]:
-    """Turn every other run of falling penalties round, so that neighbours are near."""
-    path: list[Candidate] = []
-    for number, (_, run) in enumerate(groupby(ordered, key=lambda c: _simplicity(c)[:-1])):
-        path.extend(run if number % 2 == 0 else reversed(list(run)))
-    return path
-
-
-def _simplicity(candidate: Candidate) -> tuple[float, ...]:
-    """Order candidates from simple to complex: few groups and large penalties first."""
-    alpha = candidate.get("alpha_group", 1.0)
-    return (
-        candidate.get("n_groups") or 0,
-        -candidate.get("alpha_consensus", 0.0),
-        -candidate.get("alpha_personal", 0.0),
-        -candidate.get("group_shrinkage", 0.0) / (alpha or 1.0),
-        -alpha,
-    )
-
-
-def _paths(candidates: list[Candidate], alive: Index) -> list[list[int]]:
-    """Divide those alive by their number of groups: a path for each, whoever follows it."""
-    paths: dict[Any, list[int]] = {}
-    for c in alive.tolist():
-        paths.setdefault(candidates[c].get("n_groups"), []).append(c)
-    return list(paths.values())
-
-
 def _mean_over_people(scores: Float) -> tuple[Float, Float]:
     """Average over folds, then over people: mean and standard error by candidate."""
     each = _nan_mean(scores.transpose(0, 2, 1))
@@ -396,29 +364,3 @@ def _nan_mean(values: Float) -> Float:
     count = finite.sum(axis=-1)
     total = np.where(finite, values, 0.0).sum(axis=-1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _default_grid(alpha_group: float) -> list[Candidate]:
-    with_groups = [
-        {
-            "alpha_consensus": alpha,
-            "alpha_group": times * alpha_group,
-            "group_shrinkage": share * times * alpha_group,
-            "n_groups": n_groups,
-        }
-        for alpha in _ALPHA_CONSENSUS
-        for times in _ALPHA_GROUP_TIMES
-        for share in _SHRINKAGE_SHARE
-        for n_groups in _N_GROUPS
-    ]
-    without = [
-        {
-            "alpha_consensus": alpha,
-            "alpha_group": times * alpha_group,
-            "group_shrinkage": 0.0,
-            "n_groups": 0,
-        }
-        for alpha in _ALPHA_CONSENSUS
-        for times in _ALPHA_ALONE_TIMES
-    ]
-    return without + with_groups
