@@ -10,11 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._stacks import times, times_back
+from likeminds._threads import in_threads
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float, Index
 
 # Eigenvalues below this share of a person's largest are rounding: they count as zero.
 _NEGLIGIBLE = 1e-13
+# Blocks of people that fit into the processor's cache, and give each core something to do.
+_BLOCK_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,28 @@ class Spectrum:
 
 
 def spectra(loss: QuadraticLoss) -> Iterator[Spectrum]:
-    """Yield everybody's spectrum: first those with matrices, then blocks of the others."""
-    if len(loss.dense_people):
-        yield spectrum_of_matrices(loss.dense_people, loss.matrices, loss.linear[loss.dense_people])
-    for people, Z in loss.factors:
-        yield spectrum_of_factors(people, Z)
+    """Yield everybody's spectrum: first those with matrices, then the others."""
+    yield from spectra_of_matrices(loss)
+    yield from spectra_of_factors(loss)
+
+
+def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[Spectrum]:
+    """Yield the spectra of people whose A_i is a matrix, a block at a time."""
+    people, n_features = loss.dense_people, loss.shape[1]
+    block = max(1, _BLOCK_BYTES // (8 * n_features**2))
+
+    def decompose(start: int) -> Spectrum:
+        some = slice(start, start + block)
+        return spectrum_of_matrices(people[some], loss.matrices[some], loss.linear[people[some]])
+
+    return in_threads(decompose, range(0, len(people), block))
+
+
+def spectra_of_factors(loss: QuadraticLoss) -> Iterator[Spectrum]:
+    """Yield the spectra of people with few labels, a block at a time."""
+    return in_threads(
+        lambda chosen: spectrum_of_factors(*loss.factors.of(chosen)), loss.factors.rows.plan()
+    )
 
 
 def spectrum_of_matrices(people: Index, matrices: Float, linear: Float) -> Spectrum:

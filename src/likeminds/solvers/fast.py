@@ -32,7 +32,7 @@ from likeminds.solvers.base import (
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
 from likeminds.solvers.trust_region import Descent, descend, divided
-from likeminds.spectra import Spectrum, spectra
+from likeminds.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).
@@ -165,11 +165,12 @@ class Decomposition:
         n_kept = max(1, int(len(rows.people) * memory / need))
         kept = np.zeros(len(rows.people), dtype=bool)
         kept[np.random.default_rng(0).permutation(len(kept))[:n_kept]] = True
-        sample = replace(loss, factors=replace(loss.factors, rows=rows.of(kept)))
-        blocks = list(spectra(sample))
-        n_dense = int(len(loss.dense_people) > 0)
-        stands_for = [1.0] * n_dense + [len(kept) / n_kept] * (len(blocks) - n_dense)
-        return cls(loss, blocks, stands_for, replace(loss.factors, rows=rows.of(~kept)))
+        dense = list(spectra_of_matrices(loss))
+        some = replace(loss, factors=replace(loss.factors, rows=rows.of(kept)))
+        sample = list(spectra_of_factors(some))
+        stands_for = [1.0] * len(dense) + [len(kept) / n_kept] * len(sample)
+        rest = replace(loss.factors, rows=rows.of(~kept))
+        return cls(loss, dense + sample, stands_for, rest)
 
     def problems(self, penalty: Penalty, accuracy: float = 1e-12) -> tuple[Problem, Problem | None]:
         """Return everybody's problem, and the sample's if there is one."""
