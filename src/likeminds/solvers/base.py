@@ -103,14 +103,18 @@ def objective(
 
 
 def optimality_residual(
-    loss: QuadraticLoss, components: Sequence[Component], parts: Parts
+    loss: QuadraticLoss,
+    components: Sequence[Component],
+    parts: Parts,
+    gradient: Float | None = None,
 ) -> float:
     """Return the distance of zero to the objective's subdifferential, relative.
 
     It is measured in units of the loss's gradient at zero, so that it means the same
     whatever the number of people and the scale of the features.
     """
-    gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+    if gradient is None:
+        gradient = loss.gradient(total_weights(parts, loss.shape[0]))
     distances = [
         component.residual(part, component.collect(gradient))
         for component, part in zip(components, parts, strict=True)

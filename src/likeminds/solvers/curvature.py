@@ -34,7 +34,9 @@ class Curvature:
         self.B = point.B
         self.people = [
             _Bending.at(part, weight, problem.penalty, point.C[part.people], fit)
-            for part, weight, fit in zip(problem.blocks, problem.weights, point.fits, strict=True)
+            for part, weight, fit in zip(
+                problem.blocks, problem.stands_for, point.fits, strict=True
+            )
         ]
         k = point.B.shape[1]
         self.ridge = np.zeros((1 + k, 1 + k))
@@ -121,7 +123,7 @@ def _mean_bend(problem: Problem, point: Point) -> Float:
     total, counted = np.zeros((d, d)), 0.0
     stride = -(-sum(len(part.people) for part in problem.blocks) // _ENOUGH_PEOPLE)
     for part, weight, (deviations, directions) in zip(
-        problem.blocks, problem.weights, point.fits, strict=True
+        problem.blocks, problem.stands_for, point.fits, strict=True
     ):
         some = slice(None, None, stride)
         basis, bend, D = part.basis[some], deviations.bend[some], directions[some]

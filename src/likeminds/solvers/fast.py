@@ -17,7 +17,14 @@ from itertools import chain, islice
 import numpy as np
 
 from likeminds._threads import one_blas_thread
-from likeminds.components import Component, Consensus, Group, Personal, top_directions
+from likeminds.components import (
+    Component,
+    Consensus,
+    Group,
+    Personal,
+    top_directions,
+    total_weights,
+)
 from likeminds.losses import Factors, QuadraticLoss
 from likeminds.rows import Float
 from likeminds.solvers.base import (
@@ -30,7 +37,7 @@ from likeminds.solvers.base import (
     optimality_residual,
 )
 from likeminds.solvers.deviations import Penalty, deviate
-from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
+from likeminds.solvers.reduced import Point, Problem, evaluate
 from likeminds.solvers.trust_region import Descent, descend, divided
 from likeminds.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
 
@@ -114,10 +121,10 @@ class FastSolver:
                 found = replace(found, point=evaluate(problem, at.theta, at.B, at.C))
             record.clear()
             found = found if found.interrupted else go(problem, found.point)
-            point = found.point
-            parts = (point.theta, *divided(problem, point, everybodys_deviation(problem, point)))
-            residual = optimality_residual(loss, components, parts)
-            value = objective(loss, components, parts)
+            parts = (found.point.theta, *divided(problem, found.point, found.deviation(problem)))
+            gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+            residual = optimality_residual(loss, components, parts, gradient)
+            value = objective(loss, components, parts, gradient)
         history = record.history(value, residual)
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
@@ -176,7 +183,13 @@ class Decomposition:
         """Return everybody's problem, and the sample's if there is one."""
         n_people, n_features = self.loss.shape
         alone = Problem(
-            self.blocks, self.stands_for, penalty, n_people, n_features, accuracy=accuracy
+            self.blocks,
+            self.stands_for,
+            self.stands_for,
+            penalty,
+            n_people,
+            n_features,
+            accuracy=accuracy,
         )
         if self.rest is None:
             return alone, None

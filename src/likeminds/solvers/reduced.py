@@ -35,8 +35,11 @@ class Problem:
     ----------
     blocks : list of Spectrum
         People kept in memory.
+    stands_for : list of float
+        How many people's curvature each of a block stands for (1 unless it is a sample).
     weights : list of float
-        How many people each of a block stands for (1 unless it is a sample).
+        How many people's loss each of a block stands for: the same, or 1 where those who are
+        not kept speak for themselves.
     penalty : Penalty
         What the levels cost.
     n_people, n_features : int
@@ -48,6 +51,7 @@ class Problem:
     """
 
     blocks: Sequence[Spectrum]
+    stands_for: Sequence[float]
     weights: Sequence[float]
     penalty: Penalty
     n_people: int

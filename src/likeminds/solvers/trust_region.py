@@ -22,6 +22,11 @@ class Descent:
 
     point: Point
     interrupted: bool = False
+    V: Float | None = None
+
+    def deviation(self, problem: Problem) -> Float:
+        """Return everybody's deviation at the point, which may be known already."""
+        return everybodys_deviation(problem, self.point) if self.V is None else self.V
 
 
 def descend(
@@ -45,9 +50,10 @@ def descend(
             if watch(point.value, size):
                 return Descent(point, interrupted=True)
             if size <= tol:
-                better = _exchanged(problem, point)
+                V = everybodys_deviation(problem, point)
+                better = _exchanged(problem, point, V)
                 if better is None:
-                    return Descent(point)
+                    return Descent(point, V=V)
                 point, radius = better, None
                 continue
             curvature = Curvature(problem, point)
@@ -142,12 +148,12 @@ def _truncated_cg(
     return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
 
 
-def _exchanged(problem: Problem, point: Point) -> Point | None:
+def _exchanged(problem: Problem, point: Point, V: Float) -> Point | None:
     """Put the strongest directions of G into B, if they are not there already."""
     k = point.B.shape[1]
     if k == 0:
         return None
-    B = top_directions(divided(problem, point, everybodys_deviation(problem, point))[0], k)
+    B = top_directions(divided(problem, point, V)[0], k)
     overlap = point.B.T @ B
     if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
         return None
