@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test lint types imports format clean
+.PHONY: help demo test lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -26,6 +26,10 @@ types: $(READY)  ## mypy, strict, on the package
 
 imports: $(READY)  ## Which module may import which
 	$(BIN)/lint-imports
+
+bench: $(READY)  ## Measure everything and write docs/benchmarks.md (about a quarter of an hour)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench
+	$(BIN)/python -m benchmarks
 
 format: $(READY)  ## Rewrite the files in the house style
 	$(BIN)/ruff check --fix .

@@ -66,16 +66,14 @@ def test_version_and_help():
     assert "demo" in CliRunner().invoke(app, ["--help"]).output
 
 
-def test_bad_input_is_one_sentence_and_exit_code_2(monkeypatch, capsys):
-    def fail(out, seed):
-        raise FileNotFoundError("There is no folder of that name.")
-
-    monkeypatch.setattr(demo, "run", fail)
-    monkeypatch.setattr(sys, "argv", ["likeminds", "demo"])
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, monkeypatch, capsys):
+    where = tmp_path / "nowhere" / "model"
+    monkeypatch.setattr(sys, "argv", ["likeminds", "demo", "--out", str(where)])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err.strip() == "Error: There is no folder of that name."
+    message = f"Error: There is no folder {where.parent} to save the model in."
+    assert capsys.readouterr().err.strip() == message
 
 
 def test_it_is_installed_as_a_command():

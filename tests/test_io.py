@@ -65,8 +65,10 @@ def test_refuses_what_cannot_be_saved(tmp_path, ranker):
     odd = Annotations(users=[frozenset("a")] * 2, items=None, labels=[0, 1], features=np.eye(2))
     with pytest.raises(TypeError, match="users_ holds ids"):
         save(ThreeLevelRanker(tol=1e-2).fit(odd), tmp_path / "m")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="no folder"):
         save(ranker, tmp_path / "no" / "such" / "folder" / "m")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        save(ranker, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

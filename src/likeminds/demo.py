@@ -15,7 +15,7 @@ from likeminds.annotations import Annotations
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.datasets import load_electricity
 from likeminds.identifiers import IdArray
-from likeminds.io import save
+from likeminds.io import save, writable
 from likeminds.metrics import MetricByPerson, auc_by_person
 from likeminds.rows import Float
 from likeminds.selection import folds_within_people, split_within_people
@@ -54,6 +54,7 @@ def run(out: Path, seed: int = 0, console: Console | None = None) -> None:
         Where the story is printed.
     """
     console = Console() if console is None else console
+    out = writable(out)
     households = load_electricity()
     console.print(
         f"\n[bold]{households.n_people} households chose electricity contracts[/bold], "

@@ -73,6 +73,7 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
     >>> np.array_equal(again.coef_, ranker.coef_)
     True
     """
+    target = writable(path)
     name = type(ranker).__name__
     if _RANKERS.get(name) is not type(ranker):
         raise TypeError(f"Only rankers of this library can be saved, not {name}.")
@@ -85,8 +86,17 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
         "values": values,
         "checksum": _checksum(arrays),
     }
-    target = Path(path)
     _write_whole(target, to_bytes(arrays, metadata={_CARD: json.dumps(card)}))
+    return target
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """Return the path if a file can go there; else say what is in the way, before any work."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file in it to save the model to.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to save the model in.")
     return target
 
 
