@@ -104,18 +104,18 @@ class FastSolver:
         consensus, group, personal = _three_levels(components)
         loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
-        problem, sample = decomposition.problems(penalty, accuracy=min(1e-8, 1e-4 * tol))
         unit = gradient_scale(loss, components)
+        problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
         offset = 0.5 * (loss.shape[0] - loss.constant.sum())
-        record = _Record(unit, offset, callback)
-        go = partial(descend, tol=0.5 * tol * unit, watch=record, max_steps=max_iter)
+        record = _Record(offset, callback)
+        go = partial(descend, tol=0.5 * tol, watch=record, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
                 found = Descent(_point_at(problem, start))
             elif sample is None:
-                found = self._race(problem, go, unit)
+                found = self._race(problem, go)
             else:
-                found = self._race(sample, go, unit)
+                found = self._race(sample, go)
                 found = found if found.interrupted else go(sample, found.point)
                 at = found.point
                 found = replace(found, point=evaluate(problem, at.theta, at.B, at.C))
@@ -128,12 +128,12 @@ class FastSolver:
         history = record.history(value, residual)
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
-    def _race(self, problem: Problem, go: Callable[..., Descent], unit: float) -> Descent:
+    def _race(self, problem: Problem, go: Callable[..., Descent]) -> Descent:
         """Give every start a few steps, and return where the best has come to."""
         starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
         runs: list[Descent] = []
         for point in islice(starts, self.n_starts):
-            runs.append(go(problem, point, tol=_RACE_TOL * unit, max_steps=_RACE_STEPS))
+            runs.append(go(problem, point, tol=_RACE_TOL, max_steps=_RACE_STEPS))
             if runs[-1].interrupted:
                 break
         best = min(runs, key=lambda run: run.point.value)
@@ -179,7 +179,9 @@ class Decomposition:
         rest = replace(loss.factors, rows=rows.of(~kept))
         return cls(loss, dense + sample, stands_for, rest)
 
-    def problems(self, penalty: Penalty, accuracy: float = 1e-12) -> tuple[Problem, Problem | None]:
+    def problems(
+        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
+    ) -> tuple[Problem, Problem | None]:
         """Return everybody's problem, and the sample's if there is one."""
         n_people, n_features = self.loss.shape
         alone = Problem(
@@ -189,6 +191,7 @@ class Decomposition:
             penalty,
             n_people,
             n_features,
+            unit=unit,
             accuracy=accuracy,
         )
         if self.rest is None:
@@ -200,8 +203,8 @@ class Decomposition:
 class _Record:
     """Remembers objective and residual of each step, and passes them on."""
 
-    def __init__(self, unit: float, offset: float, callback: Callback | None) -> None:
-        self.unit, self.offset, self.callback = unit, offset, callback
+    def __init__(self, offset: float, callback: Callback | None) -> None:
+        self.offset, self.callback = offset, callback
         self.n_seen = 0
         self.clear()
 
@@ -212,7 +215,7 @@ class _Record:
     def __call__(self, value: float, residual: float) -> bool:
         self.n_seen += 1
         self.objectives.append(value - self.offset)
-        self.residuals.append(residual / self.unit)
+        self.residuals.append(residual)
         if self.callback is None:
             return False
         return bool(self.callback(self.n_seen, self.objectives[-1], self.residuals[-1]))

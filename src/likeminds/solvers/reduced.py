@@ -44,6 +44,8 @@ class Problem:
         What the levels cost.
     n_people, n_features : int
         How many there are in all.
+    unit : float
+        The length of the loss's gradient at zero, which residuals are relative to.
     accuracy : float
         How small the gradient by c_i has to be, relative to that of the loss at zero.
     rest : Factors, optional
@@ -56,6 +58,7 @@ class Problem:
     penalty: Penalty
     n_people: int
     n_features: int
+    unit: float = 1.0
     accuracy: float = 1e-12
     rest: Factors | None = None
 

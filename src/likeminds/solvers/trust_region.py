@@ -46,7 +46,7 @@ def descend(
     radius = None
     try:
         for _ in range(max_steps):
-            size = first_order_residual(point)
+            size = first_order_residual(problem, point)
             if watch(point.value, size):
                 return Descent(point, interrupted=True)
             if size <= tol:
@@ -70,8 +70,8 @@ def descend(
     return Descent(point)
 
 
-def first_order_residual(point: Point) -> float:
-    """Return the length of the objective's gradient by theta and G at this point.
+def first_order_residual(problem: Problem, point: Point) -> float:
+    """Return the length of the objective's gradient by theta and G, relative.
 
     Deviations and coordinates are at their best, so that only theta's part and the part
     along the directions in which H = C B' can turn are left.
@@ -80,7 +80,7 @@ def first_order_residual(point: Point) -> float:
     largest = gram[-1] if gram.size else 0.0
     scale = np.sqrt(np.maximum(gram, 1e-20 * largest + _TINY))
     turning = (vectors.T @ point.gradient[1:]) / scale[:, None]
-    return float(np.sqrt(np.sum(point.gradient[0] ** 2) + np.sum(turning**2)))
+    return float(np.sqrt(np.sum(point.gradient[0] ** 2) + np.sum(turning**2))) / problem.unit
 
 
 def divided(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
