@@ -1,16 +1,22 @@
 """Threads where they pay: over blocks of people, not inside small matrices."""
 
+import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_kept = threading.local()
 
 
 @contextmanager
@@ -37,6 +43,18 @@ def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
         return
     with one_blas_thread(), ThreadPoolExecutor(_n_cores()) as pool:
         yield from pool.map(work, waiting)
+
+
+def scratch(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return this thread's scratch array, in the shape asked for: what it held is lost.
+
+    Fresh memory costs the system more than filling it: large temporaries are used again.
+    """
+    size = math.prod(shape)
+    if getattr(_kept, "array", np.empty(0)).size < size:
+        _kept.array = np.empty(size)
+    array: NDArray[np.float64] = _kept.array[:size].reshape(shape)
+    return array
 
 
 def _n_cores() -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._grouping import order_by
+from likeminds._threads import scratch
 
 Float = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
@@ -63,25 +64,26 @@ class Block:
         own_mean = np.where(self.weight[:, POSITIVE, :, None] > 0, positive, negative)
         return np.subtract(self.rows, own_mean, out=own_mean)
 
-    def scatters(self) -> Float:
-        """Scatter of each class around its own mean, shape (b, 2, d, d).
+    def squares(self, lighter: Index) -> Float:
+        """Sum of w x x' over the rows of each class, shape (b, 2, d, d).
 
-        One product over all rows gives the sum of the two scatters, a second one over the
-        rows of the lighter class gives that one, and the other is the difference. Nothing
-        is lost by subtracting: no loss divides the heavier class's scatter by less weight.
+        One product over all rows gives the sum of both classes, a second one over the rows of
+        the lighter class (they come first) gives that one, and the other is the difference.
+        Nothing is lost by subtracting: no loss divides the heavier class's by less weight.
         """
-        rows = self.centred()
-        rows *= np.sqrt(self.weight.sum(axis=1))[:, :, None]
-        total = rows.transpose(0, 2, 1) @ rows
+        rows = self.rows
+        root = np.sqrt(self.weight.sum(axis=1))
+        if not (root == 1.0).all():
+            rows = rows * root[:, :, None]
         everyone = np.arange(len(rows))
-        lighter = np.argmax(self.weight[:, :, 0] > 0, axis=1)
         is_lighter = self.weight[everyone, lighter] > 0
         longest = int(is_lighter.sum(axis=1).max())
         head = rows[:, :longest] * is_lighter[:, :longest, None]
-        scatter = np.empty((len(rows), 2, *total.shape[1:]))
-        scatter[everyone, lighter] = head.transpose(0, 2, 1) @ head
-        scatter[everyone, 1 - lighter] = total - scatter[everyone, lighter]
-        return scatter
+        squares = np.empty((len(rows), 2, rows.shape[2], rows.shape[2]))
+        squares[everyone, lighter] = head.transpose(0, 2, 1) @ head
+        total = rows.transpose(0, 2, 1) @ rows
+        squares[everyone, 1 - lighter] = total - squares[everyone, lighter]
+        return squares
 
 
 @dataclass(frozen=True)
@@ -192,17 +194,39 @@ class Rows:
             yield by_count[start:stop]
             start = stop
 
-    def block(self, chosen: Index, origin: Float) -> Block:
-        """Return the rows of some people (positions in ``people``)."""
-        length = int(self.counts[chosen].max())
+    def moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
+        """Return weight, mean and scatter by class of some people, and where means start from.
+
+        Rows are seen from the person's first one, which is among them: taking the means out of
+        the sums of squares then loses no digits that a loss would miss.
+        """
+        first = self.offsets[chosen]
+        among = self.table[self.index[first]].astype(np.float64)
+        block = self.block(chosen, among, passing=True)
+        scatter = block.squares(lighter=self.positive[first].astype(np.intp))
+        weighted = block.class_weight[:, :, None] * block.class_mean
+        scatter -= weighted[..., None] * block.class_mean[..., None, :]
+        return block.class_weight, block.class_mean, scatter, among
+
+    def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> Block:
+        """Return the rows of some people, as seen from a point for all or one for each.
+
+        A ``passing`` block is good until this thread asks for the next one.
+        """
         begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
-        position = begin + np.arange(length)
+        position = begin + np.arange(self.counts[chosen].max())
         inside = position < end
         position = np.where(inside, position, begin)
         weight = np.where(inside, self.weight[position], 0.0)
         positive = self.positive[position]
         by_class = [np.where(positive, 0.0, weight), np.where(positive, weight, 0.0)]
-        rows = self.table[self.index[position]] - origin
+        shape = (*position.shape, self.table.shape[1])
+        rows = scratch(shape) if passing else np.empty(shape)
+        if self.table.dtype == rows.dtype:
+            np.take(self.table, self.index[position], axis=0, out=rows, mode="clip")
+        else:
+            rows[...] = self.table[self.index[position]]
+        rows -= origin if origin.ndim == 1 else origin[:, None]
         return Block(self.people[chosen], rows, np.stack(by_class, axis=1))
 
 

@@ -58,10 +58,10 @@ class Dense:
         dense = cls.empty(rows.people, len(origin))
 
         def fill(chosen: Index) -> None:
-            block = rows.block(chosen, origin)
-            dense.weight[chosen] = block.class_weight
-            dense.mean[chosen] = block.class_mean
-            dense.scatter[chosen] = block.scatters()
+            weight, mean, scatter, among = rows.moments(chosen)
+            dense.weight[chosen] = weight
+            dense.mean[chosen] = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
+            dense.scatter[chosen] = scatter
 
         for _ in in_threads(fill, rows.plan()):
             pass

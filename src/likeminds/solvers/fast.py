@@ -43,7 +43,7 @@ from likeminds.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).
-_SHORT_PATH, _LONG_PATH, _SMALL = 30, 300, 1000
+_SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
 
