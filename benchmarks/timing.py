@@ -1,0 +1,47 @@
+"""Clocks. Machines are shared: what is compared is measured in turns, not one after the other."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from threadpoolctl import threadpool_info
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Return how long one call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def in_turns(works: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Return the median time of each, all measured in every round after one to warm up."""
+    for work in works.values():
+        work()
+    rounds = [{name: seconds(work) for name, work in works.items()} for _ in range(repeats)]
+    return {name: median(times[name] for times in rounds) for name in works}
+
+
+def busy_seconds() -> float | None:
+    """Return how long all cores together have been busy since the machine started (Linux)."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    user, nice, system, _idle, _wait, *others = map(int, stat.read_text().split()[1:9])
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+
+
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS has, outside of what limits itself."""
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max(pools, default=1)
