@@ -157,3 +157,21 @@ def test_blocks_hand_out_every_row_once(crowd, monkeypatch):
     seen = np.concatenate([block.people for block in blocks])
     np.testing.assert_array_equal(np.sort(seen), np.arange(crowd.n_people))
     assert sum(block.weight.sum() for block in blocks) == pytest.approx(crowd.weights.sum())
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e6])
+@pytest.mark.parametrize("order", ["sorted", "within", "repeated"])
+def test_rows_side_by_side_are_summed_in_place(shift, order, monkeypatch):
+    monkeypatch.setattr("likeminds.rows._BLOCK_BYTES", 1)  # one person at a time
+    rng = np.random.default_rng(0)
+    users = np.repeat([0, 1, 2], [20, 30, 25])
+    rows = rng.standard_normal((75, 6)) * [1, 2, 3, 0.1, 1, 0] + shift  # one is constant
+    rows[:, :5] += 0.3 * rng.standard_normal(5)
+    said = Annotations(users=users, items=None, labels=rng.random(75) < 0.3, features=rows)
+    if order == "within":
+        said = said[np.concatenate([rng.permutation(20), 20 + rng.permutation(55)])]
+    if order == "repeated":
+        said = said[np.concatenate([[0, 0], np.arange(2, 75)])]
+    assert_equals_the_definition(said, squared_auc(Statistics.from_annotations(said)))
+    without = Annotations(users=said.users, items=None, labels=said.labels, features=said.X[:, :5])
+    assert_equals_the_definition(without, squared_auc(Statistics.from_annotations(without)))
