@@ -113,8 +113,7 @@ class Statistics:
 
     Examples
     --------
-    >>> from likeminds._threads import for_each
-    from likeminds.annotations import Annotations
+    >>> from likeminds.annotations import Annotations
     >>> said = Annotations(
     ...     users=["ann", "ann", "ann", "bob", "bob"],
     ...     items=None,

@@ -67,8 +67,7 @@ class PaperSolver:
     Examples
     --------
     >>> from likeminds import Annotations, Statistics
-    >>> from likeminds._threads import one_blas_thread
-    from likeminds.components import Consensus
+    >>> from likeminds.components import Consensus
     >>> from likeminds.losses import squared_auc
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
