@@ -1,4 +1,4 @@
-"""Honest baselines, with the same verbs as the rankers: fewer levels, in closed form."""
+"""Fewer levels, each in closed form: the least that a ranker should beat."""
 
 from numbers import Real
 from typing import Any, ClassVar
