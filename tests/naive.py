@@ -1,6 +1,7 @@
 """The definitions, written as they stand in the paper: slow, and beyond doubt."""
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 
 def auc_quadratic(rows, labels, weights=None):
@@ -29,6 +30,19 @@ def auc_loss(rows, labels, w, weights=None):
             loss += pair * (1.0 - (rows[p] - rows[q]) @ w) ** 2
             total += pair
     return 0.5 * loss / total if total else 0.0
+
+
+def least_squares_loss(rows, labels, w, weights):
+    """Half the weighted mean of (y - intercept - f)^2 at the best intercept, which is fitted."""
+    y = np.where(labels, 1.0, -1.0)
+    intercept = minimize_scalar(lambda c: np.sum(weights * (y - c - rows @ w) ** 2)).x
+    return 0.5 * np.sum(weights * (y - intercept - rows @ w) ** 2) / weights.sum()
+
+
+def least_squares_raw_loss(rows, labels, w, weights):
+    """Half the weighted sum of (y - f)^2."""
+    y = np.where(labels, 1.0, -1.0)
+    return 0.5 * sum(weights[r] * (y[r] - rows[r] @ w) ** 2 for r in range(len(rows)))
 
 
 def by_person(annotations):

@@ -164,7 +164,7 @@ def test_deviation_is_the_best_one(seed, tail, corner):
         w = x[0] + v
         size = np.linalg.norm(v)
         huber = tail * size**2 if size <= penalty.knee else corner * (size - penalty.knee / 2)
-        return 0.5 * (w @ (curvature[0] * w) - 2 * slope[0] @ w + 1) + huber
+        return 0.5 * (w @ (curvature[0] * w) - 2 * slope[0] @ w) + huber
 
     found = deviate(curvature, slope, x, penalty)
     best = minimize(cost, np.zeros(4), tol=1e-12)

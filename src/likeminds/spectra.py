@@ -90,12 +90,12 @@ def spectrum_of_matrices(people: Index, matrices: Float, linear: Float) -> Spect
     return Spectrum(people, basis, np.where(keep, curvature, 0.0), times(basis, linear))
 
 
-def spectrum_of_factors(people: Index, Z: Float) -> Spectrum:
-    """Return the spectrum of A_i = Z_i'Z_i, b_i being the last row of Z_i."""
+def spectrum_of_factors(people: Index, Z: Float, target: Float) -> Spectrum:
+    """Return the spectrum of A_i = Z_i'Z_i, with b_i = Z_i't_i."""
     # Z = S diag(sqrt(a)) Q, so the eigenvectors S of the small Z Z' give Q = a^-1/2 S' Z.
     curvature, vectors = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
     keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
     root = np.sqrt(np.where(keep, curvature, 1.0))
     basis = (vectors * (keep / root)[:, None, :]).transpose(0, 2, 1) @ Z
-    slope = np.where(keep, vectors[:, -1] * root, 0.0)  # b_i is the last row of Z_i
+    slope = np.where(keep, times_back(vectors, target) * root, 0.0)  # Q Z't = sqrt(a) S't
     return Spectrum(people, basis, np.where(keep, curvature, 0.0), slope)

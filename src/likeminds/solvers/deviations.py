@@ -71,7 +71,7 @@ class Deviations:
     Attributes
     ----------
     value : array of shape (p,)
-        phi_i.
+        phi_i, less its constant c_i / 2.
     stiffness : array of shape (p,)
         mu_i with V_i = (A_i + mu_i)^-1 (b_i - A_i m_i): twice the tail before the knee, the
         corner over |V_i| after it.
@@ -123,7 +123,7 @@ def deviate(curvature: Float, slope: Float, x: Float, penalty: Penalty) -> Devia
     huber = penalty.tail * length**2
     huber[past] = penalty.corner * (length[past] - penalty.knee / 2.0)
     w = x + v
-    value = 0.5 * row_dots(curvature * w - 2.0 * slope, w) + 0.5 + huber
+    value = 0.5 * row_dots(curvature * w - 2.0 * slope, w) + huber
     kept = curvature / (curvature + stiffness[:, None])
     flat = np.zeros_like(v)
     unit = v[past] / length[past, None]

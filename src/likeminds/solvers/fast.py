@@ -106,8 +106,7 @@ class FastSolver:
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
         unit = gradient_scale(loss, components)
         problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
-        offset = 0.5 * (loss.shape[0] - loss.constant.sum())
-        record = _Record(offset, callback)
+        record = _Record(0.5 * float(loss.constant.sum()), callback)
         go = partial(descend, tol=0.5 * tol, watch=record, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
@@ -203,8 +202,8 @@ class Decomposition:
 class _Record:
     """Remembers objective and residual of each step, and passes them on."""
 
-    def __init__(self, offset: float, callback: Callback | None) -> None:
-        self.offset, self.callback = offset, callback
+    def __init__(self, constant: float, callback: Callback | None) -> None:
+        self.constant, self.callback = constant, callback
         self.n_seen = 0
         self.clear()
 
@@ -214,7 +213,7 @@ class _Record:
 
     def __call__(self, value: float, residual: float) -> bool:
         self.n_seen += 1
-        self.objectives.append(value - self.offset)
+        self.objectives.append(value + self.constant)
         self.residuals.append(residual)
         if self.callback is None:
             return False

@@ -69,8 +69,8 @@ class Problem:
         factors = self.rest
 
         def fit(chosen: Index) -> FactorFit:
-            people, Z = factors.of(chosen)
-            return _fit_factors(people, Z, self, theta, B, C[people])
+            people, Z, target = factors.of(chosen)
+            return _fit_factors(people, Z, target, self, theta, B, C[people])
 
         return in_threads(fit, factors.rows.plan())
 
@@ -200,19 +200,19 @@ class FactorFit:
     gradient: Float
 
 
-def _fit_factors(  # noqa: PLR0917 - the same six as everywhere here
-    people: Index, Z: Float, problem: Problem, theta: Float, B: Float, C: Float
+def _fit_factors(  # noqa: PLR0917 - the same as everywhere here
+    people: Index, Z: Float, target: Float, problem: Problem, theta: Float, B: Float, C: Float
 ) -> FactorFit:
     """Do the same from factors, with one small solve per person instead of eigenvectors.
 
-    Before the knee, with R = (Z Z' + mu)^-1, mu = 2 tail, and e the last unit vector (Z'e = b):
-    V = Z'R y with y = e - Z theta - Z B c, and e - Z W = mu R y. People past the knee take the
-    way through their eigenvectors.
+    Before the knee, with R = (Z Z' + mu)^-1 and mu = 2 tail: V = Z'R y with
+    y = t - Z theta - Z B c, and t - Z W = mu R y. People past the knee take the way through
+    their eigenvectors.
     """
     penalty = problem.penalty
     mu = 2.0 * penalty.tail
     right = Z @ np.column_stack([-theta, B])
-    right[:, -1, 0] += 1.0
+    right[:, :, 0] += target
     gram = Z @ Z.transpose(0, 2, 1)
     gram += mu * np.eye(Z.shape[1])
     solved = solve(gram, right)
@@ -222,10 +222,11 @@ def _fit_factors(  # noqa: PLR0917 - the same six as everywhere here
     left = solved[:, :, 0] - times(solved[:, :, 1:], c)
     V = times_back(Z, left)
     stiffness, value = np.full(len(Z), mu), 0.5 * mu**2 * row_dots(left, left)
+    value -= 0.5 * row_dots(target, target)
     value += penalty.tail * row_dots(V, V)
     past = np.flatnonzero(row_dots(V, V) > penalty.knee**2)
     if past.size:
-        part = spectrum_of_factors(past, Z[past])
+        part = spectrum_of_factors(past, Z[past], target[past])
         c[past], deviations = fit_coordinates(
             part, problem, part.into(theta), part.basis @ B, C[past]
         )

@@ -159,7 +159,7 @@ def _exchanged(problem: Problem, point: Point, V: Float) -> Point | None:
         return None
     # With the weak part held fixed the new strong part is the best one: the value falls.
     new = evaluate(problem, point.theta, B, point.C @ overlap)
-    return new if new.value < point.value * (1 - 1e-12) else None
+    return new if new.value < point.value - 1e-12 * abs(point.value) else None
 
 
 def _dot(x: Float, y: Float) -> float:
