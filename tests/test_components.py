@@ -4,7 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from likeminds.components import Consensus, Group, Personal, total_weights
+from likeminds.components import (
+    CappedLowRank,
+    Clustered,
+    Consensus,
+    Group,
+    LowRank,
+    MeanRegularised,
+    PerPerson,
+    Personal,
+    SharedFeatures,
+    Sparse,
+    total_weights,
+)
 
 PEOPLE, FEATURES = 4, 3
 COMPONENTS = [
@@ -14,8 +26,18 @@ COMPONENTS = [
     Group(0.9, n_groups=2, shrinkage=0.3),
     Group(0.9, n_groups=3, shrinkage=0.9),
     Personal(0.8),
+    SharedFeatures(0.8),
+    Sparse(0.8),
+    LowRank(0.8),
+    LowRank(0.8, n_free=1),
+    CappedLowRank(0.8, threshold=1.5),
+    CappedLowRank(0.8, threshold=np.inf),
+    Clustered(0.5, 0.2, n_clusters=1),
+    Clustered(0.2, 0.5, n_clusters=2),
+    Clustered(0.2, 0.5, n_clusters=3),
+    MeanRegularised(0.7),
 ]
-ids = [f"{type(c).__name__}-{getattr(c, 'n_groups', '')}" for c in COMPONENTS]
+ids = [repr(component) for component in COMPONENTS]
 
 
 def random_part(component, rng):
@@ -66,11 +88,107 @@ def numerical_slope(component, part, h=1e-6):
     return slope
 
 
-def test_personal_forgives_small_gradients_at_zero():
-    personal = Personal(1.0)
+@pytest.mark.parametrize(
+    ("component", "distance"),
+    [
+        (Personal(1.0), 4.0),
+        (SharedFeatures(1.0), np.hypot(np.hypot(0.6, 3.0) - 1, np.hypot(0.8, 4.0) - 1)),
+        (Sparse(1.0), np.hypot(2.0, 3.0)),
+        (LowRank(1.0), np.linalg.norm([0.6, 0.8, 3.0, 4.0]) - 1),
+        (LowRank(1.0, n_free=1), np.linalg.norm([0.6, 0.8, 3.0, 4.0])),
+        (CappedLowRank(1.0, threshold=0.5), np.linalg.norm([0.6, 0.8, 3.0, 4.0]) - 1),
+    ],
+    ids=repr,
+)
+def test_a_zero_part_forgives_small_gradients(component, distance):
     part = np.zeros((3, 2))
-    gradient = np.array([[0.6, 0.8], [3.0, 4.0], [0.0, 0.0]])
-    assert personal.residual(part, gradient) == pytest.approx(4.0)
+    gradient = np.array([[0.6, 0.8], [3.0, 4.0], [0.0, 0.0]])  # of rank one
+    assert component.residual(part, gradient) == pytest.approx(distance)
+
+
+def test_low_rank_forgives_across_its_directions_only():
+    part = np.diag([3.0, 0.0, 0.0])
+    assert LowRank(1.0).residual(part, np.diag([-1.0, 0.9, -0.5])) == pytest.approx(0.0)
+    assert LowRank(1.0).residual(part, np.diag([-1.0, 1.5, -0.5])) == pytest.approx(0.5)
+    assert LowRank(1.0).residual(part, np.diag([-0.8, 0.9, -0.5])) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "component", [LowRank(0.7), SharedFeatures(0.7), Sparse(0.7), Personal(0.7)], ids=repr
+)
+@given(seed=st.integers(0, 50))
+def test_the_silencing_penalty_is_the_smallest_that_silences(component, seed):
+    gradient = random_part(component, np.random.default_rng(seed))
+    alpha = component.silencing_alpha(gradient)
+    nothing = np.zeros_like(gradient)
+    assert type(component)(1.0001 * alpha).residual(nothing, gradient) == 0.0
+    assert type(component)(0.99 * alpha).residual(nothing, gradient) > 0.0
+
+
+def test_the_cap_is_taken_in_stages_that_lie_above_it():
+    capped = CappedLowRank(2.0, threshold=1.0)
+    rng = np.random.default_rng(0)
+    at = rng.standard_normal((5, 4))
+    stage = capped.stage(at)
+    n_free = np.sum(np.linalg.svd(at, compute_uv=False) > 1.0)
+    assert stage == LowRank(2.0, n_free)
+    constant = 2.0 * n_free * 1.0
+    assert stage.value(at) + constant == pytest.approx(capped.value(at))
+    for _ in range(50):
+        other = rng.uniform(0.1, 2.0) * rng.standard_normal((5, 4))
+        assert stage.value(other) + constant >= capped.value(other) - 1e-12
+
+
+@given(st.integers(1, 7), st.integers(1, 5), st.floats(0.1, 3.0), st.integers(0, 99))
+def test_clustered_value_is_the_least_over_membership_matrices(n_people, k, rho2, seed):
+    rng = np.random.default_rng(seed)
+    part = rng.standard_normal((n_people, 3))
+    k = min(k, n_people)
+    clustered = Clustered(0.7, rho2, k)
+    eta = rho2 / 0.7
+
+    def penalty(M):
+        return (
+            0.7
+            * eta
+            * (1 + eta)
+            * np.trace(part.T @ np.linalg.inv(eta * np.eye(n_people) + M) @ part)
+        )
+
+    M = clustered.matrix(part)
+    eigenvalues = np.linalg.eigvalsh(M)
+    assert eigenvalues.min() >= -1e-9
+    assert eigenvalues.max() <= 1 + 1e-9
+    assert np.trace(M) <= k + 1e-9  # what is left of the budget goes where W is zero
+    assert clustered.value(part) == pytest.approx(penalty(M), rel=1e-9)
+    for _ in range(20):
+        Q, _ = np.linalg.qr(rng.standard_normal((n_people, n_people)))
+        mu = rng.dirichlet(np.ones(n_people)) * k
+        if mu.max() <= 1:
+            assert penalty((Q * mu) @ Q.T) >= clustered.value(part) * (1 - 1e-9)
+
+
+def test_clustered_needs_penalties():
+    with pytest.raises(ValueError, match="rho1 and rho2"):
+        Clustered(0.0, 1.0, 1)
+
+
+class Ridge(PerPerson):
+    """A component of a user's own, with no residual of its own."""
+
+    name = "ridge"
+
+    def value(self, part):
+        return 0.5 * np.sum(part**2)
+
+    def prox(self, point, step):
+        return point / (1 + step)
+
+
+def test_the_residual_that_comes_for_free_vanishes_where_it_should():
+    ridge, part = Ridge(), np.random.default_rng(0).standard_normal((4, 3))
+    assert ridge.residual(part, -part) == pytest.approx(0.0, abs=1e-12)
+    assert ridge.residual(part, 1.0 - part) == pytest.approx(0.5 * np.sqrt(12))
 
 
 @given(

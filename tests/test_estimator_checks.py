@@ -3,14 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import ThreeLevelRanker, ThreeLevelRankerCV
-from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds import DecomposedRanker, ThreeLevelRanker, ThreeLevelRankerCV, baselines
+from likeminds.components import Consensus, Personal
 
 RANKERS = [
     ThreeLevelRanker(),
-    ConsensusOnly(),
-    OnePerPerson(),
-    RidgeToConsensus(),
+    DecomposedRanker([Consensus(0.1), Personal(0.2)]),
+    *(getattr(baselines, name)() for name in baselines.__all__),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
 ]
 

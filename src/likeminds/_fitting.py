@@ -1,31 +1,92 @@
-"""What rankers fitted to a quadratic loss share: from annotations to levels of weights."""
+"""What rankers fitted to a quadratic loss share: from annotations to weights."""
 
 import warnings
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
 
+from likeminds._callbacks import both_callbacks, with_callbacks
 from likeminds._checks import counted, listing
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
-from likeminds.identifiers import IdArray
-from likeminds.losses import QuadraticLoss, squared_auc
+from likeminds.components import Component
+from likeminds.identifiers import IdArray, lookup
+from likeminds.losses import LOSSES, QuadraticLoss
 from likeminds.rows import Bool, Float
+from likeminds.solvers import Solution, Solver
+from likeminds.solvers.base import Callback, Parts
 from likeminds.statistics import Statistics
 
 
-class LevelsRanker(Ranker):
-    """Base of the rankers whose weights are consensus + group + personal.
+class StatisticsRanker(Ranker):
+    """Base of the rankers that see the rows once, as statistics.
 
-    A subclass finds the three levels of a loss in ``_fit_loss``; this class makes the loss
-    from the annotations, and the fitted attributes from the levels.
+    A subclass finds the parts of the weights in ``_fit_loss`` and says what they mean in
+    ``_set_parts``; this class makes the loss from the annotations.
     """
 
+    loss: str
     standardize: bool
 
-    group_: Float
-    personal_: Float
     scale_: Float
     statistics_: Statistics
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions(set(LOSSES))],
+        "standardize": ["boolean"],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [int, str, None],
+    }
+
+    @with_callbacks
+    def partial_fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, of people known or new, to those seen before.
+
+        The new rows merge into the statistics, and the solver starts from where it was; the
+        result is that of fitting everything at once. The first call is a `fit`.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from likeminds import ThreeLevelRanker, load_electricity
+        >>> households = load_electricity()
+        >>> ranker = ThreeLevelRanker().partial_fit(households[:8000])
+        >>> len(ranker.partial_fit(households[8000:]).users_)
+        361
+        """
+        if not hasattr(self, "users_"):
+            return self.fit(X, y, users, sample_weight)
+        if not hasattr(self, "statistics_"):
+            raise ValueError(
+                "This ranker was read from a file, which does not hold the statistics of its "
+                "training data: more labels cannot be added to it."
+            )
+        self._validate_params()
+        more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self._fit_statistics(self.statistics_.update(more))
+        return self
+
+    def update(self, annotations: Annotations) -> Self:
+        """Add annotations to those seen before: `partial_fit` by another name."""
+        return self.partial_fit(annotations)
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self.__dict__.pop("statistics_", None)  # a fit starts afresh
@@ -36,17 +97,28 @@ class LevelsRanker(Ranker):
         _warn_of_one_class(statistics.user_ids, has_pairs)
         n_features = statistics.n_features
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
-        levels = self._fit_loss(squared_auc(statistics, self.scale_), statistics)
+        parts = self._fit_loss(LOSSES[self.loss](statistics, self.scale_), statistics)
         self.users_ = statistics.user_ids
         self.statistics_ = statistics
-        self._set_levels(levels, has_pairs)
+        self._set_parts(parts, has_pairs)
 
-    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> tuple[Float, Float, Float]:
-        """Return theta, G and P that minimise the loss and the ranker's penalties."""
+    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
+        """Return the parts that minimise the loss and the ranker's penalties."""
         raise NotImplementedError
 
-    def _set_levels(self, levels: tuple[Float, Float, Float], has_pairs: Bool) -> None:
-        theta, G, P = (level / self.scale_ for level in levels)
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        """Make the fitted attributes of the parts, which are in units of ``scale_``."""
+        raise NotImplementedError
+
+
+class LevelsRanker(StatisticsRanker):
+    """Base of the rankers whose weights are consensus + group + personal."""
+
+    group_: Float
+    personal_: Float
+
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        theta, G, P = (part / self.scale_ for part in parts)
         self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
         # People without pairs teach nothing and get the consensus: they are not part of the
         # mean, and their own deviation is zero.
@@ -55,6 +127,73 @@ class LevelsRanker(Ranker):
         self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
         self.personal_ = np.where(has_pairs[:, None], P, 0.0)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
+
+
+class SolvedRanker(StatisticsRanker):
+    """Base of the rankers whose parts a solver finds, given a list of components."""
+
+    tol: float
+    max_iter: int
+    warm_start: bool
+    callback: Callback | None
+
+    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
+        solution = self._solve(loss, statistics)
+        if solution.interrupted:
+            warnings.warn(
+                f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
+                f"far, with an optimality residual of {solution.residual:.1e}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not solution.converged:
+            warnings.warn(
+                f"Stopped after {solution.n_iter} iterations with an optimality residual of "
+                f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.solution_ = solution
+        self.objective_ = solution.objective
+        self.objective_trace_ = solution.history.objective
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        return solution.parts
+
+    def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
+        with both_callbacks(self, self.callback) as callback:
+            return self._solver().solve(
+                loss,
+                self._components(loss, statistics),
+                start=self._last_parts(statistics.user_ids),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+
+    def _solver(self) -> Solver:
+        raise NotImplementedError
+
+    def _components(self, loss: QuadraticLoss, statistics: Statistics) -> list[Component]:
+        raise NotImplementedError
+
+    def _fitted_parts(self) -> list[Float]:
+        """Return the parts of the last fit, in the units of the features."""
+        raise NotImplementedError
+
+    def _last_parts(self, user_ids: IdArray) -> Parts | None:
+        """Return the last solution, if it is to be continued (zero for new people)."""
+        continued = self.warm_start or hasattr(self, "statistics_")
+        if not continued or not hasattr(self, "users_"):
+            return None
+        if self.coef_.shape[1] != len(self.scale_):
+            return None
+        where = lookup(user_ids, self.users_, "users")
+        known = (where >= 0)[:, None]
+        return tuple(
+            (part if part.ndim == 1 else np.where(known, part[where], 0.0)) * self.scale_
+            for part in self._fitted_parts()
+        )
 
 
 def _warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from likeminds import baselines
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
-from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -32,9 +32,7 @@ _RANKERS: dict[str, type[Ranker]] = {
     for ranker in (
         ThreeLevelRanker,
         ThreeLevelRankerCV,
-        ConsensusOnly,
-        OnePerPerson,
-        RidgeToConsensus,
+        *(getattr(baselines, name) for name in baselines.__all__),
     )
 }
 _CARD = "likeminds"

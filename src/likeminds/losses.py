@@ -17,8 +17,9 @@ are built, no iteration touches a row of a person who has enough of them again.
 Here f are scores, and y is 1 for a positive label and -1 for a negative one.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,10 +28,17 @@ from likeminds._threads import in_threads
 from likeminds.rows import NEGATIVE, POSITIVE, Block, Float, Index, Rows, has_both_classes
 from likeminds.statistics import Dense, Statistics
 
+T = TypeVar("T")
+# People, and their Z and t.
+Factor = tuple[Index, Float, Float]
+
+# Below this many numbers, starting threads takes longer than the work.
+_WORTH_THREADS = 1 << 18
+
 
 @dataclass(frozen=True)
 class Factors:
-    """Z_i and t_i of the people with few labels, made anew each time they are used.
+    """Z_i and t_i of the people with few labels, made anew each time unless they are kept.
 
     Attributes
     ----------
@@ -40,23 +48,47 @@ class Factors:
         Where features are measured from, and in which unit.
     make : callable
         Turns a block of rows into Z of shape (b, n, d) and t of shape (b, n).
+    kept : list, optional
+        All of them, where `keep` found room.
     """
 
     rows: Rows
     origin: Float
     scale: Float
     make: Callable[[Block], tuple[Float, Float]]
+    kept: list[Factor] | None = None
 
-    def __iter__(self) -> Iterator[tuple[Index, Float, Float]]:
+    def __iter__(self) -> Iterator[Factor]:
         """Yield (people, Z, t), a block of people at a time."""
         return map(self.of, self.rows.plan())
 
-    def of(self, chosen: Index) -> tuple[Index, Float, Float]:
+    def of(self, chosen: Index) -> Factor:
         """Return (people, Z, t) of one block of the plan."""
         block = self.rows.block(chosen, self.origin)
         Z, target = self.make(block)
         Z /= self.scale
         return block.people, Z, target
+
+    def each(self, work: Callable[[Factor], None]) -> None:
+        """Do some work on every block, which the cores share where there is much."""
+        if self.kept is not None:
+            blocks: Iterator[None] = self._share(work, self.kept)
+        else:
+            blocks = self._share(lambda chosen: work(self.of(chosen)), self.rows.plan())
+        for _ in blocks:
+            pass
+
+    def keep(self, memory: int) -> "Factors":
+        """Return the same, made once for all if ``memory`` bytes have room for them."""
+        roomy = self.kept is None and 8 * self._size <= memory
+        return replace(self, kept=list(self)) if roomy else self
+
+    def _share(self, work: Callable[[T], None], blocks: Iterable[T]) -> Iterator[None]:
+        return in_threads(work, blocks) if self._size > _WORTH_THREADS else map(work, blocks)
+
+    @property
+    def _size(self) -> int:
+        return (len(self.rows.index) + len(self)) * len(self.scale)
 
     def __len__(self) -> int:
         """How many people."""
@@ -100,13 +132,16 @@ class QuadraticLoss:
         product = np.zeros(self.shape)
         product[self.dense_people] = times(self.matrices, W[self.dense_people])
 
-        def fill(chosen: Index) -> None:
-            people, Z, _ = self.factors.of(chosen)
+        def fill(factor: Factor) -> None:
+            people, Z, _ = factor
             product[people] = times_back(Z, times(Z, W[people]))
 
-        for _ in in_threads(fill, self.factors.rows.plan()):
-            pass
+        self.factors.each(fill)
         return product
+
+    def keep(self, memory: int) -> "QuadraticLoss":
+        """Return the same loss, faster where ``memory`` bytes have room for all factors."""
+        return replace(self, factors=self.factors.keep(memory))
 
     def total_matrix(self) -> Float:
         """Return the sum over people of A_i, shape (n_features, n_features)."""

@@ -1,24 +1,16 @@
 """The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
 
-import warnings
-from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from likeminds._callbacks import both_callbacks, with_callbacks
-from likeminds._fitting import LevelsRanker
-from likeminds.annotations import Annotations
+from likeminds._fitting import LevelsRanker, SolvedRanker
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.identifiers import IdArray, lookup
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
-from likeminds.solvers import SOLVERS, Solution, Solver
-from likeminds.solvers.base import Callback, Parts
+from likeminds.solvers import SOLVERS, Solver
+from likeminds.solvers.base import Callback
 from likeminds.statistics import Statistics
 
 # What n_groups=None asks for where the data has room for it, and the least that
@@ -27,7 +19,7 @@ _USUAL_GROUPS = 2
 _USUAL_ALPHA = 0.3
 
 
-class ThreeLevelRanker(LevelsRanker):
+class ThreeLevelRanker(SolvedRanker, LevelsRanker):
     """One ranking function per person: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -58,6 +50,9 @@ class ThreeLevelRanker(LevelsRanker):
     group_shrinkage : float, default=0.0
         Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
         model; a little helps where people have few labels.
+    loss : {"auc", "least_squares", "least_squares_raw"}, default="auc"
+        What is minimised: "auc" as above, the paper's; "least_squares" on labels of +-1 with an
+        intercept for each person; "least_squares_raw" without (see `likeminds.losses`).
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     solver : {"fast", "paper"} or Solver, default="fast"
@@ -128,17 +123,15 @@ class ThreeLevelRanker(LevelsRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LevelsRanker._parameter_constraints,
         "alpha_consensus": [Interval(Real, 0, None, closed="left")],
         "alpha_group": [Interval(Real, 0, None, closed="left"), None],
         "alpha_personal": [Interval(Real, 0, None, closed="left")],
         "n_groups": [Interval(Integral, 0, None, closed="left"), None],
         "group_shrinkage": [Interval(Real, 0, None, closed="left")],
-        "standardize": ["boolean"],
         "solver": [StrOptions(set(SOLVERS)), HasMethods("solve")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [Integral, str, None],
         "warm_start": ["boolean"],
         "callback": [callable, None],
     }
@@ -151,6 +144,7 @@ class ThreeLevelRanker(LevelsRanker):
         n_groups: int | None = None,
         *,
         group_shrinkage: float = 0.0,
+        loss: str = "auc",
         standardize: bool = True,
         solver: str | Solver = "fast",
         tol: float = 1e-4,
@@ -165,6 +159,7 @@ class ThreeLevelRanker(LevelsRanker):
         self.alpha_personal = alpha_personal
         self.n_groups = n_groups
         self.group_shrinkage = group_shrinkage
+        self.loss = loss
         self.standardize = standardize
         self.solver = solver
         self.tol = tol
@@ -174,89 +169,17 @@ class ThreeLevelRanker(LevelsRanker):
         self.warm_start = warm_start
         self.callback = callback
 
-    @with_callbacks
-    def partial_fit(
+    def _solver(self) -> Solver:
+        return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
+
+    def _components(
         self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add labels, of people known or new, to those seen before.
+        loss: QuadraticLoss,  # noqa: ARG002
+        statistics: Statistics,
+    ) -> list[Component]:
+        return self._levels(statistics)
 
-        The new rows merge into the statistics, and the solver starts from where it was; the
-        result is that of fitting everything at once. The first call is a `fit`.
-
-        Parameters
-        ----------
-        X, y, users, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from likeminds import ThreeLevelRanker, load_electricity
-        >>> households = load_electricity()
-        >>> ranker = ThreeLevelRanker().partial_fit(households[:8000])
-        >>> len(ranker.partial_fit(households[8000:]).users_)
-        361
-        """
-        if not hasattr(self, "users_"):
-            return self.fit(X, y, users, sample_weight)
-        if not hasattr(self, "statistics_"):
-            raise ValueError(
-                "This ranker was read from a file, which does not hold the statistics of its "
-                "training data: more labels cannot be added to it."
-            )
-        self._validate_params()
-        more = self._as_annotations(X, y, users, sample_weight, reset=False)
-        self._fit_statistics(self.statistics_.update(more))
-        return self
-
-    def update(self, annotations: Annotations) -> Self:
-        """Add annotations to those seen before: `partial_fit` by another name."""
-        return self.partial_fit(annotations)
-
-    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> tuple[Float, Float, Float]:
-        solution = self._solve(loss, statistics)
-        if solution.interrupted:
-            warnings.warn(
-                f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
-                f"far, with an optimality residual of {solution.residual:.1e}.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        elif not solution.converged:
-            warnings.warn(
-                f"Stopped after {solution.n_iter} iterations with an optimality residual of "
-                f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        self.solution_ = solution
-        self.objective_ = solution.objective
-        self.objective_trace_ = solution.history.objective
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
-        theta, G, P = solution.parts
-        return theta, G, P
-
-    def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
-        solver = SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
-        with both_callbacks(self, self.callback) as callback:
-            return solver.solve(
-                loss,
-                self._components(statistics),
-                start=self._last_parts(statistics.user_ids),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
-
-    def _components(self, statistics: Statistics) -> list[Component]:
+    def _levels(self, statistics: Statistics) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
         labels_each = statistics.class_weight.sum() / n_people
         usual_alpha = _USUAL_ALPHA + n_features / labels_each
@@ -276,17 +199,5 @@ class ThreeLevelRanker(LevelsRanker):
             Personal(self.alpha_personal),
         ]
 
-    def _last_parts(self, user_ids: IdArray) -> Parts | None:
-        """Return the last solution, if it is to be continued (zero for new people)."""
-        continued = self.warm_start or hasattr(self, "statistics_")
-        if not continued or not hasattr(self, "users_"):
-            return None
-        if self.raw_group_.shape[1] != len(self.scale_):
-            return None
-        where = lookup(user_ids, self.users_, "users")
-        known = (where >= 0)[:, None]
-        return (
-            self.raw_consensus_ * self.scale_,
-            np.where(known, self.raw_group_[where], 0.0) * self.scale_,
-            np.where(known, self.raw_personal_[where], 0.0) * self.scale_,
-        )
+    def _fitted_parts(self) -> list[Float]:
+        return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

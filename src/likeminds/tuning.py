@@ -203,7 +203,7 @@ class ThreeLevelRankerCV(Ranker):
     def _candidates(self, statistics: Statistics) -> list[Candidate]:
         """Return the admissible candidates, neighbours next to each other."""
         default = ThreeLevelRanker()
-        default._components(statistics)
+        default._levels(statistics)
         if self.param_grid is None:
             grid = default_grid(default.alpha_group_)
         else:
@@ -307,8 +307,7 @@ class _Fold:
         ranker = ThreeLevelRanker(**candidate, solver=solver, tol=_TOL, max_iter=_STEPS)
         ranker.scale_ = self._scale
         solution = ranker._solve(self._decomposition.loss, self.rest)
-        theta, G, P = solution.parts
-        ranker._set_levels((theta, G, P), self.rest.has_pairs)
+        ranker._set_parts(solution.parts, self.rest.has_pairs)
         return np.vstack([ranker.coef_, ranker.consensus_])
 
     def _score(self, weights: Float) -> Float:

@@ -1,5 +1,19 @@
 """Rankers to hold the others against, with the same verbs."""
 
+from likeminds.baselines.clustered import CMTL, COMT
+from likeminds.baselines.low_rank import RAMU, RMTL
 from likeminds.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.baselines.sparse import JFL, RMTFL, LassoMTL
 
-__all__ = ["ConsensusOnly", "OnePerPerson", "RidgeToConsensus"]
+__all__ = [
+    "CMTL",
+    "COMT",
+    "JFL",
+    "RAMU",
+    "RMTFL",
+    "RMTL",
+    "ConsensusOnly",
+    "LassoMTL",
+    "OnePerPerson",
+    "RidgeToConsensus",
+]

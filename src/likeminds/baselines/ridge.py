@@ -4,11 +4,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from likeminds._fitting import LevelsRanker
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
+from likeminds.solvers.base import Parts
 from likeminds.spectra import spectra
 from likeminds.statistics import Statistics
 
@@ -17,21 +18,21 @@ class _RidgeRanker(LevelsRanker):
     """Base of the baselines with one penalty."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LevelsRanker._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "standardize": ["boolean"],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [int, str, None],
     }
 
     def __init__(
         self,
         alpha: float = 0.01,
         *,
+        loss: str = "auc",
         standardize: bool = True,
         unknown: str = "consensus",
         user_column: int | str | None = None,
     ) -> None:
         self.alpha = alpha
+        self.loss = loss
         self.standardize = standardize
         self.unknown = unknown
         self.user_column = user_column
@@ -44,7 +45,7 @@ class ConsensusOnly(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on the weights, per person.
-    standardize, unknown, user_column
+    loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -63,7 +64,7 @@ class ConsensusOnly(_RidgeRanker):
         self,
         loss: QuadraticLoss,
         statistics: Statistics,  # noqa: ARG002
-    ) -> tuple[Float, Float, Float]:
+    ) -> Parts:
         n_people, n_features = loss.shape
         ridge = 2.0 * self.alpha * n_people * np.eye(n_features)
         theta = np.linalg.solve(loss.total_matrix() + ridge, loss.linear.sum(axis=0))
@@ -78,7 +79,7 @@ class OnePerPerson(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on each person's weights.
-    standardize, unknown, user_column
+    loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -97,7 +98,7 @@ class OnePerPerson(_RidgeRanker):
         self,
         loss: QuadraticLoss,
         statistics: Statistics,  # noqa: ARG002
-    ) -> tuple[Float, Float, Float]:
+    ) -> Parts:
         weights = np.zeros(loss.shape)
         for part in spectra(loss):
             weights[part.people] = part.back(part.slope / (part.curvature + 2.0 * self.alpha))
@@ -116,7 +117,7 @@ class RidgeToConsensus(_RidgeRanker):
         Ridge on each person's distance from the consensus.
     alpha_consensus : float, default=0.001
         Ridge on the consensus, per person.
-    standardize, unknown, user_column
+    loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -141,18 +142,21 @@ class RidgeToConsensus(_RidgeRanker):
         alpha: float = 1.0,
         alpha_consensus: float = 0.001,
         *,
+        loss: str = "auc",
         standardize: bool = True,
         unknown: str = "consensus",
         user_column: int | str | None = None,
     ) -> None:
-        super().__init__(alpha, standardize=standardize, unknown=unknown, user_column=user_column)
+        super().__init__(
+            alpha, loss=loss, standardize=standardize, unknown=unknown, user_column=user_column
+        )
         self.alpha_consensus = alpha_consensus
 
     def _fit_loss(
         self,
         loss: QuadraticLoss,
         statistics: Statistics,  # noqa: ARG002
-    ) -> tuple[Float, Float, Float]:
+    ) -> Parts:
         # With v_i eliminated, person i costs 1/2 theta'M theta - theta'M A^-1 b with
         # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.
         n_people, n_features = loss.shape

@@ -1,16 +1,18 @@
 """Solvers: given a quadratic loss and a list of components, find the parts.
 
-`fast` is the default for the three-level model; `paper` is the published algorithm, kept as
-the reference, and takes any components. A solver is an object with a ``solve`` method (see
-`Solver`); rankers take one by name or as an object.
+`fast` is the default for the three-level model, `accelerated` for any other list of components;
+`paper` is the published algorithm, kept as the reference, and takes any list too. A solver is
+an object with a ``solve`` method (see `Solver`); rankers take one by name or as an object.
 """
 
+from likeminds.solvers.accelerated import AcceleratedSolver
 from likeminds.solvers.base import History, Solution, Solver
 from likeminds.solvers.fast import FastSolver
 from likeminds.solvers.paper import PaperHistory, PaperSolver
 
 __all__ = [
     "SOLVERS",
+    "AcceleratedSolver",
     "FastSolver",
     "History",
     "PaperHistory",
@@ -19,4 +21,8 @@ __all__ = [
     "Solver",
 ]
 
-SOLVERS: dict[str, Solver] = {"fast": FastSolver(), "paper": PaperSolver()}
+SOLVERS: dict[str, Solver] = {
+    "fast": FastSolver(),
+    "accelerated": AcceleratedSolver(),
+    "paper": PaperSolver(),
+}

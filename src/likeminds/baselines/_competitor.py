@@ -1,0 +1,71 @@
+"""What the competitors of the paper share: each is a list of components.
+
+Where a penalty is left out, it is a share of the smallest one that would leave nothing of its
+part (trace norm, lengths), or a multiple of the loss's mean curvature (squares), so that it
+means about the same on any data; ``components_`` says which it was.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likeminds.components import LowRank, Personal, SharedFeatures, Sparse
+from likeminds.decomposed import ComponentsRanker
+from likeminds.losses import LOSSES, QuadraticLoss
+from likeminds.statistics import Statistics
+
+# Penalties where none are given, and candidates for tuning, as shares (see above).
+USUAL_SHARE = 0.03
+SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+FEW_SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)
+PERSONAL_SHARES = (1.0, 0.3, 0.1, 0.03)  # with the whole, nothing personal is left
+MULTIPLES = (10.0, 3.0, 1.0, 0.3, 0.1)
+
+# What parameters may be; None is "as usual".
+AT_LEAST_ZERO: list[Any] = [Interval(Real, 0, None, closed="left"), None]
+POSITIVE: list[Any] = [Interval(Real, 0, None, closed="neither"), None]
+COUNT: list[Any] = [Interval(Integral, 0, None, closed="left"), None]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Competitor(ComponentsRanker):
+    """Base: a subclass says which penalties suit a loss, and which are worth trying."""
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:
+        """Return candidates for the penalties, strong ones first."""
+        scale = statistics.feature_scale() if self.standardize else None
+        return self._candidates(LOSSES[self.loss](statistics, scale))
+
+    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+
+Silenced = type[LowRank] | type[Personal] | type[SharedFeatures] | type[Sparse]
+
+
+def silencing(kind: Silenced, loss: QuadraticLoss) -> float:
+    """Return the smallest penalty of a kind that leaves nothing."""
+    return kind(1.0).silencing_alpha(loss.linear)
+
+
+def given_or_usual(alpha: float | None, kind: Silenced, loss: QuadraticLoss) -> float:
+    return USUAL_SHARE * silencing(kind, loss) if alpha is None else alpha
+
+
+def with_personal(name: str, kind: Silenced, loss: QuadraticLoss) -> list[dict[str, Any]]:
+    return [
+        {name: share * silencing(kind, loss), "alpha_personal": own * silencing(Personal, loss)}
+        for own, share in product(PERSONAL_SHARES, FEW_SHARES)
+    ]
+
+
+def mean_curvature(loss: QuadraticLoss) -> float:
+    return float(np.trace(loss.total_matrix())) / (loss.shape[0] * loss.shape[1]) or 1.0
+
+
+def typical_weight(loss: QuadraticLoss) -> float:
+    return silencing(LowRank, loss) / mean_curvature(loss)

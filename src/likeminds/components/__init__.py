@@ -1,0 +1,33 @@
+"""What a person's weights are made of: the levels, each with its penalty.
+
+A ranker is a list of components. Each owns one *part* (an array), adds it to everybody's
+weights, and says what it costs. A new component is one class with the methods of `Component`
+(two of them come with `PerPerson`); solvers ask for nothing else.
+
+In the paper's symbols (Yang, Xu, Cao and Huang, AAAI 2019): `Consensus` is theta with
+lambda1, `Group` is G with lambda2 and kappa, `Personal` is P with lambda3.
+"""
+
+from likeminds.components.base import Component, PerPerson, total_weights
+from likeminds.components.clustered import Clustered
+from likeminds.components.group import Group
+from likeminds.components.lengths import Personal, SharedFeatures, Sparse
+from likeminds.components.low_rank import CappedLowRank, LowRank
+from likeminds.components.ridges import Consensus, MeanRegularised
+from likeminds.components.singular import top_directions
+
+__all__ = [
+    "CappedLowRank",
+    "Clustered",
+    "Component",
+    "Consensus",
+    "Group",
+    "LowRank",
+    "MeanRegularised",
+    "PerPerson",
+    "Personal",
+    "SharedFeatures",
+    "Sparse",
+    "top_directions",
+    "total_weights",
+]

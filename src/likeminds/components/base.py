@@ -1,0 +1,72 @@
+"""What solvers ask of a component, and what most components have in common."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from likeminds.rows import Float
+
+
+class Component(Protocol):
+    """One level of the weights: a part, what it adds, what it costs."""
+
+    @property
+    def name(self) -> str:
+        """What this level is called, in results and messages."""
+        ...
+
+    def zeros(self, n_people: int, n_features: int) -> Float:
+        """Return the part that adds nothing."""
+        ...
+
+    def collect(self, gradient: Float) -> Float:
+        """Return the loss's gradient by the part, given the one by everybody's weights.
+
+        A part of the shape (n_people, n_features) has each person's gradient; one that
+        all people share has their sum.
+        """
+        ...
+
+    def value(self, part: Float) -> float:
+        """Return the penalty."""
+        ...
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Return the part that minimises 1/2 |part - point|^2 + step * penalty."""
+        ...
+
+    def residual(self, part: Float, gradient: Float) -> float:
+        """Return the distance of minus the gradient to the penalty's subdifferential."""
+        ...
+
+
+class PerPerson:
+    """Base of the components whose part has one row per person.
+
+    A subclass adds ``name``, ``value`` and ``prox``, and may say better what the ``residual`` is.
+    """
+
+    def zeros(self, n_people: int, n_features: int) -> Float:
+        """Return the matrix that adds nothing."""
+        return np.zeros((n_people, n_features))
+
+    def collect(self, gradient: Float) -> Float:
+        """Each person has their own row."""
+        return gradient
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Return the part that minimises 1/2 |part - point|^2 + step * penalty."""
+        raise NotImplementedError
+
+    def residual(self, part: Float, gradient: Float) -> float:
+        """Return how far a proximal step goes: nowhere, exactly where it should end."""
+        return float(np.linalg.norm(part - self.prox(part - gradient, 1.0)))
+
+
+def total_weights(parts: Sequence[Float], n_people: int) -> Float:
+    """Return everybody's weights: the sum of the parts, shape (n_people, n_features)."""
+    weights = np.zeros((n_people, parts[0].shape[-1]))
+    for part in parts:
+        weights += part
+    return weights
