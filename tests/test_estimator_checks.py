@@ -4,13 +4,23 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from likeminds import ThreeLevelRanker, ThreeLevelRankerCV
-from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.baselines import (
+    ConsensusOnly,
+    LogisticPerPerson,
+    OnePerPerson,
+    PooledLogistic,
+    Popularity,
+    RidgeToConsensus,
+)
 
 RANKERS = [
     ThreeLevelRanker(),
     ConsensusOnly(),
     OnePerPerson(),
     RidgeToConsensus(),
+    LogisticPerPerson(),
+    PooledLogistic(),
+    Popularity(),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
 ]
 

@@ -21,7 +21,14 @@ from safetensors.numpy import save as to_bytes
 
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
-from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.baselines import (
+    ConsensusOnly,
+    LogisticPerPerson,
+    OnePerPerson,
+    PooledLogistic,
+    Popularity,
+    RidgeToConsensus,
+)
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -35,6 +42,9 @@ _RANKERS: dict[str, type[Ranker]] = {
         ConsensusOnly,
         OnePerPerson,
         RidgeToConsensus,
+        LogisticPerPerson,
+        PooledLogistic,
+        Popularity,
     )
 }
 _CARD = "likeminds"
