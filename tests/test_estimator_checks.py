@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import ThreeLevelRanker, ThreeLevelRankerCV
+from likeminds import RankerCV, ThreeLevelRanker, ThreeLevelRankerCV
 from likeminds.baselines import (
     ConsensusOnly,
     LogisticPerPerson,
@@ -22,11 +22,13 @@ RANKERS = [
     PooledLogistic(),
     Popularity(),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
+    RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
+    RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),
 ]
 
 
 def exceptions(ranker):
-    if isinstance(ranker, ThreeLevelRankerCV):
+    if isinstance(ranker, ThreeLevelRankerCV | RankerCV):
         return {
             "check_sample_weight_equivalence_on_dense_data": (
                 "a row of weight two falls into one fold, two equal rows may fall into two"

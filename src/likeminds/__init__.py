@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
+    from likeminds.search import RankerCV
     from likeminds.selection import split_within_people
     from likeminds.statistics import Statistics
     from likeminds.tuning import ThreeLevelRankerCV
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Annotations",
     "ModelFileError",
+    "RankerCV",
     "Statistics",
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
@@ -47,6 +49,7 @@ _HOMES = {
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
+    "search": ("RankerCV",),
     "selection": ("split_within_people",),
     "statistics": ("Statistics",),
     "tuning": ("ThreeLevelRankerCV",),

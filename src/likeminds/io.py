@@ -86,7 +86,8 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
     target = writable(path)
     name = type(ranker).__name__
     if _RANKERS.get(name) is not type(ranker):
-        raise TypeError(f"Only rankers of this library can be saved, not {name}.")
+        hint = "; save its best_estimator_" if hasattr(ranker, "best_estimator_") else ""
+        raise TypeError(f"Only rankers of this library can be saved, not {name}{hint}.")
     arrays, values = _fitted_attributes(ranker)
     card = {
         "format": FORMAT,
