@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
 from crowds import make_crowd
+from interrupted import Interrupted
 from likeminds import (
     Annotations,
     RankerCV,
@@ -112,15 +113,6 @@ def test_races_are_silent_and_the_last_fit_is_not(schools):
     with pytest.warns(UserWarning, match="one class only") as said:
         RankerCV(OnePerPerson(), n_folds=2).fit(crowd)
     assert len(said) == 1
-
-
-class Interrupted(ThreeLevelRanker):
-    def _solve(self, loss, statistics):
-        def stop(*_):
-            raise KeyboardInterrupt
-
-        self.callback = stop
-        return super()._solve(loss, statistics)
 
 
 def test_an_interrupted_race_chooses_nothing(schools):

@@ -12,6 +12,8 @@ from likeminds._version import __version__
 
 if TYPE_CHECKING:
     from likeminds.annotations import Annotations
+    from likeminds.comparison import Comparison, compare
+    from likeminds.contenders import default_rankers
     from likeminds.datasets import load_electricity, make_schools, make_simulation
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Annotations",
+    "Comparison",
     "ModelFileError",
     "RankerCV",
     "Statistics",
@@ -30,6 +33,8 @@ __all__ = [
     "ThreeLevelRankerCV",
     "__version__",
     "auc_by_person",
+    "compare",
+    "default_rankers",
     "load",
     "load_electricity",
     "make_schools",
@@ -45,6 +50,8 @@ __all__ = [
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
     "annotations": ("Annotations",),
+    "comparison": ("Comparison", "compare"),
+    "contenders": ("default_rankers",),
     "datasets": ("load_electricity", "make_schools", "make_simulation"),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),

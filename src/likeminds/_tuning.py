@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from likeminds._averages import nan_mean
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
 from likeminds.candidates import Candidate, plain
@@ -208,7 +209,7 @@ class TunedRanker(Ranker):
             "standard_error": errors,
             "n_folds": n_folds,
             "rank_test_score": np.argsort(order) + 1,
-            **{f"split{k}_test_score": _nan_mean(scores[:, k]) for k in range(scores.shape[1])},
+            **{f"split{k}_test_score": nan_mean(scores[:, k]) for k in range(scores.shape[1])},
         }
 
     def _choose_nothing(self) -> None:
@@ -232,16 +233,8 @@ def _refuse_too_few(annotations: Annotations, n_filled: int, n_folds: int) -> No
 
 def _mean_over_people(scores: Float) -> tuple[Float, Float]:
     """Average over folds, then over people: mean and standard error by candidate."""
-    each = _nan_mean(scores.transpose(0, 2, 1))
+    each = nan_mean(scores.transpose(0, 2, 1))
     count = np.isfinite(each).sum(axis=1)
-    mean = _nan_mean(each)
-    squares = _nan_mean((each - mean[:, None]) ** 2)
+    mean = nan_mean(each)
+    squares = nan_mean((each - mean[:, None]) ** 2)
     return mean, np.sqrt(squares / np.maximum(count - 1, 1))
-
-
-def _nan_mean(values: Float) -> Float:
-    """Average over the last axis what is not NaN; NaN where all is."""
-    finite = np.isfinite(values)
-    count = finite.sum(axis=-1)
-    total = np.where(finite, values, 0.0).sum(axis=-1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -113,7 +113,12 @@ class Popularity(Ranker):
         )
         pairs = annotations.user_codes * len(self.items_) + of_row
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
-        _refuse_without_shared_items(annotations, len(self.own_pairs_), len(self.items_))
+        if annotations.n_people > 1 and len(self.own_pairs_) == len(self.items_):
+            raise ValueError(
+                f"None of the {len(self.items_)} items is shared by two people (items are known "
+                "by their features), so nobody can be told what others said of it. "
+                "Popularity needs items that several people labelled."
+            )
         self.item_counts_ = _sums(counts, of_row, len(self.items_))
         self.own_counts_ = _sums(counts, own, len(self.own_pairs_))
         self.overall_share_ = float(counts[:, 1].sum() / counts[:, 0].sum())
@@ -123,13 +128,12 @@ class Popularity(Ranker):
         return []  # nothing to tune
 
 
-def _refuse_without_shared_items(annotations: Annotations, n_pairs: int, n_items: int) -> None:
-    if annotations.n_people > 1 and n_pairs == n_items:
-        raise ValueError(
-            f"None of the {n_items} items is shared by two people (items are known by their "
-            "features), so nobody can be told what others said of it. "
-            "Popularity needs items that several people labelled."
-        )
+def has_shared_items(annotations: Annotations) -> bool:
+    """Say whether any item (known by its features) was labelled by two people."""
+    table, code = np.unique(annotations.features, axis=0, return_inverse=True)
+    item = code[annotations.feature_rows]
+    pairs = np.unique(annotations.user_codes * len(table) + item)
+    return len(pairs) > len(np.unique(item))
 
 
 def _sums(counts: Float, codes: Index, n_codes: int) -> Float:
