@@ -157,9 +157,12 @@ def _data_fingerprint(annotations: Annotations) -> str:
     return _hash(
         annotations.features,
         annotations.feature_rows,
+        annotations.feature_names,
         annotations.user_codes,
+        annotations.item_codes,
         # By what they look like: equal texts need not be equal objects.
         [repr(person) for person in annotations.user_ids.tolist()],
+        [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,
         annotations.weights,
         annotations.group_codes,

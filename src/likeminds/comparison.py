@@ -237,8 +237,9 @@ def compare(
         Where the splits and folds start from.
     folder : path, optional
         Keeps every finished fit, in one small file each, so that an interrupted comparison
-        continues where it was. Files are known by the data, the protocol and the ranker's
-        parameters: what was changed is computed again.
+        continues where it was. Files are known by the data, the protocol, and the ranker's
+        class and parameters: what was changed is computed again. (A class of your own whose
+        code you changed looks the same: take another folder.)
     progress : bool, default=True
         Show on stderr how far it is, and the time left.
 

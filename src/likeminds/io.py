@@ -16,17 +16,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from likeminds import baselines
 from likeminds._files import write_whole
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
-from likeminds.baselines import (
-    ConsensusOnly,
-    LogisticPerPerson,
-    OnePerPerson,
-    PooledLogistic,
-    Popularity,
-    RidgeToConsensus,
-)
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -37,12 +30,7 @@ _RANKERS: dict[str, type[Ranker]] = {
     for ranker in (
         ThreeLevelRanker,
         ThreeLevelRankerCV,
-        ConsensusOnly,
-        OnePerPerson,
-        RidgeToConsensus,
-        LogisticPerPerson,
-        PooledLogistic,
-        Popularity,
+        *(getattr(baselines, name) for name in baselines.__all__),
     )
 }
 _CARD = "likeminds"
