@@ -42,8 +42,9 @@ class Comparison:
     ----------
     table : pyarrow.Table
         One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_auc``, ``seconds`` (the
-        fit, tuning included), ``parameters`` (those chosen, as JSON) and ``auc_by_person``
-        (in the order of ``users``, NaN where a person has no pair to rank).
+        fit, tuning included, on a machine shared with the other workers), ``parameters``
+        (those chosen, as JSON) and ``auc_by_person`` (in the order of ``users``, NaN where a
+        person has no pair to rank).
     users : array
         The people.
     test_size : float
@@ -151,7 +152,16 @@ class Comparison:
 
     def _cells_of_text(self) -> list[list[str]]:
         differences = {row["ranker"]: row for row in self.paired().to_pylist()}
-        rows = [["ranker", "mean AUC", "± repeats", "to best [95 % over people]", "p", "seconds"]]
+        rows = [
+            [
+                "ranker",
+                "mean AUC",
+                "± repeats",
+                "to best [95 % over people]",
+                "Wilcoxon p",
+                "seconds",
+            ]
+        ]
         for found in self.summary().to_pylist():
             row = differences.get(found["ranker"])
             rows.append(

@@ -117,11 +117,6 @@ class RankerCV(TunedRanker):
         self.random_state = random_state
 
     @property
-    def unknown(self) -> str:  # type: ignore[override]
-        """What people get who were not seen in training, as the ranker has it."""
-        return self.ranker.unknown
-
-    @property
     def user_column(self) -> int | str | None:  # type: ignore[override]
         """The column of X that says who gave the label, as the ranker has it."""
         return self.ranker.user_column

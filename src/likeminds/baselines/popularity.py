@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from likeminds._checks import FloatArray
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
+from likeminds.identifiers import compact
 from likeminds.rows import Float, Index
 from likeminds.statistics import Statistics
 
@@ -108,9 +109,7 @@ class Popularity(Ranker):
         if annotations.weights is not None:
             weight[:] = annotations.weights
         counts = np.column_stack([weight, weight * annotations.labels])
-        self.items_, of_row = np.unique(
-            np.asarray(annotations.X, dtype=np.float64), axis=0, return_inverse=True
-        )
+        self.items_, of_row = _items(annotations)
         pairs = annotations.user_codes * len(self.items_) + of_row
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
         if annotations.n_people > 1 and len(self.own_pairs_) == len(self.items_):
@@ -130,10 +129,16 @@ class Popularity(Ranker):
 
 def has_shared_items(annotations: Annotations) -> bool:
     """Say whether any item (known by its features) was labelled by two people."""
-    table, code = np.unique(annotations.features, axis=0, return_inverse=True)
-    item = code[annotations.feature_rows]
-    pairs = np.unique(annotations.user_codes * len(table) + item)
-    return len(pairs) > len(np.unique(item))
+    items, of_row = _items(annotations)
+    return len(np.unique(annotations.user_codes * len(items) + of_row)) > len(items)
+
+
+def _items(annotations: Annotations) -> tuple[Float, Index]:
+    """Return the features of the distinct items that were labelled, and each row's item."""
+    place, used = compact(annotations.feature_rows, len(annotations.features))
+    table = np.asarray(annotations.features[used], dtype=np.float64)
+    items, code = np.unique(table, axis=0, return_inverse=True)
+    return items, code.ravel()[place]
 
 
 def _sums(counts: Float, codes: Index, n_codes: int) -> Float:
