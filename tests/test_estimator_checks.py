@@ -3,7 +3,14 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import DecomposedRanker, ThreeLevelRanker, ThreeLevelRankerCV, baselines
+from likeminds import (
+    DecomposedRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    baselines,
+)
+from likeminds.baselines import ConsensusOnly, PooledLogistic
 from likeminds.components import Consensus, Personal
 
 RANKERS = [
@@ -11,11 +18,13 @@ RANKERS = [
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
     *(getattr(baselines, name)() for name in baselines.__all__),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
+    RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
+    RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),
 ]
 
 
 def exceptions(ranker):
-    if isinstance(ranker, ThreeLevelRankerCV):
+    if isinstance(ranker, ThreeLevelRankerCV | RankerCV):
         return {
             "check_sample_weight_equivalence_on_dense_data": (
                 "a row of weight two falls into one fold, two equal rows may fall into two"

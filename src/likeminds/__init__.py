@@ -12,24 +12,31 @@ from likeminds._version import __version__
 
 if TYPE_CHECKING:
     from likeminds.annotations import Annotations
+    from likeminds.comparison import Comparison, compare
+    from likeminds.contenders import default_rankers
     from likeminds.datasets import load_electricity, make_schools, make_simulation
     from likeminds.decomposed import DecomposedRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
+    from likeminds.search import RankerCV
     from likeminds.selection import split_within_people
     from likeminds.statistics import Statistics
     from likeminds.tuning import ThreeLevelRankerCV
 
 __all__ = [
     "Annotations",
+    "Comparison",
     "DecomposedRanker",
     "ModelFileError",
+    "RankerCV",
     "Statistics",
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
     "__version__",
     "auc_by_person",
+    "compare",
+    "default_rankers",
     "load",
     "load_electricity",
     "make_schools",
@@ -45,11 +52,14 @@ __all__ = [
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
     "annotations": ("Annotations",),
+    "comparison": ("Comparison", "compare"),
+    "contenders": ("default_rankers",),
     "datasets": ("load_electricity", "make_schools", "make_simulation"),
     "decomposed": ("DecomposedRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
+    "search": ("RankerCV",),
     "selection": ("split_within_people",),
     "statistics": ("Statistics",),
     "tuning": ("ThreeLevelRankerCV",),

@@ -1,6 +1,6 @@
 """The tour on bundled data: fit, compare, say in words what came out, save."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,16 @@ from likeminds.identifiers import IdArray
 from likeminds.io import save, writable
 from likeminds.metrics import MetricByPerson, auc_by_person
 from likeminds.rows import Float
-from likeminds.selection import folds_within_people, split_within_people
+from likeminds.search import RankerCV
+from likeminds.selection import split_within_people
 from likeminds.tuning import ThreeLevelRankerCV
 
 _HELD_OUT = 0.3
-_N_FOLDS = 5
 
-_BASELINES: dict[str, tuple[type[Ranker], list[float]]] = {
-    "consensus only": (ConsensusOnly, [0.0001, 0.001, 0.01, 0.1]),
-    "one model per person": (OnePerPerson, [0.001, 0.003, 0.01, 0.03, 0.1]),
-    "ridge towards the consensus": (RidgeToConsensus, [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]),
+_BASELINES: dict[str, Ranker] = {
+    "consensus only": ConsensusOnly(),
+    "one model per person": OnePerPerson(),
+    "ridge towards the consensus": RidgeToConsensus(),
 }
 
 # What a household with a larger, or with a smaller, weight on a feature asks for.
@@ -80,27 +80,14 @@ def _fit_all(train: Annotations, seed: int, console: Console) -> dict[str, Any]:
     columns = (TextColumn("{task.description:28}"), BarColumn(), TimeElapsedColumn())
     fitted: dict[str, Any] = {}
     with Progress(*columns, console=console, transient=True) as progress:
-        for name, (kind, alphas) in _BASELINES.items():
+        for name, baseline in _BASELINES.items():
             task = progress.add_task(name, total=1)
-            fitted[name] = _tuned_baseline(kind, alphas, train, seed)
+            fitted[name] = RankerCV(baseline, random_state=seed).fit(train)
             progress.update(task, completed=1)
         task = progress.add_task("three levels", total=None)
         fitted["three levels"] = ThreeLevelRankerCV(random_state=seed).fit(train)
         progress.update(task, total=1, completed=1)
     return fitted
-
-
-def _tuned_baseline(
-    kind: type[Ranker], alphas: Sequence[float], train: Annotations, seed: int
-) -> Ranker:
-    folds = folds_within_people(train, _N_FOLDS, seed)
-    scores = [
-        np.mean(
-            [kind(alpha).fit(train[folds != k]).score(train[folds == k]) for k in range(_N_FOLDS)]
-        )
-        for alpha in alphas
-    ]
-    return kind(alphas[int(np.argmax(scores))]).fit(train)
 
 
 def _comparison(results: Mapping[str, MetricByPerson]) -> Table:

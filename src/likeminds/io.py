@@ -1,16 +1,13 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
 A file holds the fitted attributes of a ranker as arrays, and in its header a card: format
-version, class, parameters, and a checksum of the arrays. It is written whole or not at all:
-to a neighbour first, flushed to disk, and then renamed over the target.
+version, class, parameters, and a checksum of the arrays. It is written whole or not at all.
 """
 
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from likeminds import baselines
+from likeminds._files import write_whole
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
 from likeminds.rankers import ThreeLevelRanker
@@ -74,7 +72,8 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
     target = writable(path)
     name = type(ranker).__name__
     if _RANKERS.get(name) is not type(ranker):
-        raise TypeError(f"Only rankers of this library can be saved, not {name}.")
+        hint = "; save its best_estimator_" if hasattr(ranker, "best_estimator_") else ""
+        raise TypeError(f"Only rankers of this library can be saved, not {name}{hint}.")
     arrays, values = _fitted_attributes(ranker)
     card = {
         "format": FORMAT,
@@ -84,7 +83,7 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
         "values": values,
         "checksum": _checksum(arrays),
     }
-    _write_whole(target, to_bytes(arrays, metadata={_CARD: json.dumps(card)}))
+    write_whole(target, to_bytes(arrays, metadata={_CARD: json.dumps(card)}))
     return target
 
 
@@ -226,24 +225,3 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
         )
     if card["ranker"] not in _RANKERS:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
-
-
-def _write_whole(target: Path, content: bytes) -> None:
-    descriptor, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(scratch).chmod(0o666 & ~_umask())
-        Path(scratch).replace(target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(scratch).unlink()
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -52,12 +52,14 @@ class ThreeLevelRanker(SolvedRanker, LevelsRanker):
         model; a little helps where people have few labels.
     loss : {"auc", "least_squares", "least_squares_raw"}, default="auc"
         What is minimised: "auc" as above, the paper's; "least_squares" on labels of +-1 with an
-        intercept for each person; "least_squares_raw" without (see `likeminds.losses`).
+        intercept for each person; "least_squares_raw" without, and as a sum over rows, so that
+        it wants larger penalties than the default ones (see `likeminds.losses`).
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
-    solver : {"fast", "paper"} or Solver, default="fast"
-        "fast" is Newton's method with all eliminated that can be; "paper" is the published
-        algorithm, a reference that takes thousands of iterations.
+    solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
+        "fast" is Newton's method with all eliminated that can be; "accelerated" is the solver
+        for any list of components; "paper" is the published algorithm, a reference that takes
+        thousands of iterations.
     tol : float, default=1e-4
         Stop when the optimality residual is below: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero.

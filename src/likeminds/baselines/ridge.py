@@ -1,5 +1,7 @@
 """Fewer levels, each in closed form: the least that a ranker should beat."""
 
+from collections.abc import Sequence
+from itertools import product
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -38,6 +40,11 @@ class _RidgeRanker(LevelsRanker):
         self.user_column = user_column
 
 
+def _grid(**values: Sequence[float]) -> list[dict[str, Any]]:
+    """Return all combinations, the last name's values changing fastest."""
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+
+
 class ConsensusOnly(_RidgeRanker):
     """One ranking for everybody: minimises sum_i l_i(theta) + (number of people) alpha |theta|^2.
 
@@ -71,6 +78,9 @@ class ConsensusOnly(_RidgeRanker):
         nothing = np.zeros(loss.shape)
         return theta, nothing, nothing
 
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
+
 
 class OnePerPerson(_RidgeRanker):
     """A ranking for each person alone: minimises l_i(w) + alpha |w|^2 for each person i.
@@ -103,6 +113,9 @@ class OnePerPerson(_RidgeRanker):
         for part in spectra(loss):
             weights[part.people] = part.back(part.slope / (part.curvature + 2.0 * self.alpha))
         return np.zeros(loss.shape[1]), weights, np.zeros(loss.shape)
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
 
 
 class RidgeToConsensus(_RidgeRanker):
@@ -173,3 +186,9 @@ class RidgeToConsensus(_RidgeRanker):
             left = part.slope - part.curvature * part.into(theta)
             deviation[part.people] = part.back(left / (part.curvature + 2.0 * self.alpha))
         return theta, deviation, np.zeros(loss.shape)
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(
+            alpha=(30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003),
+            alpha_consensus=(0.01, 0.0001),
+        )
