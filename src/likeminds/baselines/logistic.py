@@ -171,7 +171,7 @@ class LogisticPerPerson(_LogisticRanker):
         return weights, stopped
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid((0.001, 0.01, 0.1, 1.0, 10.0, 100.0))
+        return _grid((0.01, 0.1, 1.0, 10.0))
 
 
 class PooledLogistic(_LogisticRanker):
