@@ -26,6 +26,7 @@ BENCHMARKS = {
     "growth": ("growth", "run"),
     "tuning": ("tuning", "run"),
     "auc": ("auc", "run"),
+    "competitors": ("competitors", "run"),
     "peers": ("peers", "run"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
