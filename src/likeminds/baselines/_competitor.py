@@ -8,12 +8,12 @@ means about the same on any data; ``components_`` says which it was.
 from dataclasses import dataclass
 from itertools import product
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likeminds.components import LowRank, Personal, SharedFeatures, Sparse
+from likeminds.components import Component, LowRank, Personal, SharedFeatures, Sparse
 from likeminds.decomposed import ComponentsRanker
 from likeminds.losses import LOSSES, QuadraticLoss
 from likeminds.statistics import Statistics
@@ -47,25 +47,50 @@ class Competitor(ComponentsRanker):
 Silenced = type[LowRank] | type[Personal] | type[SharedFeatures] | type[Sparse]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class SumOfNorms(Competitor):
+    """Base of the competitors whose penalties are norms: a subclass says which of what kind."""
+
+    # The component that each parameter is the penalty of; one that is personal comes last.
+    _kinds: ClassVar[dict[str, Silenced]]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        penalties = dict.fromkeys(cls._kinds, AT_LEAST_ZERO)
+        cls._parameter_constraints = Competitor._parameter_constraints | penalties
+
+    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
+        return [
+            kind(given_or_usual(getattr(self, name), kind, loss))
+            for name, kind in self._kinds.items()
+        ]
+
+    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
+        (name, kind), *personal = self._kinds.items()
+        if not personal:
+            return [{name: share * silencing(kind, loss)} for share in SHARES]
+        ((own_name, own_kind),) = personal
+        return [
+            {name: share * silencing(kind, loss), own_name: own * silencing(own_kind, loss)}
+            for own, share in product(PERSONAL_SHARES, FEW_SHARES)
+        ]
+
+
 def silencing(kind: Silenced, loss: QuadraticLoss) -> float:
     """Return the smallest penalty of a kind that leaves nothing."""
     return kind(1.0).silencing_alpha(loss.linear)
 
 
 def given_or_usual(alpha: float | None, kind: Silenced, loss: QuadraticLoss) -> float:
+    """Return the penalty that was given, or the usual share of the one that leaves nothing."""
     return USUAL_SHARE * silencing(kind, loss) if alpha is None else alpha
 
 
-def with_personal(name: str, kind: Silenced, loss: QuadraticLoss) -> list[dict[str, Any]]:
-    return [
-        {name: share * silencing(kind, loss), "alpha_personal": own * silencing(Personal, loss)}
-        for own, share in product(PERSONAL_SHARES, FEW_SHARES)
-    ]
-
-
 def mean_curvature(loss: QuadraticLoss) -> float:
+    """Return the mean over people and features of the loss's curvature."""
     return float(np.trace(loss.total_matrix())) / (loss.shape[0] * loss.shape[1]) or 1.0
 
 
 def typical_weight(loss: QuadraticLoss) -> float:
+    """Return about how large a singular value of the weights gets: slope over curvature."""
     return silencing(LowRank, loss) / mean_curvature(loss)

@@ -11,10 +11,11 @@ from likeminds.baselines._competitor import (
     AT_LEAST_ZERO,
     FEW_SHARES,
     Competitor,
+    Silenced,
+    SumOfNorms,
     given_or_usual,
     silencing,
     typical_weight,
-    with_personal,
 )
 from likeminds.components import (
     CappedLowRank,
@@ -26,7 +27,7 @@ from likeminds.losses import QuadraticLoss
 
 
 @dataclass(eq=False, repr=False)
-class RMTL(Competitor):
+class RMTL(SumOfNorms):
     """Robust multi-task learning: few directions for all, and people who stand outside.
 
     Minimises the loss at W = L + S plus alpha_low_rank times the trace norm of L plus
@@ -57,20 +58,7 @@ class RMTL(Competitor):
     alpha_low_rank: float | None = None
     alpha_personal: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Competitor._parameter_constraints,
-        "alpha_low_rank": AT_LEAST_ZERO,
-        "alpha_personal": AT_LEAST_ZERO,
-    }
-
-    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        return [
-            LowRank(given_or_usual(self.alpha_low_rank, LowRank, loss)),
-            Personal(given_or_usual(self.alpha_personal, Personal, loss)),
-        ]
-
-    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
-        return with_personal("alpha_low_rank", LowRank, loss)
+    _kinds: ClassVar[dict[str, Silenced]] = {"alpha_low_rank": LowRank, "alpha_personal": Personal}
 
 
 @dataclass(eq=False, repr=False)

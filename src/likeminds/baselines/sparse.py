@@ -1,27 +1,14 @@
 """Competitors for whom few features matter: the lasso, JFL and rMTFL."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from likeminds.baselines._competitor import (
-    AT_LEAST_ZERO,
-    SHARES,
-    Competitor,
-    given_or_usual,
-    silencing,
-    with_personal,
-)
-from likeminds.components import (
-    Component,
-    Personal,
-    SharedFeatures,
-    Sparse,
-)
-from likeminds.losses import QuadraticLoss
+from likeminds.baselines._competitor import Silenced, SumOfNorms
+from likeminds.components import Personal, SharedFeatures, Sparse
 
 
 @dataclass(eq=False, repr=False)
-class LassoMTL(Competitor):
+class LassoMTL(SumOfNorms):
     """The lasso for everybody: the loss plus alpha times the sum of the sizes of all weights.
 
     Parameters
@@ -47,20 +34,11 @@ class LassoMTL(Competitor):
 
     alpha: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Competitor._parameter_constraints,
-        "alpha": AT_LEAST_ZERO,
-    }
-
-    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        return [Sparse(given_or_usual(self.alpha, Sparse, loss))]
-
-    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
-        return [{"alpha": share * silencing(Sparse, loss)} for share in SHARES]
+    _kinds: ClassVar[dict[str, Silenced]] = {"alpha": Sparse}
 
 
 @dataclass(eq=False, repr=False)
-class JFL(Competitor):
+class JFL(SumOfNorms):
     """Joint feature learning: features that matter to all or to none.
 
     Minimises the loss plus alpha times the sum over features of the length of their column
@@ -89,20 +67,11 @@ class JFL(Competitor):
 
     alpha: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Competitor._parameter_constraints,
-        "alpha": AT_LEAST_ZERO,
-    }
-
-    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        return [SharedFeatures(given_or_usual(self.alpha, SharedFeatures, loss))]
-
-    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
-        return [{"alpha": share * silencing(SharedFeatures, loss)} for share in SHARES]
+    _kinds: ClassVar[dict[str, Silenced]] = {"alpha": SharedFeatures}
 
 
 @dataclass(eq=False, repr=False)
-class RMTFL(Competitor):
+class RMTFL(SumOfNorms):
     """Robust multi-task feature learning: features for all or none, and people outside.
 
     Minimises the loss at W = P + Q plus alpha_shared times the sum over features of the length
@@ -134,17 +103,7 @@ class RMTFL(Competitor):
     alpha_shared: float | None = None
     alpha_personal: float | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Competitor._parameter_constraints,
-        "alpha_shared": AT_LEAST_ZERO,
-        "alpha_personal": AT_LEAST_ZERO,
+    _kinds: ClassVar[dict[str, Silenced]] = {
+        "alpha_shared": SharedFeatures,
+        "alpha_personal": Personal,
     }
-
-    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        return [
-            SharedFeatures(given_or_usual(self.alpha_shared, SharedFeatures, loss)),
-            Personal(given_or_usual(self.alpha_personal, Personal, loss)),
-        ]
-
-    def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
-        return with_personal("alpha_shared", SharedFeatures, loss)
