@@ -54,13 +54,23 @@ def by_person(annotations):
         yield annotations.X[mine], annotations.labels[mine], weights[mine]
 
 
-def objective(annotations, theta, G, P, *, lambdas, n_groups):
+LOSSES = {
+    "auc": auc_loss,
+    "least_squares": least_squares_loss,
+    "least_squares_raw": least_squares_raw_loss,
+}
+
+
+def total_loss(annotations, W, loss="auc"):
+    """The sum over people of their loss at their row of W."""
+    people = zip(W, by_person(annotations), strict=True)
+    return sum(LOSSES[loss](rows, labels, w, weights) for w, (rows, labels, weights) in people)
+
+
+def objective(annotations, theta, G, P, *, lambdas, n_groups, loss="auc"):
     """F of the paper (with 1/2 on the loss), every formula spelled out."""
     lambda1, lambda2, lambda3, lambda4 = lambdas
-    loss = sum(
-        auc_loss(rows, labels, theta + G[i] + P[i], weights)
-        for i, (rows, labels, weights) in enumerate(by_person(annotations))
-    )
+    loss = total_loss(annotations, theta + G + P, loss)
     sigma = np.linalg.svd(G, compute_uv=False)
     return (
         loss

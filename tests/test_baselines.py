@@ -5,24 +5,21 @@ from scipy.optimize import minimize
 import naive
 from likeminds import Statistics
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
-from likeminds.losses import squared_auc
+from likeminds.losses import LOSSES
 from likeminds.spectra import spectra
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
 
-def losses(crowd, W):
-    return sum(
-        naive.auc_loss(rows, labels, w, weights)
-        for w, (rows, labels, weights) in zip(W, naive.by_person(crowd), strict=True)
-    )
+every_loss = pytest.mark.parametrize("loss", ["auc", "least_squares", "least_squares_raw"])
 
 
-def test_consensus_only_minimises_the_pooled_loss(crowd):
-    ranker = ConsensusOnly(0.2, standardize=False).fit(crowd)
+@every_loss
+def test_consensus_only_minimises_the_pooled_loss(crowd, loss):
+    ranker = ConsensusOnly(0.2, loss=loss, standardize=False).fit(crowd)
 
     def cost(theta):
-        return losses(crowd, np.tile(theta, (12, 1))) + 12 * 0.2 * theta @ theta
+        return naive.total_loss(crowd, np.tile(theta, (12, 1)), loss) + 12 * 0.2 * theta @ theta
 
     found = minimize(cost, np.zeros(5), tol=1e-10)
     np.testing.assert_allclose(ranker.consensus_, found.x, atol=1e-5)
@@ -37,21 +34,24 @@ def test_one_per_person_minimises_each_loss(crowd):
             np.testing.assert_allclose(w, np.linalg.solve(A + 0.6 * np.eye(5), b), atol=1e-10)
 
 
-def test_ridge_to_consensus_minimises_both_levels(crowd):
-    ranker = RidgeToConsensus(0.3, 0.1, standardize=False).fit(crowd)
+@every_loss
+def test_ridge_to_consensus_minimises_both_levels(crowd, loss):
+    ranker = RidgeToConsensus(0.3, 0.1, loss=loss, standardize=False).fit(crowd)
 
     def cost(flat):
         theta, V = flat[:5], flat[5:].reshape(12, 5)
-        return losses(crowd, theta + V) + 0.3 * np.sum(V**2) + 12 * 0.1 * theta @ theta
+        value = naive.total_loss(crowd, theta + V, loss)
+        return value + 0.3 * np.sum(V**2) + 12 * 0.1 * theta @ theta
 
     ours = np.concatenate([ranker.raw_consensus_, ranker.raw_group_.ravel()])
     found = minimize(cost, ours, tol=1e-9)
     assert cost(ours) <= found.fun + 1e-9
 
 
+@every_loss
 @pytest.mark.parametrize("form", ["dense", "factored", "auto"])
-def test_spectra_hold_everybodys_curvature(crowd, form):
-    loss = squared_auc(Statistics.from_annotations(crowd, form))
+def test_spectra_hold_everybodys_curvature(crowd, form, loss):
+    loss = LOSSES[loss](Statistics.from_annotations(crowd, form), None)
     W = np.random.default_rng(0).standard_normal(loss.shape)
     applied, linear, total = np.zeros(loss.shape), np.zeros(loss.shape), np.zeros((5, 5))
     seen = []

@@ -53,22 +53,12 @@ def test_objective_is_that_of_the_definition(crowd, kind, loss):
     ranker = kind(loss=loss, standardize=False, tol=1e-6, max_iter=20_000).fit(crowd)
     weights = sum(ranker.parts_.values())
     assert ranker.objective_ == pytest.approx(
-        naive_loss(crowd, weights, loss) + naive_penalty(ranker), rel=1e-9
+        naive.total_loss(crowd, weights, loss) + naive_penalty(ranker), rel=1e-9
     )
     seen = ranker.users_ != "person-10"  # who has labels of one class only
     np.testing.assert_allclose(ranker.coef_[seen], weights[seen])
     np.testing.assert_allclose(ranker.consensus_, weights[seen].mean(axis=0))
     np.testing.assert_allclose(ranker.coef_[~seen], [ranker.consensus_])
-
-
-def naive_loss(crowd, weights, loss):
-    of_person = {
-        "auc": naive.auc_loss,
-        "least_squares": naive.least_squares_loss,
-        "least_squares_raw": naive.least_squares_raw_loss,
-    }[loss]
-    people = zip(weights, naive.by_person(crowd), strict=True)
-    return sum(of_person(rows, labels, w, own) for w, (rows, labels, own) in people)
 
 
 def naive_penalty(ranker):
@@ -111,7 +101,7 @@ def test_comt_agrees_with_alternating_minimisation(crowd):
             strong = sigma[0] * np.outer(left[:, 0], right[0])
             theta = (W - strong).mean(axis=0)
         W = np.array([near(*person, theta + strong[i], price) for i, person in enumerate(people)])
-    value = naive_loss(crowd, W, "least_squares") + price * np.sum((W - theta - strong) ** 2)
+    value = naive.total_loss(crowd, W, "least_squares") + price * np.sum((W - theta - strong) ** 2)
     assert ranker.objective_ == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(ranker.near_mean_part_ + ranker.group_part_, W, atol=1e-3)
 
@@ -216,7 +206,7 @@ def test_components_of_ones_choice_are_minimised(crowd):
     def cost(flat):
         theta, P = flat[:3], flat[3:].reshape(12, 3)
         lengths = np.sqrt(np.sum(P**2, axis=1) + 1e-12)
-        return naive_loss(crowd, theta + P, "auc") + 0.4 * theta @ theta + 0.3 * lengths.sum()
+        return naive.total_loss(crowd, theta + P, "auc") + 0.4 * theta @ theta + 0.3 * lengths.sum()
 
     ours = np.concatenate([ranker.consensus_part_, ranker.personal_part_.ravel()])
     assert cost(ours) <= minimize(cost, ours + 0.01, tol=1e-6).fun + 1e-5

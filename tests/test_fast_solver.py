@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from crowds import make_crowd
 from likeminds import Annotations, Statistics, make_schools
 from likeminds.components import Consensus, Group, Personal
-from likeminds.losses import squared_auc
+from likeminds.losses import LOSSES, squared_auc
 from likeminds.solvers import FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual
 from likeminds.solvers.curvature import Curvature
@@ -127,10 +127,12 @@ def test_warm_start_is_taken(crowd):
     assert again.objective == pytest.approx(first.objective, rel=1e-10)
 
 
-@pytest.mark.parametrize("lambda3", [0.02, 10.0])
-def test_a_crowd_too_large_for_memory_reaches_the_same(lambda3):
+@pytest.mark.parametrize(
+    ("name", "lambda3"), [("auc", 0.02), ("auc", 10.0), ("least_squares", 0.02)]
+)
+def test_a_crowd_too_large_for_memory_reaches_the_same(name, lambda3):
     crowd = make_schools(600, 8, 100, 12, 3, random_state=0).annotations
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = LOSSES[name](Statistics.from_annotations(crowd), None)
     components = three_levels(6.0, 0.5, lambda3, 2, 0.05)
     whole = FastSolver().solve(loss, components, tol=1e-6)
     sampled = FastSolver(memory=8 * 12 * 9 * 200).solve(loss, components, tol=1e-6)

@@ -45,8 +45,12 @@ def test_levels_add_up_in_both_forms(schools, fitted):
     np.testing.assert_array_equal(fitted.users_, schools.user_ids)
 
 
-def test_objective_is_the_papers_at_the_raw_minimiser(schools):
-    ranker = ThreeLevelRanker(0.02, 0.3, 0.1, n_groups=1, standardize=False, tol=1e-3).fit(schools)
+@pytest.mark.parametrize("loss", naive.LOSSES)
+@pytest.mark.parametrize("solver", ["fast", "accelerated"])
+def test_objective_is_the_papers_at_the_raw_minimiser(schools, loss, solver):
+    ranker = ThreeLevelRanker(
+        0.02, 0.3, 0.1, n_groups=1, loss=loss, solver=solver, standardize=False, tol=1e-3
+    ).fit(schools)
     expected = naive.objective(
         schools,
         ranker.raw_consensus_,
@@ -54,6 +58,7 @@ def test_objective_is_the_papers_at_the_raw_minimiser(schools):
         ranker.raw_personal_,
         lambdas=(30 * 0.02, 0.3, 0.1, 0.0),
         n_groups=1,
+        loss=loss,
     )
     assert ranker.objective_ == pytest.approx(expected, rel=1e-9)
     assert ranker.objective_trace_[-1] == ranker.objective_

@@ -156,3 +156,12 @@ def test_too_few_labels_are_refused():
     )
     with pytest.raises(ValueError, match="both sides"):
         ThreeLevelRankerCV(n_folds=2).fit(apart)
+
+
+def test_any_loss_can_be_tuned(schools):
+    grid = {"alpha_group": [0.3, 3.0], "n_groups": [1]}
+    ranker = ThreeLevelRankerCV(grid, n_folds=2, loss="least_squares").fit(schools)
+    same = ThreeLevelRanker(**ranker.best_params_, loss="least_squares").fit(schools)
+    np.testing.assert_allclose(ranker.coef_, same.coef_, atol=1e-10)
+    other = ThreeLevelRankerCV(grid, n_folds=2).fit(schools)
+    assert np.abs(other.coef_ - ranker.coef_).max() > 1e-3
