@@ -38,18 +38,18 @@ class DataSet:
     attribute: str | None = None
 
 
-def data_sets(folder: Path | None) -> Iterator[DataSet]:
+def data_sets(folder: Path | None, most_people: int) -> Iterator[DataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
-    yield DataSet("electricity", load_electricity())
+    yield DataSet("electricity", _fewer_people(load_electricity(), most_people))
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem == "electricity":
             continue
         with np.load(path) as archive:
             columns = {name: archive[name] for name in archive.files}
-        yield from _attributes(path.stem, columns)
+        yield from _attributes(path.stem, columns, most_people)
 
 
-def _attributes(name: str, columns: dict[str, np.ndarray]) -> Iterator[DataSet]:
+def _attributes(name: str, columns: dict[str, np.ndarray], most_people: int) -> Iterator[DataSet]:
     group = columns["group"]
     whole = Annotations(
         users=columns["user"],
@@ -63,13 +63,13 @@ def _attributes(name: str, columns: dict[str, np.ndarray]) -> Iterator[DataSet]:
     )
     parts = whole.by_attribute() if "attribute" in columns else {None: whole}
     for attribute, annotations in parts.items():
-        yield DataSet(name, _fewer_people(annotations), attribute)
+        yield DataSet(name, _fewer_people(annotations, most_people), attribute)
 
 
-def _fewer_people(annotations: Annotations) -> Annotations:
-    if annotations.n_people <= MOST_PEOPLE:
+def _fewer_people(annotations: Annotations, most: int) -> Annotations:
+    if annotations.n_people <= most:
         return annotations
-    drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:MOST_PEOPLE]
+    drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:most]
     return annotations.of_people(drawn)
 
 
@@ -103,22 +103,24 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / ".accuracy", help="finished fits")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--people", type=int, default=MOST_PEOPLE, help="at most so many")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     parser.add_argument("--only", help="just this data set, printed and not written")
     chosen = parser.parse_args()
     found: dict[str, list[tuple[DataSet, Comparison]]] = {}
-    for data in data_sets(chosen.data):
+    for data in data_sets(chosen.data, chosen.people):
         if chosen.only in (None, data.name):
             comparison = run(data, chosen.repeats, chosen.cache, chosen.jobs)
             print(data.name, data.attribute or "", comparison, sep="\n", flush=True)
             found.setdefault(data.name, []).append((data, comparison))
     if chosen.only is None:
-        write(found, chosen.repeats)
+        write(found, chosen.repeats, chosen.out)
 
 
-def write(found: dict[str, list[tuple[DataSet, Comparison]]], repeats: int) -> None:
+def write(found: dict[str, list[tuple[DataSet, Comparison]]], repeats: int, out: Path) -> None:
     """Write the page: who takes part, one table over all data sets, one for each."""
     picture = found["electricity"][0][1].boxplot()
-    picture.figure.savefig(ROOT / "docs" / "accuracy.png", dpi=120, bbox_inches="tight")
+    picture.figure.savefig(out / "accuracy.png", dpi=120, bbox_inches="tight")
     sections = [
         "# Every ranker on every data set",
         _how(repeats),
@@ -130,7 +132,7 @@ def write(found: dict[str, list[tuple[DataSet, Comparison]]], repeats: int) -> N
         "![AUC by repeat on the electricity data](accuracy.png)",
         *(_section(name, results) for name, results in found.items()),
     ]
-    page = ROOT / "docs" / "accuracy.md"
+    page = out / "accuracy.md"
     page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     print(f"Written: {page}")
 

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -90,3 +91,27 @@ def test_one_can_be_run_again_without_the_others(folder, results):
     again = json.loads((folder / "benchmarks.json").read_text())
     assert list(again) == list(results)
     assert again["floor"] == results["floor"]
+
+
+def test_the_page_of_accuracies(tmp_path):
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(12), 24)
+    columns = {
+        "X": rng.standard_normal((20, 3)),
+        "user": user,
+        "item": rng.integers(20, size=len(user)),
+        "label": rng.integers(2, size=len(user)),
+        "group": np.arange(len(user)),
+        "attribute": np.tile(["open", "comfortable"], len(user) // 2),
+    }
+    np.savez(tmp_path / "made_up.npz", **columns)
+    folders = ["--data", str(tmp_path), "--cache", str(tmp_path / "c"), "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.accuracy", *folders]
+    small = ["--repeats", "1", "--people", "8", "--jobs", "1"]
+    subprocess.run([*command, *small], cwd=ROOT, check=True, capture_output=True)
+    page = (tmp_path / "accuracy.md").read_text()
+    assert "| ranker | electricity | made_up |" in page
+    assert "**comfortable**: 8 people" in page
+    for name in ("RMTL", "RAMU, as in the paper", "ThreeLevelRankerCV", "Popularity"):
+        assert f"| {name} | " in page
+    assert (tmp_path / "accuracy.png").stat().st_size > 10_000
