@@ -15,7 +15,7 @@ demo: $(READY)  ## Fit the bundled data and tell what came out
 	$(BIN)/likeminds demo
 
 test: $(READY) lint types imports  ## Lint, types, import directions, doctests, tests with coverage
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term:skip-covered
 
 lint: $(READY)  ## Style and format, without changing anything
 	$(BIN)/ruff check .
