@@ -168,7 +168,7 @@ class Comparison:
                 [
                     found["ranker"],
                     f"{found['mean_auc']:.4f}",
-                    f"{found['deviation_over_repeats']:.4f}",
+                    f"{found['deviation_over_repeats']:.4f}" if self._n_repeats > 1 else "-",
                     "best"
                     if row is None
                     else f"{row['people_difference']:+.4f} "
