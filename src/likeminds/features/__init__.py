@@ -1,0 +1,20 @@
+"""Features of pictures, as scikit-learn transformers.
+
+>>> import numpy as np
+>>> from likeminds.features import GIST, ColourHistogram
+>>> from sklearn.pipeline import make_union
+>>> pictures = np.random.default_rng(0).random((2, 64, 64, 3))
+>>> make_union(GIST(size=64), ColourHistogram("lab", bins=10)).fit_transform(pictures).shape
+(2, 542)
+"""
+
+from likeminds.features.colour import ColourHistogram
+from likeminds.features.gist import GIST
+from likeminds.features.images import list_images, read_image
+
+__all__ = [
+    "GIST",
+    "ColourHistogram",
+    "list_images",
+    "read_image",
+]
