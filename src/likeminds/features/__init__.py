@@ -1,4 +1,4 @@
-"""Features of pictures and texts, as scikit-learn transformers.
+"""Features of pictures and texts, as scikit-learn transformers, and fewer of them.
 
 >>> import numpy as np
 >>> from likeminds.features import GIST, ColourHistogram
@@ -12,12 +12,14 @@ from likeminds.features.colour import ColourHistogram
 from likeminds.features.deep import DeepFeatures, inception_v3
 from likeminds.features.gist import GIST
 from likeminds.features.images import list_images, read_image
+from likeminds.features.reduction import Reduce
 from likeminds.features.text import SentenceEmbeddings, TextFeatures
 
 __all__ = [
     "GIST",
     "ColourHistogram",
     "DeepFeatures",
+    "Reduce",
     "SentenceEmbeddings",
     "TextFeatures",
     "inception_v3",
