@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from likeminds.annotations import Annotations
     from likeminds.comparison import Comparison, compare
     from likeminds.contenders import default_rankers
-    from likeminds.datasets import load_electricity, make_schools, make_simulation
+    from likeminds.datasets import (
+        load_electricity,
+        load_shoes,
+        load_sun,
+        make_schools,
+        make_simulation,
+    )
     from likeminds.decomposed import DecomposedRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
@@ -39,6 +45,8 @@ __all__ = [
     "default_rankers",
     "load",
     "load_electricity",
+    "load_shoes",
+    "load_sun",
     "make_schools",
     "make_simulation",
     "mean_auc",
@@ -54,7 +62,7 @@ _HOMES = {
     "annotations": ("Annotations",),
     "comparison": ("Comparison", "compare"),
     "contenders": ("default_rankers",),
-    "datasets": ("load_electricity", "make_schools", "make_simulation"),
+    "datasets": ("load_electricity", "load_shoes", "load_sun", "make_schools", "make_simulation"),
     "decomposed": ("DecomposedRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),

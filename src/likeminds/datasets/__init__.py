@@ -1,4 +1,4 @@
-"""Data to try things on: simulated crowds whose truth is known, and a real one.
+"""Data to try things on: simulated crowds whose truth is known, and real ones.
 
 >>> from likeminds.datasets import make_schools
 >>> make_schools(n_people=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations
@@ -6,6 +6,17 @@ Annotations: 40 labels (30% positive) by 4 people on 26 of 30 items, 12 features
 """
 
 from likeminds.datasets.electricity import load_electricity
+from likeminds.datasets.image_folders import ImageCrowd
+from likeminds.datasets.shoes import load_shoes
 from likeminds.datasets.simulation import Simulation, make_schools, make_simulation
+from likeminds.datasets.sun import load_sun
 
-__all__ = ["Simulation", "load_electricity", "make_schools", "make_simulation"]
+__all__ = [
+    "ImageCrowd",
+    "Simulation",
+    "load_electricity",
+    "load_shoes",
+    "load_sun",
+    "make_schools",
+    "make_simulation",
+]

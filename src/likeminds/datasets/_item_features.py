@@ -1,0 +1,173 @@
+"""The features of the pictures in a folder: computed before, or found by their files' names."""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likeminds import tables
+from likeminds._checks import FloatArray, as_matrix, counted, listing
+
+# In the order in which they are looked for.
+FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")
+NAMES_FILE = "features.txt"
+
+
+class ItemFeatures(NamedTuple):
+    """A row of features for each picture, and the names of rows and columns."""
+
+    images: list[str]
+    features: FloatArray
+    names: tuple[str, ...]
+
+
+def read_features(path: Path) -> ItemFeatures:
+    """Read features that were computed before, and the picture that each row describes.
+
+    - ``.parquet``, ``.csv``: a column ``image``, and columns of numbers.
+    - ``.npy``: a matrix; the pictures are listed in ``features.txt``, one per line.
+    - ``.mat``: all matrices of numbers with one row per picture, side by side in the order of
+      their names; the pictures are in a cell array ``images``, or in ``features.txt``.
+    """
+    if path.suffix in {".parquet", ".csv"}:
+        return _from_table(path)
+    listed = path.with_name(NAMES_FILE)
+    images = listed.read_text(encoding="utf-8-sig").split("\n") if listed.is_file() else None
+    images = None if images is None else [line.strip() for line in images if line.strip()]
+    if path.suffix == ".npy":
+        parts = {"x": _load_npy(path)}
+    else:
+        parts, inside = _load_mat(path)
+        images = images or inside
+    if images is None:
+        raise FileNotFoundError(
+            f"{path} does not say which picture each row describes. Add {listed}: one name of a "
+            "picture per line, in the order of the rows."
+        )
+    return _joined(path, images, parts)
+
+
+def _from_table(path: Path) -> ItemFeatures:
+    frame = tables.as_frame(tables.read_file(path))
+    keys = [c for c in frame.columns if c.lower() in tables.COLUMN_NAMES["item"]]
+    if len(keys) != 1:
+        raise ValueError(
+            f"{path} needs one column called image (with the names of the pictures); it has "
+            f"{listing(frame.columns)}."
+        )
+    columns = [column for column in frame.columns if column != keys[0]]
+    if not columns:
+        raise ValueError(f"{path} has no other columns than {keys[0]}: there are no features.")
+    images = [str(value) for value in frame.get_column(keys[0]).to_list()]
+    try:
+        matrix = tables.feature_matrix(frame, columns)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    _refuse_repeated(path, images)
+    return ItemFeatures(images, matrix, tuple(columns))
+
+
+def _load_npy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{path} cannot be read as a NumPy array: {error}.") from error
+
+
+def _load_mat(path: Path) -> tuple[dict[str, Any], list[str] | None]:
+    from scipy.io import loadmat  # noqa: PLC0415 - keeps the import of the data sets light
+    from scipy.io.matlab import MatReadError  # noqa: PLC0415
+
+    try:
+        content = loadmat(path, chars_as_strings=True)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{path} is of MATLAB's version 7.3. Save it again with "
+            f"save('{path.name}', ..., '-v7')."
+        ) from error
+    except (MatReadError, ValueError, TypeError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as a .mat file: {error}.") from error
+    parts = {
+        name: value
+        for name, value in sorted(content.items())
+        if not name.startswith("__") and value.dtype.kind in "fiub" and value.ndim == 2
+    }
+    cells = content.get("images")
+    if cells is None or cells.dtype.kind not in "OU":
+        return parts, None
+    # Each cell of a cell array is an array of one string.
+    return parts, [str(np.asarray(cell).ravel()[0]).strip() for cell in cells.ravel()]
+
+
+def _joined(path: Path, images: list[str], parts: dict[str, Any]) -> ItemFeatures:
+    fitting = {k: v for k, v in parts.items() if v.ndim == 2 and len(v) == len(images)}
+    if not fitting:
+        shapes = listing([f"{name} {value.shape}" for name, value in parts.items()])
+        raise ValueError(
+            f"{path} has no matrix with one row for each of the "
+            f"{counted(len(images), 'picture')} listed; it has {shapes or 'no matrix at all'}."
+        )
+    _refuse_repeated(path, images)
+    names = tuple(f"{name}{k}" for name, part in fitting.items() for k in range(part.shape[1]))
+    return ItemFeatures(images, as_matrix(np.hstack(list(fitting.values())), str(path)), names)
+
+
+def _refuse_repeated(path: Path, images: Sequence[str]) -> None:
+    repeated = [image for image, number in Counter(images).items() if number > 1]
+    if repeated:
+        raise ValueError(
+            f"{path} has more than one row for {listing(repeated)}. Keep one row per picture."
+        )
+
+
+def name_index(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return, for everything a picture may be called, the names it may mean.
+
+    A name may be given in full (``boots/7.jpg``), without the folder, without the ending, or
+    without both; a number without its leading zeros.
+
+    Examples
+    --------
+    >>> name_index(["boots/07.jpg"])["7"]
+    ['boots/07.jpg']
+    """
+    index: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        slashed = name.replace(os.sep, "/")
+        calls = {name, slashed, _without_ending(slashed)}
+        calls |= {call.rpartition("/")[2] for call in calls}
+        calls |= {str(int(call)) for call in calls if call.isdecimal()}
+        for call in calls:
+            index[call].append(name)
+    return index
+
+
+def _without_ending(name: str) -> str:
+    return name[: -len(PurePosixPath(name).suffix) or None]
+
+
+def find_names(wanted: Sequence[str], names: Sequence[str], where: Path | str) -> list[str]:
+    """Return the full name of each wanted picture, or say which are missing or ambiguous."""
+    index, known = name_index(names), set(names)
+    found = {}
+    for call in wanted:
+        # A list of features may have left out the endings, and nothing else.
+        bare = _without_ending(call)
+        exact = [name for name in (call, bare) if name in known][:1]
+        found[call] = exact or index.get(call, [])
+    missing = [call for call, matches in found.items() if not matches]
+    if missing:
+        raise FileNotFoundError(
+            f"{where} lacks {counted(len(missing), 'picture')} that have labels: "
+            f"{listing(missing)}. Add them, or drop their rows from the annotations."
+        )
+    for call, matches in found.items():
+        if len(matches) > 1:
+            raise ValueError(
+                f"The name {call!r} in the annotations is ambiguous in {where}: it may mean "
+                f"{listing(matches)}. Write the name in full."
+            )
+    return [matches[0] for matches in found.values()]

@@ -1,0 +1,115 @@
+"""Networks in ONNX files: open one, find its inputs and outputs, or say what is wrong."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._checks import listing
+from likeminds.features._optional import require
+from likeminds.features.cache import digest, digest_of_file
+
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+
+
+class Network:
+    """A network in a local ONNX file, run by ONNX Runtime on the processor.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    output : str, optional
+        Which output to return; by default the only one.
+    n_threads : int, optional
+        How many threads it may use; by default what ONNX Runtime chooses.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        output: str | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.path = model_file(path)
+        runtime = require("onnxruntime", "Running a network", "onnx")
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        if n_threads is not None:
+            options.intra_op_num_threads = n_threads
+        try:
+            self._session = runtime.InferenceSession(
+                str(self.path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # each kind of damage has an exception class of its own
+            raise ValueError(f"{self.path} cannot be opened as an ONNX network: {error}") from error
+        self.inputs = {given.name: given for given in self._session.get_inputs()}
+        self.output = self._choose(output)
+
+    def run(self, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Return the chosen output for the inputs, which are cast to what the network takes."""
+        feed = {name: array.astype(self._type(name), copy=False) for name, array in values.items()}
+        try:
+            result: NDArray[Any] = self._session.run([self.output], feed)[0]
+        except Exception as error:
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in feed.items())
+            raise ValueError(f"{self.path} failed on inputs {shapes}: {error}") from error
+        return result
+
+    def _type(self, name: str) -> Any:
+        kind = self.inputs[name].type
+        if kind not in _TYPES:
+            raise ValueError(
+                f"The input {name} of {self.path} is a {kind}; known are {', '.join(_TYPES)}."
+            )
+        return _TYPES[kind]
+
+    def _choose(self, output: str | None) -> str:
+        names = [given.name for given in self._session.get_outputs()]
+        if output is None and len(names) > 1:
+            raise ValueError(
+                f"{self.path} has several outputs: {listing(names)}. Pass output= to choose one."
+            )
+        if output is not None and output not in names:
+            raise ValueError(f"{self.path} has no output {output!r}; there are {listing(names)}.")
+        return output or names[0]
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a network if there is a file."""
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"There is no network at {file}. likeminds downloads nothing: export the network "
+            "to an ONNX file first (docs/features.md has the three lines)."
+        )
+    return file
+
+
+def digest_of_model(path: str | os.PathLike[str]) -> str:
+    """Return what stands for a network, its weights in a second file included."""
+    file = model_file(path)
+    weights = file.with_name(f"{file.name}.data")
+    parts = [digest_of_file(part) for part in (file, weights) if part.is_file()]
+    return digest(*parts).hex()
+
+
+def refuse_not_finite(rows: NDArray[Any], path: Path, things: Sequence[Any]) -> None:
+    """Name the things for which a network returned NaN or infinity."""
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        named = [
+            str(thing)[:60] if isinstance(thing, str | Path) else "an array" for thing in things
+        ]
+        raise ValueError(
+            f"{path} returned NaN or infinity for {listing([named[place] for place in bad])}."
+        )

@@ -1,0 +1,130 @@
+"""What all extractors of features share: batches, progress, and a cache on disk."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from likeminds.features.cache import FeatureCache, Rows, digest_of_array, digest_of_file
+from likeminds.features.images import as_images
+
+Names = NDArray[np.object_]
+
+# Parameters that change how the work is done, but not what comes out.
+_HOW = {"batch_size", "cache", "progress", "n_threads"}
+
+
+class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns things (pictures, texts) into rows of features, each by itself.
+
+    Nothing is learnt, so `transform` works without `fit`, and a row does not depend on what
+    else is in the batch. Subclasses say how (`_extractor`) and name the columns (`_names`).
+    """
+
+    batch_size: int
+    cache: str | os.PathLike[str] | None
+    progress: bool
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
+        """Check the parameters and what is to be transformed; there is nothing to learn."""
+        self._as_things(X)
+        self._check()
+        return self
+
+    def transform(self, X: Any) -> Rows:
+        """Return one row of features for each thing, in single precision.
+
+        With a ``cache``, things that were transformed before with the same parameters are
+        read from there, whatever their names, and an interrupt loses nothing that is done.
+        """
+        things = self._as_things(X)
+        self._check()
+        if self.cache is None:
+            return np.vstack([rows for _, rows in self._batches(things)])
+        keys = [self._digest(thing) for thing in things]
+        with FeatureCache(Path(self.cache), self._recipe()) as cache:
+            missing = {k: t for k, t in zip(keys, things, strict=True) if k not in cache}
+            new = list(missing)
+            for part, rows in self._batches(list(missing.values())):
+                cache.add(new[part], rows)
+        return cache.rows(keys)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
+        """Return the names of the columns."""
+        return np.array(self._names(), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True
+        return tags
+
+    @abstractmethod
+    def _as_things(self, X: Any) -> list[Any]:
+        """Return what was given as a list, or say what is wrong with it."""
+
+    @abstractmethod
+    def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
+        """Return a function from one batch of things to their rows."""
+
+    @abstractmethod
+    def _digest(self, thing: Any) -> bytes:
+        """Return what stands for the content of one thing."""
+
+    @abstractmethod
+    def _names(self) -> list[str]:
+        """Return the names of the columns."""
+
+    def _check(self) -> None:
+        positive_integer(self.batch_size, "batch_size")
+
+    def _recipe(self) -> dict[str, Any]:
+        kept = {k: v for k, v in self.get_params(deep=False).items() if k not in _HOW}
+        return {"features": type(self).__name__, **kept}
+
+    def _batches(self, things: list[Any]) -> Iterator[tuple[slice, Rows]]:
+        if not things:
+            return
+        extract = self._extractor()
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        with Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not self.progress,
+            transient=True,
+        ) as bar:
+            task = bar.add_task(type(self).__name__, total=len(things))
+            for start in range(0, len(things), self.batch_size):
+                part = slice(start, start + self.batch_size)
+                yield part, extract(things[part])
+                bar.update(task, advance=len(things[part]))
+
+
+class ImageExtractor(Extractor):
+    """An extractor of features of pictures: paths of files, arrays, or some of both."""
+
+    def _as_things(self, X: Any) -> list[Any]:
+        return as_images(X)
+
+    def _digest(self, thing: Any) -> bytes:
+        return digest_of_array(thing) if isinstance(thing, np.ndarray) else digest_of_file(thing)
+
+
+def positive_integer(value: Any, name: str) -> None:
+    """Refuse what is no whole number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1 on, but is {value!r}.")
+
+
+def one_of(value: Any, name: str, choices: Sequence[str]) -> None:
+    """Refuse what is not among the choices, and name them."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")
