@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import ThreeLevelRanker, ThreeLevelRankerCV
+from likeminds import HierarchicalRanker, ThreeLevelRanker, ThreeLevelRankerCV
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 
 RANKERS = [
@@ -11,6 +11,8 @@ RANKERS = [
     ConsensusOnly(),
     OnePerPerson(),
     RidgeToConsensus(),
+    HierarchicalRanker(),
+    HierarchicalRanker(1, "auc"),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
 ]
 

@@ -13,6 +13,7 @@ from likeminds._version import __version__
 if TYPE_CHECKING:
     from likeminds.annotations import Annotations
     from likeminds.datasets import load_electricity, make_schools, make_simulation
+    from likeminds.hierarchical import HierarchicalRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Annotations",
+    "HierarchicalRanker",
     "ModelFileError",
     "Statistics",
     "ThreeLevelRanker",
@@ -44,6 +46,7 @@ __all__ = [
 _HOMES = {
     "annotations": ("Annotations",),
     "datasets": ("load_electricity", "make_schools", "make_simulation"),
+    "hierarchical": ("HierarchicalRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),

@@ -22,6 +22,7 @@ from safetensors.numpy import save as to_bytes
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.hierarchical import HierarchicalRanker
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -35,6 +36,7 @@ _RANKERS: dict[str, type[Ranker]] = {
         ConsensusOnly,
         OnePerPerson,
         RidgeToConsensus,
+        HierarchicalRanker,
     )
 }
 _CARD = "likeminds"
