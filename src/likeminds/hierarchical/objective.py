@@ -1,6 +1,7 @@
 """The objective of the prior's parameters: minus the log marginal likelihood, and its slope.
 
-    J(mean, B, s, v) = sum_i [loss_i + |z_i|^2 / 2 + log |S_i^-1| / 2] + ridge/2 |theta|^2
+    J(mean, B, s, v) = sum_i [loss_i + |z_i|^2 / 2 + log |S_i^-1| / 2]
+                       + ridge/2 |theta|^2 + (priors of B, s and v)
 
 at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
 directions. With the moments of `posterior.Moments`, the slope of J by Omega is
@@ -19,6 +20,12 @@ from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.rows import Float
 
+# Standard deviations have a prior of their own, in units of the first guess (where scores differ
+# by about one). Residuals: a gamma distribution of shape 2. The likelihood is so flat near zero
+# that its maximum often sits there, sure of what it cannot know; this moves it off zero by about
+# one standard error (Chung et al. 2013). Both: a scale so large that it matters only where labels
+# can be separated perfectly, and the likelihood has no maximum.
+_FAR = 10.0
 # How long a new direction may be at first, in units of the first guess.
 _LENGTHS = (0.3, 1.0, 3.0, 9.0)
 
@@ -90,7 +97,15 @@ class Objective:
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""
         theta = model.prior.mean[: self.n_weights]
-        return found.objective + 0.5 * model.ridge * float(theta @ theta)
+        held = 0.5 * model.ridge * float(theta @ theta)
+        far = model.prior.residual / self.unit / _FAR
+        directions = model.prior.loadings * far[:, None]
+        return float(
+            found.objective
+            + held
+            + (far - np.log(model.prior.residual)).sum()
+            + 0.5 * (directions**2).sum()
+        )
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
         """Return J per person, and its slope."""
@@ -105,8 +120,10 @@ class Objective:
         mean[: self.n_weights] += model.ridge * prior.mean[: self.n_weights]
         # D times the slope by Omega times D.
         inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
-        directions = 2.0 * (self.unit / prior.residual)[:, None] * (inner @ prior.loadings)
-        by_residual = 2.0 * inner.diagonal()
+        in_units = (prior.residual / self.unit)[:, None]
+        directions = 2.0 * (inner @ prior.loadings) / in_units
+        directions += prior.loadings * in_units / _FAR**2
+        by_residual = 2.0 * inner.diagonal() - 1.0 + prior.residual / self.unit / _FAR
         logs = [by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]]
         if isinstance(model.likelihood, Regression):
             logs.append(_slope_by_log_precision(found, model.likelihood))
