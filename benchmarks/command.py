@@ -27,6 +27,8 @@ BENCHMARKS = {
     "tuning": ("tuning", "run"),
     "auc": ("auc", "run"),
     "peers": ("peers", "run"),
+    "hierarchical": ("hierarchical", "run"),
+    "hierarchical_crowd": ("hierarchical", "run_crowd"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
 }

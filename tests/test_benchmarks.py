@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-NAMES = ["floor", "table2", "growth", "tuning", "auc", "peers", "crowd"]
+NAMES = [
+    "floor",
+    "table2",
+    "growth",
+    "tuning",
+    "auc",
+    "peers",
+    "hierarchical",
+    "hierarchical_crowd",
+    "crowd",
+]
 
 
 def run(*arguments):

@@ -16,7 +16,7 @@ from likeminds.solvers.base import Callback
 # Larger crowds find their directions, and where to start, on this many of the people.
 _SAMPLE = 1000
 # How exactly the objective is minimised before a direction is judged, and in how many steps.
-_ROUGH = 1e-5
+_ROUGH = 3e-5
 _ROUGH_STEPS = 60
 # Directions that do not pay are followed by so many more before the search ends: a pair of
 # them may pay where one does not.

@@ -27,7 +27,7 @@ from likeminds.rows import Float
 # can be separated perfectly, and the likelihood has no maximum.
 _FAR = 10.0
 # How long a new direction may be at first, in units of the first guess.
-_LENGTHS = (0.3, 1.0, 3.0, 9.0)
+_LENGTHS = (1.0, 5.0)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from likeminds.hierarchical.tasks import Task, Tasks
 from likeminds.rows import Float
 
 # Newton's method ends when nobody gains more than this (in units of log-likelihood; the next
-# step would gain its square), and stops in any case after so many steps and halvings.
-_GAIN = 1e-5
+# step would gain about its square), and stops in any case after so many steps and halvings.
+_GAIN = 1e-4
 _STEPS = 100
 _HALVINGS = 40
 
@@ -191,22 +191,8 @@ def solved(task: Task, prior: Prior, likelihood: Likelihood, pulls: Float | None
         system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
     else:
         system = Primal(rows, offset)
-    return _newton(task, system, likelihood, _started(task, system, likelihood, pulls))
-
-
-def _started(
-    task: Task, system: Primal | Dual, likelihood: Likelihood, pulls: Float | None
-) -> Float:
-    """Return the state of earlier pulls, or zero for those to whom that is closer."""
-    nothing = system.start(np.zeros(task.weight.shape))
-    if pulls is None:
-        return nothing
-    earlier = system.start(pulls)
-    eta = system.eta(earlier)
-    worse = likelihood.value(eta, task) + system.penalty(earlier, eta) > likelihood.value(
-        system.offset, task
-    )
-    return np.where(worse[:, None], nothing, earlier)
+    start = system.start(np.zeros(task.weight.shape) if pulls is None else pulls)
+    return _newton(task, system, likelihood, start)
 
 
 def _newton(task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float) -> Mode:
