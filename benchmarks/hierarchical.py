@@ -33,13 +33,13 @@ def run(quick: bool) -> Result:
         works[GPBOOST] = partial(mixed_logit, train, test)
     times = in_turns(works, 1 if quick else 5)
     faster = {name: times[name] / times[OURS] for name in times}
-    n_people, n_items, n_features = (30, 60, 8) if quick else (3000, 10_000, 64)
+    n_people, n_items, n_features = (20, 60, 16) if quick else (2000, 10_000, 16)
     growth = in_turns(
         {
             many: partial(HierarchicalRanker(n_groups=2).fit, _crowd(many, n_items, n_features))
             for many in (n_people, 10 * n_people)
         },
-        1 if quick else 3,
+        1 if quick else 2,
     )
     more_people = growth[10 * n_people] / growth[n_people]
     return Result(
@@ -69,7 +69,7 @@ def run(quick: bool) -> Result:
 
 def run_crowd(quick: bool) -> Result:
     """Fit many people once; the command adds the peak memory of the process."""
-    n_people, n_items, n_features = (300, 200, 64) if quick else (100_000, 10_000, 64)
+    n_people, n_items, n_features = (60, 60, 16) if quick else (100_000, 10_000, 64)
     crowd = _crowd(n_people, n_items, n_features)
     ranker = HierarchicalRanker()
     whole = seconds(lambda: ranker.fit(crowd))

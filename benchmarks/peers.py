@@ -51,8 +51,9 @@ def run(quick: bool) -> Result:
             "ThreeLevelRankerCV is tuned: the others run with their defaults.",
             "Splits differ more than the best methods do: compare them split by split.",
             "These splits were also looked at when the default penalties, the default grid, the "
-            "tolerance of the cross-validation and the hierarchical prior's form were chosen, so likeminds' own figures flatter it "
-            "a little; its rivals' settings were not chosen that way.",
+            "tolerance of the cross-validation and the form of the learned prior were chosen, so "
+            "likeminds' own figures flatter it a little; its rivals' settings were not chosen that "
+            "way.",
             "GPBoost fits a mixed logistic regression, with a random intercept and random "
             "coefficients for each household.",
         ],

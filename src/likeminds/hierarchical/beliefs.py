@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
 
 from likeminds._checks import as_matrix, listing
+from likeminds._threads import one_blas_thread
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.likelihoods import Likelihood, Regression
 from likeminds.hierarchical.posterior import modes
@@ -220,11 +221,12 @@ def posterior_of(
     size = len(prior.mean)
     points = np.repeat(prior.mean[None], n_people, axis=0)
     known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)
-    for mode in modes(tasks, prior, likelihood, pulls):
-        people, system = mode.task.people, mode.system
-        points[people] = prior.mean + system.z(mode.state) @ prior.root.T
-        _, curvature = likelihood.pull(mode.eta, mode.task)
-        directions, shrunk = system.information(curvature, known.shape[1])
-        inner = np.sqrt(shrunk)[:, :, None] * directions
-        known[people, : inner.shape[1]] = inner @ prior.root.T
+    with one_blas_thread():
+        for mode in modes(tasks, prior, likelihood, pulls):
+            people, system = mode.task.people, mode.system
+            points[people] = prior.mean + system.z(mode.state) @ prior.root.T
+            _, curvature = likelihood.pull(mode.eta, mode.task)
+            directions, shrunk = system.information(curvature, known.shape[1])
+            inner = np.sqrt(shrunk)[:, :, None] * directions
+            known[people, : inner.shape[1]] = inner @ prior.root.T
     return points, known

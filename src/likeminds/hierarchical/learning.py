@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from likeminds._threads import one_blas_thread
 from likeminds.hierarchical.likelihoods import Logistic, Regression
 from likeminds.hierarchical.objective import Model, Objective
 from likeminds.hierarchical.posterior import Moments
@@ -84,12 +85,12 @@ def learn(
     few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
     model = _first_model(size, n_weights, logistic=logistic)
     start = Objective(few, n_weights, model, model.prior.residual, np.zeros(few.n_places))
-    rough = _grown(start, n_groups)
-    if few is not tasks:
-        start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
-    found = descend(
-        replace(start, model=rough.model), tol=tol, max_iter=max_iter, callback=callback
-    )
+    with one_blas_thread():  # the matrices are small, even where there are many of them
+        rough = _grown(start, n_groups)
+        if few is not tasks:
+            start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
+        start = replace(start, model=rough.model)
+        found = descend(start, tol=tol, max_iter=max_iter, callback=callback)
     return replace(found, criterion=rough.criterion)
 
 
