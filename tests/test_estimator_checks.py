@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, and the one exception we make, with its reason."""
+"""scikit-learn's own checks of an estimator, and the exceptions we make, with their reasons."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -22,6 +22,12 @@ def exceptions(ranker):
         return {
             "check_sample_weight_equivalence_on_dense_data": (
                 "a row of weight two falls into one fold, two equal rows may fall into two"
+            )
+        }
+    if isinstance(ranker, HierarchicalRanker) and ranker.loss == "logistic":
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "equal to the tolerance of the search only: see test_hierarchical"
             )
         }
     return {}

@@ -17,8 +17,12 @@ from likeminds.solvers.base import Callback
 # Larger crowds find their directions, and where to start, on this many of the people.
 _SAMPLE = 1000
 # How exactly the objective is minimised before a direction is judged, and in how many steps.
-_ROUGH = 3e-5
-_ROUGH_STEPS = 60
+_ROUGH = 1e-5
+_ROUGH_STEPS = 100
+# A stage is over when a fresh start gains less than this (in units of log-likelihood, as the
+# criterion is), or after so many of them.
+_NEGLIGIBLE = 1.0
+_FRESH_STARTS = 4
 # Directions that do not pay are followed by so many more before the search ends: a pair of
 # them may pay where one does not.
 _PATIENCE = 2
@@ -183,8 +187,13 @@ def _grown(start: Objective, n_groups: int | None) -> Learned:
 
 
 def _settled(start: Objective) -> tuple[Learned, Moments]:
-    """Descend roughly, then let the ridge follow."""
+    """Descend roughly, again while a fresh start still gains, then let the ridge follow."""
     learned = descend(start, tol=_ROUGH, max_iter=_ROUGH_STEPS)
+    for _ in range(_FRESH_STARTS):
+        again = descend(replace(start, model=learned.model), tol=_ROUGH, max_iter=_ROUGH_STEPS)
+        gain, learned = again.trace[0] - again.trace[-1], again
+        if gain < _NEGLIGIBLE:
+            break
     found = start.visit(learned.model)
     ridge = start.learned_ridge(learned.model, found)
     return replace(learned, model=replace(learned.model, ridge=ridge)), found

@@ -26,8 +26,8 @@ from likeminds.rows import Float
 # one standard error (Chung et al. 2013). Both: a scale so large that it matters only where labels
 # can be separated perfectly, and the likelihood has no maximum.
 _FAR = 10.0
-# How long a new direction may be at first, in units of the first guess.
-_LENGTHS = (1.0, 5.0)
+# How far scores may differ along a new direction at first (standard deviations).
+_LENGTHS = (0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ class Objective:
         if values[0] >= 0.0:
             return None
         sign = np.sign(vectors[np.abs(vectors[:, 0]).argmax(), 0])
-        direction = sign * vectors[:, 0] * self.unit / model.prior.residual
+        # A unit is the share of one weight in a score; a direction has the shares of all.
+        whole = np.sqrt(self.n_weights) * self.unit
+        direction = sign * vectors[:, 0] * whole / model.prior.residual
         tried = [
             replace(model, prior=model.prior.with_direction(length * direction))
             for length in _LENGTHS

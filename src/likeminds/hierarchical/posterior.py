@@ -22,7 +22,7 @@ from likeminds.rows import Float
 
 # Newton's method ends when nobody gains more than this (in units of log-likelihood; the next
 # step would gain about its square), and stops in any case after so many steps and halvings.
-_GAIN = 1e-4
+_GAIN = 1e-8
 _STEPS = 100
 _HALVINGS = 40
 
