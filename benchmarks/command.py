@@ -28,6 +28,8 @@ BENCHMARKS = {
     "auc": ("auc", "run"),
     "competitors": ("competitors", "run"),
     "peers": ("peers", "run"),
+    "hierarchical": ("hierarchical", "run"),
+    "hierarchical_crowd": ("hierarchical", "run_crowd"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
 }

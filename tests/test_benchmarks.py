@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
-NAMES = ["floor", "table2", "growth", "tuning", "auc", "competitors", "peers", "crowd"]
+NAMES = [
+    "floor",
+    "table2",
+    "growth",
+    "tuning",
+    "auc",
+    "competitors",
+    "peers",
+    "hierarchical",
+    "hierarchical_crowd",
+    "crowd",
+]
 
 
 def run(*arguments):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         make_simulation,
     )
     from likeminds.decomposed import DecomposedRanker
+    from likeminds.hierarchical import HierarchicalRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
@@ -34,6 +35,7 @@ __all__ = [
     "Annotations",
     "Comparison",
     "DecomposedRanker",
+    "HierarchicalRanker",
     "ModelFileError",
     "RankerCV",
     "Statistics",
@@ -64,6 +66,7 @@ _HOMES = {
     "contenders": ("default_rankers",),
     "datasets": ("load_electricity", "load_shoes", "load_sun", "make_schools", "make_simulation"),
     "decomposed": ("DecomposedRanker",),
+    "hierarchical": ("HierarchicalRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),

@@ -20,6 +20,7 @@ from likeminds import baselines
 from likeminds._files import write_whole
 from likeminds._ranker import Ranker
 from likeminds._version import __version__
+from likeminds.hierarchical import HierarchicalRanker
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -30,6 +31,7 @@ _RANKERS: dict[str, type[Ranker]] = {
     for ranker in (
         ThreeLevelRanker,
         ThreeLevelRankerCV,
+        HierarchicalRanker,
         *(getattr(baselines, name) for name in baselines.__all__),
     )
 }

@@ -188,7 +188,7 @@ def squared_auc(statistics: Statistics, scale: Float | None = None) -> Quadratic
     0.0625
     """
     constant = statistics.has_pairs.astype(np.float64)
-    return _assembled(statistics, scale, constant, _dense_auc, _auc_rows)
+    return _assembled(statistics, scale, constant, _dense_auc, auc_rows)
 
 
 def least_squares(statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
@@ -284,7 +284,7 @@ def _dense_auc(dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG0
     return matrices, difference
 
 
-def _auc_rows(block: Block) -> tuple[Float, Float]:
+def auc_rows(block: Block) -> tuple[Float, Float]:
     """Return Z and t of the pairs; zeros for people who have none.
 
     Each row is (x - mean of its class) / sqrt(rows of its class) with target 0, and the last

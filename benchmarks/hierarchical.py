@@ -1,0 +1,99 @@
+"""The ranker with nothing to tune: its time beside its rivals', and how it grows."""
+
+from functools import partial
+from importlib.util import find_spec
+
+from benchmarks.peers import mixed_logit
+from benchmarks.results import Result, at_least, at_most
+from benchmarks.timing import in_turns, seconds
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRankerCV,
+    load_electricity,
+    make_schools,
+)
+from likeminds import split_within_people as split
+
+OURS, TUNED, GPBOOST = "HierarchicalRanker", "ThreeLevelRankerCV", "GPBoost"
+N_LABELS = 50
+
+
+def run(quick: bool) -> Result:
+    """Time the rivals in turns on the bundled data, then a crowd and one ten times as large."""
+    crowd = load_electricity()
+    if quick:
+        crowd = crowd.of_people(crowd.user_ids[:10])
+    train, test = split(crowd, test_size=0.3, random_state=0)
+    works = {
+        OURS: lambda: HierarchicalRanker().fit(train),
+        TUNED: lambda: ThreeLevelRankerCV().fit(train),
+    }
+    if not quick and find_spec("gpboost") is not None:
+        works[GPBOOST] = partial(mixed_logit, train, test)
+    times = in_turns(works, 1 if quick else 5)
+    faster = {name: times[name] / times[OURS] for name in times}
+    n_people, n_items, n_features = (20, 60, 16) if quick else (2000, 10_000, 16)
+    growth = in_turns(
+        {
+            many: partial(HierarchicalRanker(n_groups=2).fit, _crowd(many, n_items, n_features))
+            for many in (n_people, 10 * n_people)
+        },
+        1 if quick else 2,
+    )
+    more_people = growth[10 * n_people] / growth[n_people]
+    return Result(
+        title="Nothing to tune",
+        compares="Seconds to fit the bundled data (70 % of everybody's choice sets), and to fit "
+        f"{n_people:,} people and ten times as many, {N_LABELS} labels and {n_features} features "
+        "each, with two groups.",
+        tables=[
+            {
+                "columns": ["method", "seconds", "times ours"],
+                "rows": [[name, times[name], faster[name]] for name in times],
+            },
+            {
+                "columns": ["people", "seconds"],
+                "rows": [[many, growth[many]] for many in growth],
+            },
+        ],
+        goals=[
+            at_least("faster than GPBoost", 50, faster.get(GPBOOST), judge=not quick),
+            at_least("faster than ThreeLevelRankerCV", 1, faster[TUNED], judge=not quick),
+            at_most("people x10: hierarchical fit", 11, more_people, judge=not quick),
+        ],
+        notes=["GPBoost's time includes its scores of the held-out rows, a small part of it."],
+        series={"faster": faster, "more_people": more_people},
+    )
+
+
+def run_crowd(quick: bool) -> Result:
+    """Fit many people once; the command adds the peak memory of the process."""
+    n_people, n_items, n_features = (60, 60, 16) if quick else (100_000, 10_000, 64)
+    crowd = _crowd(n_people, n_items, n_features)
+    ranker = HierarchicalRanker()
+    whole = seconds(lambda: ranker.fit(crowd))
+    return Result(
+        title=f"Nothing to tune for {n_people:,}",
+        compares=f"{n_people:,} people x {N_LABELS} labels x {n_features} features on {n_items:,} "
+        "shared items, with the default HierarchicalRanker: one fit, so a time and not a ratio.",
+        tables=[
+            {
+                "columns": ["what", "value"],
+                "rows": [
+                    ["fit, seconds", whole],
+                    ["labels per second", n_people * N_LABELS / whole],
+                    ["groups found", ranker.n_groups_],
+                    ["steps on everybody", ranker.n_iter_],
+                ],
+            }
+        ],
+        goals=[at_most("peak memory, GiB", 4.0, None, judge=not quick)],
+        notes=["Peak memory is that of the whole process, making the data included."],
+        series={"seconds": whole, "n_people": n_people},
+    )
+
+
+def _crowd(n_people: int, n_items: int, n_features: int) -> Annotations:
+    n_labels = min(N_LABELS, n_items)
+    return make_schools(n_people, n_labels, n_items, n_features, random_state=0).annotations
