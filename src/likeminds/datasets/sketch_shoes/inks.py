@@ -93,17 +93,17 @@ class Canvas:
         """Return shading as if the layer bulged, lit from above, and its highlights."""
         radius = max(1, round(ink.relief * self.grow))
         pad = 2 * radius
-        height = blurred(np.pad(mask, pad), radius)
-        slope = np.gradient(height, axis=0)[pad:-pad, pad:-pad] * (2 * radius)
-        inner = height[pad:-pad, pad:-pad]
+        height = blurred(mask, radius)[:, pad:-pad]
+        slope = (height[pad + 1 : 1 - pad] - height[pad - 1 : -pad - 1]) * radius
+        inner = height[pad:-pad]
         amount = _ROUNDING.get(ink.material, 0.25)
-        shade = 1 + amount * np.clip(slope, -1, 0.55) - 0.16 * np.clip(1 - inner, 0, 0.6)
+        shade = 1 + amount * np.minimum(slope, 0.55) - 0.16 * np.minimum(1 - inner, 0.6)
         if ink.material not in {"patent", "metallic"}:
-            return shade.astype(np.float32), None
+            return shade, None
         peak = np.exp(-(((slope - 0.42) / 0.13) ** 2)) * np.clip(2 * inner - 0.9, 0, 1)
         if ink.material == "metallic":  # a second, broad reflection from below
             peak += 0.5 * np.exp(-(((slope + 0.3) / 0.2) ** 2)) * np.clip(2 * inner - 0.9, 0, 1)
-        return shade.astype(np.float32), (0.75 * peak).astype(np.float32)
+        return shade, 0.75 * peak
 
     def _tile(self, name: str, window: Window) -> Pixels:
         """Return a piece of an endless pattern, shifted by the seed."""

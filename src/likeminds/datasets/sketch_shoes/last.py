@@ -1,7 +1,6 @@
 """The last: the form a shoe is built around, from the heel's back to the tip of the toe."""
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from likeminds.datasets.sketch_shoes.curves import Points, path, spline, xy
 from likeminds.datasets.sketch_shoes.shoe import Shoe
@@ -9,6 +8,9 @@ from likeminds.datasets.sketch_shoes.shoe import Shoe
 # Height of a foot's instep above its bed, from the ankle (0.3 of the length) to the toes.
 _INSTEP_AT = (0.0, 0.28, 0.36, 0.45, 0.55, 0.66, 0.78, 0.88)
 _INSTEP = (0.42, 0.40, 0.345, 0.285, 0.225, 0.17, 0.13, 0.115)
+
+# Pieces of the curve between two points of a table.
+_PIECES = 32
 
 
 class Last:
@@ -30,14 +32,15 @@ class Last:
         self.spring = spring
         x = np.array([0, 0.17 * shrink, 0.42 * shrink, self.ball, self.ball + 0.16, self.length])
         rise = np.array([1, 0.86, 0.47, 0.03, 0.0, 0.0]) * shoe.heel
-        self._bed = PchipInterpolator(x, base + rise + spring * np.array([0, 0, 0, 0, 0.2, 1]))
+        y = base + rise + spring * np.array([0, 0, 0, 0, 0.2, 1])
+        self._table = _monotone(x, y)
         self.knots = np.linspace(0, 1, 41)
         self.bed_line = self.bed(self.knots)
 
     def bed(self, places: float | Points) -> Points:
         """Return points of the foot-bed; places run from 0 (heel) to 1 (tip)."""
         x = np.asarray(places, dtype=np.float64) * self.length
-        return np.stack([x, self._bed(x)], axis=-1)
+        return np.stack([x, np.interp(x, *self._table)], axis=-1)
 
     def above(self, place: float, height: float) -> Points:
         """Return the point at a height above a place of the foot-bed."""
@@ -118,3 +121,24 @@ class Last:
             ]
         )
         return path(rear, breast, top[::-1])
+
+
+def _monotone(x: Points, y: Points) -> tuple[Points, Points]:
+    """Return a table of a smooth curve that rises and falls only where the points do.
+
+    Fritsch and Carlson's cubic: slopes are harmonic means, and zero at turning points.
+    """
+    step, rise = np.diff(x), np.diff(y)
+    slope = rise / step
+    before, after = slope[:-1], slope[1:]
+    same = before * after > 0
+    mean = np.zeros(len(before))
+    mean[same] = 2 * before[same] * after[same] / (before[same] + after[same])
+    ends = np.concatenate([slope[:1], mean, slope[-1:]])
+    t = np.linspace(0, 1, _PIECES, endpoint=False)[np.newaxis]
+    left, right = (ends[:-1] * step)[:, np.newaxis], (ends[1:] * step)[:, np.newaxis]
+    up = rise[:, np.newaxis]
+    made = y[:-1, np.newaxis] + t * (left + t * (3 * up - 2 * left - right))
+    made += t**3 * (left + right - 2 * up)
+    places = x[:-1, np.newaxis] + t * step[:, np.newaxis]
+    return np.append(places, x[-1]), np.append(made, y[-1])

@@ -47,7 +47,7 @@ def coverage(polygons: Sequence[Points], size: int) -> tuple[tuple[slice, slice]
     if not width or not height:
         return window, np.zeros((height, width), dtype=np.float32)
     x, scan, sign = _crossings(start - low, end - low, height)
-    x = np.clip(x, 0, width)
+    x = np.minimum(np.maximum(x, 0), width)
     column = x.astype(np.intp)
     rest = x - column
     place = (scan // _SCANS) * (width + 2) + column
@@ -56,7 +56,7 @@ def coverage(polygons: Sequence[Points], size: int) -> tuple[tuple[slice, slice]
     change = np.bincount(place, sign * (1 - rest), cells)
     change += np.bincount(place + 1, sign * rest, cells)
     winding = np.cumsum(change.reshape(height, width + 2), axis=1)[:, :width]
-    return window, np.clip(winding, 0, 1).astype(np.float32)
+    return window, np.minimum(np.maximum(winding, 0), 1).astype(np.float32)
 
 
 def _edges(polygons: Sequence[Points]) -> tuple[Points, Points]:
@@ -72,7 +72,7 @@ def _crossings(
     """Return where edges cross the scan lines: the place, the scan line and the direction."""
     first = np.ceil(np.minimum(start[:, 1], end[:, 1]) * _SCANS - 0.5).astype(np.intp)
     last = np.ceil(np.maximum(start[:, 1], end[:, 1]) * _SCANS - 0.5).astype(np.intp)
-    first, last = np.clip(first, 0, height * _SCANS), np.clip(last, 0, height * _SCANS)
+    first, last = (np.minimum(np.maximum(k, 0), height * _SCANS) for k in (first, last))
     counts = last - first
     edge = np.repeat(np.arange(len(start)), counts)
     scan = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts - first, counts)
@@ -83,9 +83,13 @@ def _crossings(
 
 
 def blurred(mask: Pixels, radius: int) -> Pixels:
-    """Return the mask after two passes of a moving average, zero outside."""
-    out = mask
-    for _ in range(2):
-        for axis in (0, 1):
-            out = uniform_filter1d(out, 2 * radius + 1, axis=axis, mode="constant")
-    return np.asarray(out)
+    """Return the mask after two passes of a moving average, with a margin of twice its radius.
+
+    Outside the mask there is nothing.
+    """
+    margin, (height, width) = 2 * radius, mask.shape
+    out = np.zeros((height + 2 * margin, width + 2 * margin), dtype=np.float32)
+    out[margin : margin + height, margin : margin + width] = mask
+    for axis in (0, 1, 0, 1):
+        uniform_filter1d(out, 2 * radius + 1, axis=axis, output=out, mode="constant")
+    return out
