@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from likeminds.annotations import Annotations
     from likeminds.comparison import Comparison, compare
     from likeminds.contenders import default_rankers
-    from likeminds.datasets import load_electricity, make_schools, make_simulation
+    from likeminds.datasets import (
+        load_electricity,
+        make_schools,
+        make_simulation,
+        make_sketch_shoes,
+    )
     from likeminds.decomposed import DecomposedRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
@@ -41,6 +46,7 @@ __all__ = [
     "load_electricity",
     "make_schools",
     "make_simulation",
+    "make_sketch_shoes",
     "mean_auc",
     "ndcg_at_k",
     "precision_at_k",
@@ -54,7 +60,7 @@ _HOMES = {
     "annotations": ("Annotations",),
     "comparison": ("Comparison", "compare"),
     "contenders": ("default_rankers",),
-    "datasets": ("load_electricity", "make_schools", "make_simulation"),
+    "datasets": ("load_electricity", "make_schools", "make_simulation", "make_sketch_shoes"),
     "decomposed": ("DecomposedRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),

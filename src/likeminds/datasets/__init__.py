@@ -1,4 +1,4 @@
-"""Data to try things on: simulated crowds whose truth is known, and a real one.
+"""Data to try things on: simulated crowds whose truth is known, with pictures too, and a real one.
 
 >>> from likeminds.datasets import make_schools
 >>> make_schools(n_people=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations
@@ -7,5 +7,14 @@ Annotations: 40 labels (30% positive) by 4 people on 26 of 30 items, 12 features
 
 from likeminds.datasets.electricity import load_electricity
 from likeminds.datasets.simulation import Simulation, make_schools, make_simulation
+from likeminds.datasets.sketch_shoes import SketchShoes, contact_sheet, make_sketch_shoes
 
-__all__ = ["Simulation", "load_electricity", "make_schools", "make_simulation"]
+__all__ = [
+    "Simulation",
+    "SketchShoes",
+    "contact_sheet",
+    "load_electricity",
+    "make_schools",
+    "make_simulation",
+    "make_sketch_shoes",
+]

@@ -13,8 +13,8 @@ from likeminds.datasets.sketch_shoes.shoe import Shoe
 Pictures = NDArray[np.uint8]
 T = TypeVar("T")
 
-# Pictures that are held at a time.
-_CHUNK = 256
+# Pictures that are held at a time: 12 MB of them.
+_CHUNK = 64
 
 
 class Album(Sequence[Pictures]):
