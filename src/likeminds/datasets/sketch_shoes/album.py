@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from likeminds.datasets.sketch_shoes.drawing import render
@@ -64,6 +63,8 @@ class Album(Sequence[Pictures]):
         if self.n_jobs in {None, 1}:
             yield from (work(_drawn(part, self.size)) for part in parts)
             return
+        from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import, and rarely needed
+
         jobs = (delayed(_worked)(part, self.size, work) for part in parts)
         yield from Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
 

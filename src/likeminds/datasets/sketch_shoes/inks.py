@@ -5,10 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 
 from likeminds.datasets.sketch_shoes.curves import Points
-from likeminds.datasets.sketch_shoes.raster import Pixels, blurred, coverage
+from likeminds.datasets.sketch_shoes.raster import Pixels, coverage, relief
 from likeminds.datasets.sketch_shoes.scene import Ink
 
 Window = tuple[slice, slice]
@@ -92,18 +91,16 @@ class Canvas:
     def _light(self, mask: Pixels, ink: Ink) -> tuple[Pixels, Pixels | None]:
         """Return shading as if the layer bulged, lit from above, and its highlights."""
         radius = max(1, round(ink.relief * self.grow))
-        pad = 2 * radius
-        height = blurred(mask, radius)[:, pad:-pad]
-        slope = (height[pad + 1 : 1 - pad] - height[pad - 1 : -pad - 1]) * radius
-        inner = height[pad:-pad]
+        inner, slope = relief(mask, radius)
         amount = _ROUNDING.get(ink.material, 0.25)
-        shade = 1 + amount * np.minimum(slope, 0.55) - 0.16 * np.minimum(1 - inner, 0.6)
+        lit = 1 + amount * np.minimum(slope, 0.55) - 0.16 * np.minimum(1 - inner, 0.6)
+        shade = np.asarray(lit, dtype=np.float32)
         if ink.material not in {"patent", "metallic"}:
             return shade, None
         peak = np.exp(-(((slope - 0.42) / 0.13) ** 2)) * np.clip(2 * inner - 0.9, 0, 1)
         if ink.material == "metallic":  # a second, broad reflection from below
             peak += 0.5 * np.exp(-(((slope + 0.3) / 0.2) ** 2)) * np.clip(2 * inner - 0.9, 0, 1)
-        return shade, 0.75 * peak
+        return shade, np.asarray(0.75 * peak, dtype=np.float32)
 
     def _tile(self, name: str, window: Window) -> Pixels:
         """Return a piece of an endless pattern, shifted by the seed."""
@@ -143,7 +140,11 @@ def _pattern(name: str, quarter: int) -> Pixels:
 
 
 def _noise(rng: np.random.Generator, n: int, sigma: float) -> NDArray[np.float64]:
-    made = gaussian_filter(rng.standard_normal((n, n)), sigma, mode="wrap")
+    """Return smooth noise that continues at the edges: sigma is the width of its blur."""
+    frequency = np.fft.fftfreq(n)
+    keep = np.exp(-2 * (np.pi * sigma * frequency) ** 2)
+    spectrum = np.fft.fft2(rng.standard_normal((n, n))) * keep[:, np.newaxis] * keep
+    made = np.fft.ifft2(spectrum).real
     return np.asarray(made / made.std())
 
 

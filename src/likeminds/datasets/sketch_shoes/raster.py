@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 
 from likeminds.datasets.sketch_shoes.curves import Points, area
 
@@ -82,14 +81,19 @@ def _crossings(
     return x, scan, np.sign(rise)[edge]
 
 
-def blurred(mask: Pixels, radius: int) -> Pixels:
-    """Return the mask after two passes of a moving average, with a margin of twice its radius.
+def relief(mask: Pixels, radius: int) -> tuple[Pixels, Pixels]:
+    """Return heights as if the mask bulged, and how they rise from row to row, downwards.
 
-    Outside the mask there is nothing.
+    Heights are the mask after two passes of a moving average, with nothing outside; a slope
+    of one is that of a straight edge.
     """
+    from scipy.ndimage import uniform_filter1d  # noqa: PLC0415 - slow to import, and not for all
+
     margin, (height, width) = 2 * radius, mask.shape
     out = np.zeros((height + 2 * margin, width + 2 * margin), dtype=np.float32)
-    out[margin : margin + height, margin : margin + width] = mask
+    out[margin:-margin, margin:-margin] = mask
     for axis in (0, 1, 0, 1):
         uniform_filter1d(out, 2 * radius + 1, axis=axis, output=out, mode="constant")
-    return out
+    columns = slice(margin, -margin)
+    rise = out[margin + 1 : 1 - margin, columns] - out[margin - 1 : -margin - 1, columns]
+    return out[margin:-margin, columns], rise * radius

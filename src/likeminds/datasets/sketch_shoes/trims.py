@@ -106,38 +106,27 @@ def _sneaker(body: Body) -> list[Layer]:
         Layer([heel], accent, within="upper"),
         Layer([cap], accent, within="upper"),
     ]
-    style = body.shoe.seed % 3
-    if style == 0:
-        stripes = [
-            band([last.above(p, 0.0), last.above(p + 0.075, 0.2)], 0.028)
-            for p in (0.33, 0.40, 0.47)
-        ]
-        layers.append(Layer(stripes, accent, within="upper"))
-    elif style == 1:
-        swoosh = spline(
-            [
-                last.above(0.22, 0.13),
-                last.above(0.36, 0.06),
-                last.above(0.52, 0.08),
-                last.above(0.66, 0.15),
-            ]
-        )
-        layers.append(Layer([band(swoosh, (0.012, 0.07, 0.03, 0.01))], accent, within="upper"))
-    else:
-        wave = spline(
-            [
-                last.above(0.12, 0.05),
-                last.above(0.4, 0.085),
-                last.above(0.7, 0.05),
-                last.above(0.9, 0.03),
-            ]
-        )
-        layers.append(
-            Layer([path(wave, last.bed(np.linspace(0.95, 0.1, 20)))], accent, within="upper")
-        )
+    layers.append(Layer(_sneaker_side(body), accent, within="upper"))
     seam = body.upper_ink(0, 0.7)
     layers.append(Layer(_stitched(_arc(body, 0.82, -0.035), 9), seam, within="upper"))
     return layers
+
+
+def _sneaker_side(body: Body) -> list[Points]:
+    """Return one of three decorations of a sneaker's side: stripes, a swoosh or a wave."""
+    last, style = body.last, body.shoe.seed % 3
+    if style == 0:
+        return [
+            band([last.above(p, 0.0), last.above(p + 0.075, 0.2)], 0.028)
+            for p in (0.33, 0.40, 0.47)
+        ]
+    if style == 1:
+        places = ((0.22, 0.13), (0.36, 0.06), (0.52, 0.08), (0.66, 0.15))
+        swoosh = spline([last.above(*place) for place in places])
+        return [band(swoosh, (0.012, 0.07, 0.03, 0.01))]
+    places = ((0.12, 0.05), (0.4, 0.085), (0.7, 0.05), (0.9, 0.03))
+    wave = spline([last.above(*place) for place in places])
+    return [path(wave, last.bed(np.linspace(0.95, 0.1, 20)))]
 
 
 def _oxford(body: Body) -> list[Layer]:
