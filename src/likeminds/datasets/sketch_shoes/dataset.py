@@ -119,7 +119,7 @@ def make_sketch_shoes(
 
     Notes
     -----
-    Drawing and describing take about 12 ms for each picture and process: three minutes for
+    Drawing and describing take about 14 ms for each picture and process: four minutes for
     the full size. With the defaults, `ThreeLevelRanker` reaches an AUC of 0.79 to 0.90 on
     held-out labels, 4 to 20 points above the consensus alone on every attribute
     (docs/sketch-shoes.md has the table and the script).
