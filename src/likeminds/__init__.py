@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load_sun,
         make_schools,
         make_simulation,
+        make_sketch_shoes,
     )
     from likeminds.decomposed import DecomposedRanker
     from likeminds.hierarchical import HierarchicalRanker
@@ -51,6 +52,7 @@ __all__ = [
     "load_sun",
     "make_schools",
     "make_simulation",
+    "make_sketch_shoes",
     "mean_auc",
     "ndcg_at_k",
     "precision_at_k",
@@ -64,7 +66,14 @@ _HOMES = {
     "annotations": ("Annotations",),
     "comparison": ("Comparison", "compare"),
     "contenders": ("default_rankers",),
-    "datasets": ("load_electricity", "load_shoes", "load_sun", "make_schools", "make_simulation"),
+    "datasets": (
+        "load_electricity",
+        "load_shoes",
+        "load_sun",
+        "make_schools",
+        "make_simulation",
+        "make_sketch_shoes",
+    ),
     "decomposed": ("DecomposedRanker",),
     "hierarchical": ("HierarchicalRanker",),
     "io": ("ModelFileError", "load", "save"),

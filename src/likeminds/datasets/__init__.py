@@ -1,4 +1,4 @@
-"""Data to try things on: simulated crowds whose truth is known, and real ones.
+"""Data to try things on: simulated crowds whose truth is known, with pictures too, and real ones.
 
 >>> from likeminds.datasets import make_schools
 >>> make_schools(n_people=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations
@@ -9,14 +9,18 @@ from likeminds.datasets.electricity import load_electricity
 from likeminds.datasets.image_folders import ImageCrowd
 from likeminds.datasets.shoes import load_shoes
 from likeminds.datasets.simulation import Simulation, make_schools, make_simulation
+from likeminds.datasets.sketch_shoes import SketchShoes, contact_sheet, make_sketch_shoes
 from likeminds.datasets.sun import load_sun
 
 __all__ = [
     "ImageCrowd",
     "Simulation",
+    "SketchShoes",
+    "contact_sheet",
     "load_electricity",
     "load_shoes",
     "load_sun",
     "make_schools",
     "make_simulation",
+    "make_sketch_shoes",
 ]
