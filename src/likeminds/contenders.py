@@ -19,6 +19,7 @@ from likeminds.baselines import (
     Popularity,
     RidgeToConsensus,
 )
+from likeminds.hierarchical import HierarchicalRanker
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.search import RankerCV
 from likeminds.tuning import ThreeLevelRankerCV
@@ -50,6 +51,7 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> Contenders:
     return {
         "ThreeLevelRankerCV": ThreeLevelRankerCV(**search),
         "ThreeLevelRanker": ThreeLevelRanker(),
+        "HierarchicalRanker": HierarchicalRanker(),
         **{kind.__name__: RankerCV(kind(), **search) for kind in COMPETITORS},
         "RidgeToConsensus": RankerCV(RidgeToConsensus(), **search),
         "OnePerPerson": RankerCV(OnePerPerson(), **search),
