@@ -153,7 +153,9 @@ def _how(repeats: int) -> str:
         "(`least_squares`, how anybody would run them) and **as in the paper** "
         "(`least_squares_raw`: labels of +-1, no intercept). Only `electricity` comes with the "
         "project; the others are public and credited below, and whoever has them as files "
-        "(see the script) can make this page again."
+        "(see the script) can make this page again.\n\n"
+        "Seconds, below, are those of a machine busy with other jobs: they tell ten times from "
+        "once, not more; [benchmarks.md](benchmarks.md) has times."
     )
 
 
