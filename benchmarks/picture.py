@@ -101,15 +101,18 @@ def _growth(axis: Any, result: dict[str, Any]) -> None:
 
 def _peers(axis: Any, result: dict[str, Any]) -> None:
     for name, peer in result["series"].items():
-        ours = name.startswith("Three")
+        ours = name.endswith(("Ranker", "RankerCV"))
         style = {"color": BLUE, "marker": "o"} if ours else {"color": ORANGE, "marker": "s"}
+        # Ours stand close together: one name to the left, the other to the right of its mark.
+        side = "left" if name.endswith("CV") else "right"
+        offset = (8 if side == "left" else -8, 3) if ours else (0, -17)
         axis.scatter(peer["seconds"], peer["auc"], s=60, **style)
         axis.annotate(
             name,
             (peer["seconds"], peer["auc"]),
-            (0, 9 if ours else -17),
+            offset,
             textcoords="offset points",
-            ha="center",
+            ha=side if ours else "center",
             fontsize=8,
         )
     axis.set_xscale("log")
