@@ -22,25 +22,14 @@ from likeminds.solvers.base import Callback, Parts
 from likeminds.statistics import Statistics
 
 
-class StatisticsRanker(Ranker):
-    """Base of the rankers that see the rows once, as statistics.
+class GrowingRanker(Ranker):
+    """Base of the rankers that take more labels later.
 
-    A subclass finds the parts of the weights in ``_fit_loss`` and says what they mean in
-    ``_set_parts``; this class makes the loss from the annotations.
+    A subclass says what it keeps of those it has learned from, and adds to it in ``_fit_more``.
     """
 
-    loss: str
-    standardize: bool
-
-    scale_: Float
-    statistics_: Statistics
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [StrOptions(set(LOSSES))],
-        "standardize": ["boolean"],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [int, str, None],
-    }
+    _learned_from: ClassVar[str]
+    _nothing_to_add_to: ClassVar[str]
 
     @with_callbacks
     def partial_fit(
@@ -52,8 +41,8 @@ class StatisticsRanker(Ranker):
     ) -> Self:
         """Add labels, of people known or new, to those seen before.
 
-        The new rows merge into the statistics, and the solver starts from where it was; the
-        result is that of fitting everything at once. The first call is a `fit`.
+        The result is that of fitting everything at once; where rows merge into statistics, no
+        row is touched twice and the solver starts from where it was. The first call is a `fit`.
 
         Parameters
         ----------
@@ -74,19 +63,48 @@ class StatisticsRanker(Ranker):
         """
         if not hasattr(self, "users_"):
             return self.fit(X, y, users, sample_weight)
-        if not hasattr(self, "statistics_"):
-            raise ValueError(
-                "This ranker was read from a file, which does not hold the statistics of its "
-                "training data: more labels cannot be added to it."
-            )
+        if not hasattr(self, self._learned_from):
+            raise ValueError(self._nothing_to_add_to)
         self._validate_params()
-        more = self._as_annotations(X, y, users, sample_weight, reset=False)
-        self._fit_statistics(self.statistics_.update(more))
+        self._fit_more(self._as_annotations(X, y, users, sample_weight, reset=False))
         return self
 
     def update(self, annotations: Annotations) -> Self:
         """Add annotations to those seen before: `partial_fit` by another name."""
         return self.partial_fit(annotations)
+
+    def _fit_more(self, more: Annotations) -> None:
+        """Learn from what was seen before and from more."""
+        raise NotImplementedError
+
+
+class StatisticsRanker(GrowingRanker):
+    """Base of the rankers that see the rows once, as statistics.
+
+    A subclass finds the parts of the weights in ``_fit_loss`` and says what they mean in
+    ``_set_parts``; this class makes the loss from the annotations.
+    """
+
+    loss: str
+    standardize: bool
+
+    scale_: Float
+    statistics_: Statistics
+
+    _learned_from = "statistics_"
+    _nothing_to_add_to = (
+        "This ranker was read from a file, which does not hold the statistics of its training "
+        "data: more labels cannot be added to it."
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions(set(LOSSES))],
+        "standardize": ["boolean"],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [int, str, None],
+    }
+
+    def _fit_more(self, more: Annotations) -> None:
+        self._fit_statistics(self.statistics_.update(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self.__dict__.pop("statistics_", None)  # a fit starts afresh
@@ -94,7 +112,7 @@ class StatisticsRanker(Ranker):
 
     def _fit_statistics(self, statistics: Statistics) -> None:
         has_pairs = statistics.has_pairs
-        _warn_of_one_class(statistics.user_ids, has_pairs)
+        warn_of_one_class(statistics.user_ids, has_pairs)
         n_features = statistics.n_features
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
         parts = self._fit_loss(LOSSES[self.loss](statistics, self.scale_), statistics)
@@ -196,7 +214,8 @@ class SolvedRanker(StatisticsRanker):
         )
 
 
-def _warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
+def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
+    """Name the people who have no pair to rank; refuse where nobody has one."""
     if not has_pairs.any():
         raise ValueError(
             "Everybody's labels are of one class, so there is no pair to rank: a ranker "

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from likeminds._grouping import order_by
 from likeminds._threads import scratch
+from likeminds.annotations import Annotations
 
 Float = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
@@ -112,6 +113,22 @@ class Rows:
     weight: Float
     people: Index
     offsets: Index
+
+    @classmethod
+    def of_annotations(cls, annotations: Annotations) -> "Rows":
+        """Group everybody's labels, those of weight zero left out."""
+        weight = np.ones(len(annotations))
+        if annotations.weights is not None:
+            weight[:] = annotations.weights
+        counts = slice(None) if weight.all() else weight > 0
+        return cls.grouped(
+            annotations.features,
+            index=annotations.feature_rows[counts],
+            positive=annotations.labels[counts],
+            weight=weight[counts],
+            people=annotations.user_codes[counts],
+            n_people=annotations.n_people,
+        )
 
     @classmethod
     def grouped(

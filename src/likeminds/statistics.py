@@ -143,18 +143,7 @@ class Statistics:
         table = annotations.features
         # Any point near the data serves: a few hundred rows, evenly spread, are enough.
         origin = table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64)
-        weight = np.ones(len(annotations))
-        if annotations.weights is not None:
-            weight[:] = annotations.weights
-        counts = slice(None) if weight.all() else weight > 0
-        rows = Rows.grouped(
-            table,
-            index=annotations.feature_rows[counts],
-            positive=annotations.labels[counts],
-            weight=weight[counts],
-            people=annotations.user_codes[counts],
-            n_people=annotations.n_people,
-        )
+        rows = Rows.of_annotations(annotations)
         nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1])
         return cls(annotations.user_ids, origin, nobody, rows, form)._settled()
 

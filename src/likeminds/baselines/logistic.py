@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._checks import FloatArray, counted
-from likeminds._fitting import _warn_of_one_class
+from likeminds._fitting import warn_of_one_class
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
 from likeminds.rows import Bool, Float, Index
@@ -154,7 +154,7 @@ class LogisticPerPerson(_LogisticRanker):
 
     def _who_has_pairs(self, annotations: Annotations) -> Bool:
         statistics = self._measure(annotations)
-        _warn_of_one_class(statistics.user_ids, statistics.has_pairs)
+        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         return statistics.has_pairs
 
     def _fit_block(self, annotations: Annotations, people: Index) -> tuple[Float, int]:

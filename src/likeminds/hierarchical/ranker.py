@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,19 +11,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._callbacks import both_callbacks, with_callbacks
-from likeminds._fitting import _warn_of_one_class
+from likeminds._callbacks import both_callbacks
+from likeminds._fitting import GrowingRanker, warn_of_one_class
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.beliefs import Beliefs, posterior_of
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.fitted import PriorRanker
 from likeminds.hierarchical.learning import Learned, learn
 from likeminds.hierarchical.tasks import AucTasks, LabelTasks, Tasks
-from likeminds.rows import has_both_classes
+from likeminds.rows import Rows, has_both_classes
 from likeminds.solvers.base import Callback
 
 
-class HierarchicalRanker(PriorRanker):
+class HierarchicalRanker(GrowingRanker, PriorRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega), where Omega has a few leading directions and
@@ -92,6 +92,11 @@ class HierarchicalRanker(PriorRanker):
     ['group', 'personal']
     """
 
+    _learned_from = "annotations_"
+    _nothing_to_add_to = (
+        "This ranker was read from a file, which does not hold its training data: more labels "
+        "cannot be added to it. `newcomer` needs none of it."
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "loss": [StrOptions({"logistic", "auc"})],
@@ -126,41 +131,6 @@ class HierarchicalRanker(PriorRanker):
         self.unknown = unknown
         self.user_column = user_column
         self.callback = callback
-
-    @with_callbacks
-    def partial_fit(
-        self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add labels, of people known or new, and learn from all of them; the first is a `fit`.
-
-        Parameters
-        ----------
-        X, y, users, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "users_"):
-            return self.fit(X, y, users, sample_weight)
-        if not hasattr(self, "annotations_"):
-            raise ValueError(
-                "This ranker was read from a file, which does not hold its training data: more "
-                "labels cannot be added to it. `newcomer` needs none of it."
-            )
-        self._validate_params()
-        more = self._as_annotations(X, y, users, sample_weight, reset=False)
-        self._fit_annotations(self.annotations_.concat(more))
-        return self
-
-    def update(self, annotations: Annotations) -> Self:
-        """Add annotations to those seen before: `partial_fit` by another name."""
-        return self.partial_fit(annotations)
 
     def newcomer(
         self,
@@ -205,6 +175,9 @@ class HierarchicalRanker(PriorRanker):
         return Beliefs(
             said.user_ids, points, information, known.coordinates, known.prior, known.likelihood
         )
+
+    def _fit_more(self, more: Annotations) -> None:
+        self._fit_annotations(self.annotations_.concat(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self._check_classes(annotations)
@@ -253,13 +226,8 @@ class HierarchicalRanker(PriorRanker):
                 "needs positive and negative labels."
             )
         if self.loss == "auc":
-            weight = np.zeros((annotations.n_people, 2))
-            np.add.at(
-                weight,
-                (annotations.user_codes, annotations.labels.astype(np.intp)),
-                1.0 if annotations.weights is None else annotations.weights,
-            )
-            _warn_of_one_class(annotations.user_ids, has_both_classes(weight))
+            weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
+            warn_of_one_class(annotations.user_ids, has_both_classes(weight))
 
     def _asked_groups(self, n_weights: int) -> int | None:
         if isinstance(self.n_groups, str):

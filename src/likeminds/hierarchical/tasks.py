@@ -71,8 +71,38 @@ class Tasks(Protocol):
         ...
 
 
+class _KeptTasks:
+    """Base: blocks are made once, and kept where all of them fit into memory."""
+
+    @property
+    def plan(self) -> Sequence[Index]:
+        """The people (positions in the rows) of each block."""
+        raise NotImplementedError
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        raise NotImplementedError
+
+    @cached_property
+    def _kept(self) -> dict[int, Task]:
+        return {}
+
+    def task(self, number: int) -> Task:
+        """Return one block, from memory where all of them fit there."""
+        if number in self._kept:
+            return self._kept[number]
+        task = self._made(self.plan[number])
+        if self.n_bytes <= _KEPT_BYTES:
+            self._kept[number] = task
+        return task
+
+    def _made(self, chosen: Index) -> Task:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class LabelTasks:
+class LabelTasks(_KeptTasks):
     """One row per label, for the logistic loss.
 
     Attributes
@@ -92,7 +122,7 @@ class LabelTasks:
     @classmethod
     def of_annotations(cls, annotations: Annotations, coordinates: Coordinates) -> "LabelTasks":
         """Group the labels by person; make the items' coordinates once where that is cheap."""
-        rows = _rows(annotations)
+        rows = Rows.of_annotations(annotations)
         n_items, n_labels = len(rows.table), len(rows.index)
         size = 8 * n_items * coordinates.size
         is_ready = _SHARED * n_items <= n_labels or size <= _KEPT_BYTES
@@ -115,18 +145,10 @@ class LabelTasks:
         """The people of each block."""
         return list(self.rows.plan())
 
-    @cached_property
-    def _kept(self) -> dict[int, Task]:
-        return {}
-
-    def task(self, number: int) -> Task:
-        """Return one block, from memory where all of them fit there."""
-        if number in self._kept:
-            return self._kept[number]
-        task = self._made(self.plan[number])
-        if 8 * self.n_places * self.coordinates.size <= _KEPT_BYTES:
-            self._kept[number] = task
-        return task
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        return 8 * self.n_places * self.coordinates.size
 
     def sample(self, most: int) -> "LabelTasks":
         """Return the labels of at most so many people, evenly spread."""
@@ -148,7 +170,7 @@ class LabelTasks:
 
 
 @dataclass(frozen=True)
-class AucTasks:
+class AucTasks(_KeptTasks):
     """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
 
     Z has a row per label (the item less the mean of its class, over the root of the class's
@@ -174,18 +196,10 @@ class AucTasks:
         """The people of each block."""
         return self.labels.plan
 
-    @cached_property
-    def _kept(self) -> dict[int, Task]:
-        return {}
-
-    def task(self, number: int) -> Task:
-        """Return one block, from memory where all of them fit there."""
-        if number in self._kept:
-            return self._kept[number]
-        task = self._made(self.plan[number])
-        if 8 * self.labels.n_places * self.labels.coordinates.size <= _KEPT_BYTES:
-            self._kept[number] = task
-        return task
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        return self.labels.n_bytes
 
     def sample(self, most: int) -> "AucTasks":
         """Return the labels of at most so many people, evenly spread."""
@@ -213,21 +227,6 @@ class AucTasks:
 def _triangle(matrices: Float) -> Float:
     """Return R of the QR factors of each matrix."""
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
-
-
-def _rows(annotations: Annotations) -> Rows:
-    weight = np.ones(len(annotations))
-    if annotations.weights is not None:
-        weight[:] = annotations.weights
-    counts = slice(None) if weight.all() else weight > 0
-    return Rows.grouped(
-        annotations.features,
-        index=annotations.feature_rows[counts],
-        positive=annotations.labels[counts],
-        weight=weight[counts],
-        people=annotations.user_codes[counts],
-        n_people=annotations.n_people,
-    )
 
 
 def _evenly(n_people: int, most: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
