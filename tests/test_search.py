@@ -132,12 +132,25 @@ def test_strangers_and_the_user_column_are_as_the_ranker_has_them(schools):
         search.decision_function(table)
 
 
-def test_the_best_ranker_is_what_is_saved(tmp_path, schools):
+def test_a_search_is_saved_with_its_best_ranker(tmp_path, schools):
     search = RankerCV(ConsensusOnly(), n_folds=2).fit(schools.X, schools.labels, schools.users)
-    with pytest.raises(TypeError, match="not RankerCV; save its best_estimator_"):
-        save(search, tmp_path / "m")
-    again = load(save(search.best_estimator_, tmp_path / "m"))
+    again = load(save(search, tmp_path / "m"))
+    assert again.best_params_ == search.best_params_
     assert again.score(schools) == search.score(schools)
+    np.testing.assert_array_equal(again.best_estimator_.coef_, search.coef_)
+
+
+def test_more_labels_without_a_new_search(schools):
+    search = RankerCV(ConsensusOnly(), n_folds=2).fit(schools[:600])
+    chosen = search.best_params_
+    assert search.update(schools[600:]) is search
+    assert search.best_params_ == chosen
+    assert search.n_labels_ == 900
+    whole = ConsensusOnly(**chosen).fit(schools)
+    np.testing.assert_allclose(search.coef_, whole.coef_)
+    single = RankerCV(PooledLogistic(), {"C": [1.0]}, n_folds=2).fit(schools[:600])
+    with pytest.raises(TypeError, match="PooledLogistic takes no more labels"):
+        single.update(schools[600:])
 
 
 @pytest.mark.parametrize(

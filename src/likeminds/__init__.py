@@ -12,6 +12,7 @@ from likeminds._version import __version__
 
 if TYPE_CHECKING:
     from likeminds.annotations import Annotations
+    from likeminds.attributes import AttributeModel
     from likeminds.comparison import Comparison, compare
     from likeminds.contenders import default_rankers
     from likeminds.datasets import (
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
         make_sketch_shoes,
     )
     from likeminds.decomposed import DecomposedRanker
+    from likeminds.fingerprints import fingerprint
     from likeminds.hierarchical import HierarchicalRanker
-    from likeminds.io import ModelFileError, load, save
+    from likeminds.io import ModelFileError, load, read_card, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
     from likeminds.search import RankerCV
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Annotations",
+    "AttributeModel",
     "Comparison",
     "DecomposedRanker",
     "HierarchicalRanker",
@@ -46,6 +49,7 @@ __all__ = [
     "auc_by_person",
     "compare",
     "default_rankers",
+    "fingerprint",
     "load",
     "load_electricity",
     "load_shoes",
@@ -56,6 +60,7 @@ __all__ = [
     "mean_auc",
     "ndcg_at_k",
     "precision_at_k",
+    "read_card",
     "save",
     "split_within_people",
 ]
@@ -64,6 +69,7 @@ __all__ = [
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
     "annotations": ("Annotations",),
+    "attributes": ("AttributeModel",),
     "comparison": ("Comparison", "compare"),
     "contenders": ("default_rankers",),
     "datasets": (
@@ -75,8 +81,9 @@ _HOMES = {
         "make_sketch_shoes",
     ),
     "decomposed": ("DecomposedRanker",),
+    "fingerprints": ("fingerprint",),
     "hierarchical": ("HierarchicalRanker",),
-    "io": ("ModelFileError", "load", "save"),
+    "io": ("ModelFileError", "load", "read_card", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
     "search": ("RankerCV",),

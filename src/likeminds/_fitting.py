@@ -66,7 +66,10 @@ class GrowingRanker(Ranker):
         if not hasattr(self, self._learned_from):
             raise ValueError(self._nothing_to_add_to)
         self._validate_params()
-        self._fit_more(self._as_annotations(X, y, users, sample_weight, reset=False))
+        more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self._fit_more(more)
+        if hasattr(self, "n_labels_"):  # not in files of old
+            self.n_labels_ += len(more)
         return self
 
     def update(self, annotations: Annotations) -> Self:
@@ -94,7 +97,8 @@ class StatisticsRanker(GrowingRanker):
     _learned_from = "statistics_"
     _nothing_to_add_to = (
         "This ranker was read from a file, which does not hold the statistics of its training "
-        "data: more labels cannot be added to it."
+        "data: more labels cannot be added to it. They can where it was saved with "
+        "save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES))],
@@ -176,7 +180,11 @@ class SolvedRanker(StatisticsRanker):
         self.objective_trace_ = solution.history.objective
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
+        self._look_back(loss, statistics, solution.parts)
         return solution.parts
+
+    def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
+        """Learn from the solution what is needed later, beside the parts: by default nothing."""
 
     def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
         with both_callbacks(self, self.callback) as callback:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from likeminds._callbacks import CallbackSupport, with_callbacks
 from likeminds._checks import FloatArray, as_weights, listing, refuse_not_finite
+from likeminds._stored import ReadLater
 from likeminds.annotations import Annotations
 from likeminds.identifiers import IdArray, lookup
 from likeminds.metrics import mean_auc
@@ -27,7 +28,7 @@ from likeminds.rows import Float, Index
 _ROWS_AT_ONCE = 1 << 15
 
 
-class Ranker(CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; this
@@ -38,6 +39,7 @@ class Ranker(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     unknown: str
     user_column: int | str | None
 
+    n_labels_: int
     users_: IdArray
     classes_: NDArray[Any]
     coef_: Float
@@ -94,11 +96,12 @@ class Ranker(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        weights = np.vstack([self.coef_, self.consensus_])
         scores = np.empty(len(rows))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             piece = slice(start, start + _ROWS_AT_ONCE)
-            scores[piece] = np.einsum("nd,nd->n", rows[piece], weights[people[piece]])
+            weights = self.coef_[people[piece]]
+            weights[people[piece] < 0] = self.consensus_
+            scores[piece] = np.einsum("nd,nd->n", rows[piece], weights)
         return scores
 
     def score(
@@ -145,10 +148,16 @@ class Ranker(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         reset: bool = True,
     ) -> Annotations:
         """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
+        if reset:
+            self._read_all()  # a file has nothing to say about what is learned now
         if isinstance(X, Annotations):
             _refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
-            return self._take_annotations(X, reset=reset)
-        return self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
+            annotations = self._take_annotations(X, reset=reset)
+        else:
+            annotations = self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
+        if reset:
+            self.n_labels_ = len(annotations)
+        return annotations
 
     def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
         if annotations.attribute_ids is not None and len(annotations.attribute_ids) > 1:

@@ -1,11 +1,15 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
-A file holds the fitted attributes of a ranker as arrays, and in its header a card: format
-version, class, parameters, and a checksum of the arrays. It is written whole or not at all.
+A file of format 2 holds in its header a card for people, a tree that says which arrays make up
+the model (see `likeminds._contents`), and checksums of everything (`likeminds._safetensors`).
+It is written whole or not at all, and read where it lies: opening the model of a million people
+touches the header alone. Format 1, which had no card for people and was read at once, is read
+still.
 """
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,49 +17,52 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
-from likeminds import baselines
-from likeminds._files import write_whole
+from likeminds._contents import MODELS, Contents, ids_from_bytes, model_from
 from likeminds._ranker import Ranker
+from likeminds._safetensors import ArrayFile, ModelFileError, write_arrays
 from likeminds._version import __version__
-from likeminds.hierarchical import HierarchicalRanker
-from likeminds.rankers import ThreeLevelRanker
-from likeminds.tuning import ThreeLevelRankerCV
+from likeminds.annotations import Annotations
+from likeminds.attributes import AttributeModel
+from likeminds.fingerprints import fingerprint
 
-FORMAT = 1
+__all__ = ["FORMAT", "ModelFileError", "load", "read_card", "save", "writable"]
 
-_RANKERS: dict[str, type[Ranker]] = {
-    ranker.__name__: ranker
-    for ranker in (
-        ThreeLevelRanker,
-        ThreeLevelRankerCV,
-        HierarchicalRanker,
-        *(getattr(baselines, name) for name in baselines.__all__),
-    )
-}
-_CARD = "likeminds"
-# How arrays of ids, which safetensors does not know, are named in the file.
+FORMAT = 2
+
+_CARD, _TREE = "likeminds", "contents"
+# How format 1 named the arrays of ids.
 _IDS = "ids:"
 
 
-class ModelFileError(ValueError):
-    """A file that is not a model this version can read, and why."""
-
-
-def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
-    """Write a fitted ranker to a file.
+def save(
+    model: Ranker | AttributeModel,
+    path: str | os.PathLike[str],
+    *,
+    with_data: bool = False,
+    data: Annotations | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a fitted ranker, or one for each of several attributes, to one file.
 
     An existing file is replaced only once the new one is complete: an interrupt or a full
-    disk leaves it as it was.
+    disk leaves it as it was. Arrays are written from where they are, without a copy.
 
     Parameters
     ----------
-    ranker : Ranker
-        A fitted ranker of this library.
+    model : Ranker or AttributeModel
+        A fitted one of this library.
     path : path
         Where to; any name will do, ``.likeminds`` is customary.
+    with_data : bool, default=False
+        Keep what was learned from, so that the model can take more labels when it is read
+        again (``update``): statistics, or the labels and features themselves. Without it
+        nobody's labels are in the file.
+    data : Annotations, optional
+        What the ranker was fitted to, for the fingerprint on the card. Rankers that keep it, and
+        models of several attributes, need not be told.
+    scores : mapping, optional
+        What the model reached, for the card: numbers, texts, lists and mappings of them.
 
     Returns
     -------
@@ -64,28 +71,26 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> Path:
     Examples
     --------
     >>> import tempfile
-    >>> from likeminds import ThreeLevelRanker, load, load_electricity, save
+    >>> from likeminds import ThreeLevelRanker, load, load_electricity, read_card, save
     >>> ranker = ThreeLevelRanker().fit(load_electricity())
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = load(save(ranker, f"{folder}/electricity.likeminds"))
+    ...     path = save(ranker, f"{folder}/electricity.likeminds", scores={"auc": 0.85})
+    ...     again, card = load(path), read_card(path)
     >>> np.array_equal(again.coef_, ranker.coef_)
     True
+    >>> card["ranker"], card["people"], card["scores"]
+    ('ThreeLevelRanker', 361, {'auc': 0.85})
     """
     target = writable(path)
-    name = type(ranker).__name__
-    if _RANKERS.get(name) is not type(ranker):
-        hint = "; save its best_estimator_" if hasattr(ranker, "best_estimator_") else ""
-        raise TypeError(f"Only rankers of this library can be saved, not {name}{hint}.")
-    arrays, values = _fitted_attributes(ranker)
-    card = {
-        "format": FORMAT,
-        "version": __version__,
-        "ranker": name,
-        "parameters": _plain_parameters(ranker),
-        "values": values,
-        "checksum": _checksum(arrays),
-    }
-    write_whole(target, to_bytes(arrays, metadata={_CARD: json.dumps(card)}))
+    contents = Contents(with_data=with_data)
+    tree = contents.of_model(model)
+    if not tree["model"]["fitted"]:
+        raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
+    card = _card(model, tree, data)
+    card["scores"] = _readable(dict(scores or {}))
+    card["takes_updates"] = contents.holds_data and hasattr(model, "update")
+    texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
+    write_arrays(target, contents.arrays, texts)
     return target
 
 
@@ -99,131 +104,166 @@ def writable(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a ranker that `save` wrote.
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Read a model that `save` wrote.
+
+    A file of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory,
+    and each array is read, and checked, when it is first used; the arrays cannot be written to,
+    and the file must not be changed in place meanwhile (`save` never does, it replaces it).
+
+    Parameters
+    ----------
+    path : path
+        Where it is.
+    verify : bool, default=False
+        Check a large file as a whole, too.
+
+    Returns
+    -------
+    Ranker or AttributeModel
 
     Raises
     ------
     ModelFileError
         When the file is truncated, was changed, is of a newer format, or no model at all.
     """
+    file, card = _opened(path)
+    if card["format"] == 1:
+        return _load_first_format(file, card)
+    try:
+        if verify or file.is_whole:
+            file.check_arrays()
+        return model_from(json.loads(file.metadata[_TREE]), file)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise file.incomplete(error) from error
+
+
+def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a model's file says about it, without reading the model.
+
+    Returns
+    -------
+    dict
+        ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
+        ``people`` and ``labels`` (how many), ``features`` (their names), ``preprocessing``
+        (whether they were standardised, and their units), ``fingerprint`` (of the training
+        data, see `likeminds.fingerprint`), ``attributes`` (the same for each attribute, where
+        there are several), ``scores`` (as given to `save`) and ``takes_updates``; None where
+        something is not known. Of a file of format 1, what it has of this.
+    """
+    return _opened(path, header_only=True)[1]
+
+
+def _opened(
+    path: str | os.PathLike[str], *, header_only: bool = False
+) -> tuple[ArrayFile, dict[str, Any]]:
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"There is no model at {source}.")
-    card, arrays = _read(source)
-    if card["checksum"] != _checksum(arrays):
-        raise ModelFileError(f"{source} was changed since it was saved: its checksum differs.")
-    ranker = _RANKERS[card["ranker"]](**card["parameters"])
-    for name, value in card["values"].items():
-        setattr(ranker, name, value)
-    for name, array in arrays.items():
-        if name.startswith(_IDS):
-            setattr(ranker, name.removeprefix(_IDS), _ids_from_bytes(array))
-        else:
-            setattr(ranker, name, array)
-    return ranker
-
-
-def _fitted_attributes(
-    ranker: Ranker,
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what ``fit`` set: arrays, and plain values (what is neither is not kept)."""
-    fitted = {
-        name: value
-        for name, value in vars(ranker).items()
-        if name.endswith("_") and not name.startswith("_")
-    }
-    if not fitted:
-        raise ValueError(f"This {type(ranker).__name__} is not fitted yet: call fit before save.")
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, value in fitted.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind in "OUS":
-            arrays[_IDS + name] = _ids_to_bytes(value, name)
-        elif isinstance(value, np.ndarray):
-            arrays[name] = np.ascontiguousarray(value)
-    values = {name: _plain(value) for name, value in fitted.items() if _is_plain(value)}
-    return arrays, values
-
-
-def _plain_parameters(ranker: Ranker) -> dict[str, Any]:
-    parameters: dict[str, Any] = ranker.get_params(deep=False)
-    for name, value in parameters.items():
-        if not _is_plain(value):
-            raise TypeError(
-                f"The parameter {name}={value!r} cannot be written to a file; "
-                f"use set_params({name}=...) with a plain value before saving."
-            )
-    return {name: _plain(value) for name, value in parameters.items()}
-
-
-def _is_plain(value: Any) -> bool:
-    """Say whether JSON can hold it: numbers, texts, and lists and dicts of them."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
-    if isinstance(value, list | tuple):
-        return all(_is_plain(part) for part in value)
-    return isinstance(value, bool | int | float | str | np.generic | None)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
+    file = ArrayFile(source, header_only=header_only)
     try:
-        text = json.dumps([_tagged(value) for value in ids.tolist()])
-    except TypeError as error:
-        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def _ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
-    values = [_untagged(value) for value in json.loads(array.tobytes())]
-    ids = np.empty(len(values), dtype=object)
-    ids[:] = values
-    return ids
-
-
-def _tagged(value: Any) -> Any:
-    # JSON has no tuples; a list can only be one, because lists are no ids.
-    return [_tagged(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _untagged(value: Any) -> Any:
-    return tuple(_untagged(part) for part in value) if isinstance(value, list) else value
-
-
-def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape} ".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).data)
-    return digest.hexdigest()
-
-
-def _read(source: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    try:
-        with safe_open(source, framework="numpy") as file:
-            card = json.loads((file.metadata() or {})[_CARD])
-            _refuse_foreign(card, source)
-            return card, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        card = json.loads(file.metadata[_CARD])
+        _refuse_foreign(card, source)
     except ModelFileError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise ModelFileError(
-            f"{source} is not a complete likeminds model: {error}. Save it again."
-        ) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise file.incomplete(error) from error
+    if card["format"] >= 2:
+        file.check_header()
+    return file, card
 
 
 def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
+    if not isinstance(card["format"], int) or card["format"] < 1:
+        raise ValueError(f"there is no format {card['format']}")
     if card["format"] > FORMAT:
         raise ModelFileError(
             f"{source} was written by likeminds {card['version']} in format {card['format']}; "
             f"this version reads up to {FORMAT}. Upgrade likeminds."
         )
-    if card["ranker"] not in _RANKERS:
+    if card["ranker"] not in MODELS:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
+
+
+def _card(model: Any, tree: dict[str, Any], data: Annotations | None) -> dict[str, Any]:
+    card = {
+        "format": FORMAT,
+        "version": __version__,
+        "ranker": type(model).__name__,
+        "parameters": _readable(tree["model"]["parameters"]),
+        "features": [str(name) for name in model.feature_names_],
+    }
+    if isinstance(model, AttributeModel):
+        rankers = model.rankers_.items()
+        known = model.fingerprints_
+        card["people"] = len(model.people_)
+        card["attributes"] = {name: _summary(one, known[name]) for name, one in rankers}
+    else:
+        said = getattr(model, "annotations_", None) if data is None else data
+        card |= _summary(model, None if said is None else fingerprint(said))
+        card["attributes"] = None
+    return card
+
+
+def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
+    parameters, scale = ranker.get_params(), getattr(ranker, "scale_", None)
+    standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
+    return {
+        "ranker": type(ranker).__name__,
+        "people": len(ranker.users_),
+        "labels": getattr(ranker, "n_labels_", None),
+        "fingerprint": known_data,
+        "preprocessing": {
+            "standardize": standardize,
+            "scale": None if scale is None else scale.tolist(),
+        },
+    }
+
+
+def _readable(value: Any) -> Any:
+    """Return what any reader of JSON can hold: infinity as a text, other things by their looks."""
+    if isinstance(value, Mapping):
+        if set(value) == {"model"}:
+            described = value["model"]
+            return {"class": described["class"], **_readable(described["parameters"])}
+        if len(value) == 1 and next(iter(value)) in {"tuple", "dict", "float"}:
+            return _readable(next(iter(value.values())))
+        return {str(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise TypeError(f"A card holds numbers, texts, lists and mappings of them, not {value!r}.")
+    return value
+
+
+def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
+    try:
+        arrays = {name: file.unchecked(name) for name in file.names}
+        if card["checksum"] != _first_checksum(arrays):
+            raise ModelFileError(
+                f"{file.path} was changed since it was saved: its checksum differs."
+            )
+        ranker = MODELS[card["ranker"]](**card["parameters"])
+        for name, value in card["values"].items():
+            setattr(ranker, name, value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise file.incomplete(error) from error
+    for name, array in arrays.items():
+        if name.startswith(_IDS):
+            setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
+        else:
+            setattr(ranker, name, array)
+    return ranker
+
+
+def _first_checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape} ".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()

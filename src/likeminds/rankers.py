@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._fitting import LevelsRanker, SolvedRanker
+from likeminds._newcomers import FoldingIn
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import QuadraticLoss
 from likeminds.rows import Float
 from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.base import Callback
+from likeminds.solvers.base import Callback, Parts
 from likeminds.statistics import Statistics
 
 # What n_groups=None asks for where the data has room for it, and the least that
@@ -19,7 +20,7 @@ _USUAL_GROUPS = 2
 _USUAL_ALPHA = 0.3
 
 
-class ThreeLevelRanker(SolvedRanker, LevelsRanker):
+class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
     """One ranking function per person: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -104,8 +105,12 @@ class ThreeLevelRanker(SolvedRanker, LevelsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
+    precision_, knee_, origin_, prior_loadings_, prior_residual_ : float, float, arrays
+        How well the levels meet the labels and how people differ: what `newcomer` goes by.
+    n_labels_ : int
+        How many labels were learned from.
     statistics_ : Statistics
-        What was learned from, for `partial_fit` (not kept in files).
+        What was learned from, for `partial_fit` (in files, with ``save(..., with_data=True)``).
     solution_ : Solution
         What the solver returned, with its history.
     classes_ : array of shape (2,)
@@ -200,6 +205,10 @@ class ThreeLevelRanker(SolvedRanker, LevelsRanker):
             Group(self.alpha_group_, self.n_groups_, self.group_shrinkage),
             Personal(self.alpha_personal),
         ]
+
+    def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
+        knee = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
+        self._set_spread(loss, statistics, parts, self.n_groups_, knee)
 
     def _fitted_parts(self) -> list[Float]:
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
+from likeminds._fitting import GrowingRanker
 from likeminds._ranker import Ranker
 from likeminds._tuning import Fold, TunedRanker
 from likeminds.annotations import Annotations
@@ -33,6 +34,7 @@ _OF_THE_INPUT = (
     "feature_names_in_",
     "fitted_on_annotations_",
     "n_features_in_",
+    "n_labels_",
 )
 
 
@@ -68,7 +70,7 @@ class RankerCV(TunedRanker):
     Attributes
     ----------
     best_estimator_ : ranker
-        The ranker with the parameters chosen, fitted to all rows (this is what to `save`).
+        The ranker with the parameters chosen, fitted to all rows.
     best_params_ : dict
         The parameters chosen.
     best_score_ : float
@@ -137,6 +139,16 @@ class RankerCV(TunedRanker):
         """
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X, users)
+
+    def update(self, annotations: Annotations) -> Self:
+        """Add labels, of people known or new, without a new search: the parameters stay."""
+        check_is_fitted(self)
+        best = self.best_estimator_
+        if not isinstance(best, GrowingRanker):
+            raise TypeError(f"{type(best).__name__} takes no more labels: fit it to all of them.")
+        best.update(annotations)
+        self._adopt(best)
+        return self
 
     def _form(self) -> Form:
         # Who learns from rows needs no matrices.

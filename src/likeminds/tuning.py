@@ -14,6 +14,8 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likeminds._fitting import GrowingRanker, StatisticsRanker
+from likeminds._newcomers import FoldingIn
 from likeminds._tuning import Fold, TunedRanker
 from likeminds.annotations import Annotations
 from likeminds.candidates import Candidate, default_grid, paths, simplicity, snake
@@ -33,12 +35,12 @@ Grid = Mapping[str, Sequence[Any]]
 _TOL, _STEPS = 1e-2, 20
 
 
-class ThreeLevelRankerCV(TunedRanker):
+class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
     """The three-level ranker with its penalties chosen by cross-validation.
 
     Folds are made inside each person: stratified by label, or by whole groups where rows
     were shown together. A candidate's score is the mean over people of their AUC, averaged
-    over folds.
+    over folds. `update` adds labels without a new search: the parameters stay.
 
     Parameters
     ----------
@@ -91,6 +93,10 @@ class ThreeLevelRankerCV(TunedRanker):
     6
     """
 
+    statistics_: Statistics
+
+    _learned_from = StatisticsRanker._learned_from
+    _nothing_to_add_to = StatisticsRanker._nothing_to_add_to
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TunedRanker._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
@@ -156,6 +162,9 @@ class ThreeLevelRankerCV(TunedRanker):
         )
         best._fit_statistics(everything)
         self._adopt(best)
+
+    def _fit_more(self, more: Annotations) -> None:
+        self._refit(more, self.statistics_.update(more))
 
     def _candidates(self, statistics: Statistics) -> list[Candidate]:
         """Return the admissible candidates, neighbours next to each other."""

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
 
 from likeminds._checks import as_matrix, listing
+from likeminds._stacks import solve
 from likeminds._threads import one_blas_thread
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.likelihoods import Likelihood, Regression
-from likeminds.hierarchical.posterior import modes
+from likeminds.hierarchical.posterior import Dual, Primal, modes
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.identifiers import IdArray, lookup
@@ -226,7 +227,17 @@ def posterior_of(
             people, system = mode.task.people, mode.system
             points[people] = prior.mean + system.z(mode.state) @ prior.root.T
             _, curvature = likelihood.pull(mode.eta, mode.task)
-            directions, shrunk = system.information(curvature, known.shape[1])
-            inner = np.sqrt(shrunk)[:, :, None] * directions
+            inner = _known(system, curvature, known.shape[1])
             known[people, : inner.shape[1]] = inner @ prior.root.T
     return points, known
+
+
+def _known(system: Primal | Dual, curvature: Float, most: int) -> Float:
+    """Return matrices K of at most so many rows, (b, m, p), with the covariance I - K'K of z."""
+    if isinstance(system, Dual) and system.rows.shape[1] <= most:
+        # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
+        root = np.sqrt(curvature)
+        inner = root[:, :, None] * system.gram * root[:, None, :] + np.eye(root.shape[1])
+        return solve(np.linalg.cholesky(inner), root[:, :, None] * system.rows)
+    directions, shrunk = system.information(curvature, most)
+    return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)

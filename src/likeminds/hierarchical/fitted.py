@@ -5,17 +5,17 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.beliefs import Beliefs
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.learning import Learned
 from likeminds.hierarchical.likelihoods import Likelihood, Logistic, Regression
+from likeminds.hierarchical.newcomers import Crowd, Welcoming
 from likeminds.hierarchical.prior import Prior
 from likeminds.rows import Float, Index
 
 
-class PriorRanker(Ranker):
+class PriorRanker(Welcoming):
     """Base: from the prior and everybody's posterior to fitted attributes, and back to answers."""
 
     loss: str
@@ -153,7 +153,7 @@ class PriorRanker(Ranker):
         share = float((coordinates.spread * projected).sum()) / whole if whole > 0 else 0.0
         self.explained_ = {"group": share, "personal": 1.0 - share}
 
-    def _beliefs(self) -> Beliefs:
+    def _crowd(self) -> Crowd:
         """Put together again what the fitted attributes hold in pieces."""
         intercept = self.loss == "logistic"
         square = self.basis_.shape[0] == self.basis_.shape[1]
@@ -161,10 +161,17 @@ class PriorRanker(Ranker):
         coordinates = Coordinates(self.origin_, self.scale_, basis, self.item_spread_, intercept)
         prior = Prior(self.prior_mean_, self.prior_loadings_, self.prior_residual_)
         likelihood: Likelihood = Logistic() if intercept else Regression(self.precision_)
+        return Crowd(coordinates, prior, likelihood)
+
+    def _beliefs(self) -> Beliefs:
+        """Return what is believed about everybody seen in training."""
+        crowd = self._crowd()
+        coordinates = crowd.coordinates
         points = np.empty((len(self.users_), coordinates.size))
         scaled = self.coef_ * self.scale_
+        basis = coordinates.basis
         points[:, : coordinates.n_weights] = scaled if basis is None else scaled @ basis
-        if intercept:
+        if coordinates.intercept:
             points[:, -1] = self.intercept_ + self.coef_ @ self.origin_
         known: NDArray[np.floating] = self.information_
-        return Beliefs(self.users_, points, known, coordinates, prior, likelihood)
+        return Beliefs(self.users_, points, known, coordinates, crowd.prior, crowd.likelihood)

@@ -1,25 +1,24 @@
 """The ranker with nothing to tune: people are draws from a prior that the crowd teaches."""
 
 import warnings
-from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likeminds._callbacks import both_callbacks
 from likeminds._fitting import GrowingRanker, warn_of_one_class
 from likeminds.annotations import Annotations
-from likeminds.hierarchical.beliefs import Beliefs, posterior_of
+from likeminds.hierarchical.beliefs import posterior_of
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.fitted import PriorRanker
 from likeminds.hierarchical.learning import Learned, learn
+from likeminds.hierarchical.newcomers import Crowd
 from likeminds.hierarchical.tasks import AucTasks, LabelTasks, Tasks
-from likeminds.rows import Rows, has_both_classes
+from likeminds.rows import Float, Rows, has_both_classes
 from likeminds.solvers.base import Callback
 
 
@@ -95,7 +94,8 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     _learned_from = "annotations_"
     _nothing_to_add_to = (
         "This ranker was read from a file, which does not hold its training data: more labels "
-        "cannot be added to it. `newcomer` needs none of it."
+        "cannot be added to it. They can where it was saved with save(..., with_data=True); "
+        "`newcomer` needs none of it."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -132,48 +132,15 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         self.user_column = user_column
         self.callback = callback
 
-    def newcomer(
-        self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Beliefs:
-        """Return what labels say about people, given the crowd; nothing is learned anew.
-
-        Parameters
-        ----------
-        X, y, users, sample_weight
-            As in `fit`: the labels of one person, or of several with ``users``.
-
-        Returns
-        -------
-        Beliefs
-            Weights, scores, standard errors, and which items to ask about next.
-
-        Examples
-        --------
-        >>> from likeminds import HierarchicalRanker, load_electricity
-        >>> households = load_electricity()
-        >>> ranker = HierarchicalRanker(n_groups=1).fit(households)
-        >>> new = ranker.newcomer(households.X[:4], households.labels[:4])
-        >>> new.next_items(households.X[4:40], n=2).shape
-        (2,)
-        """
-        check_is_fitted(self)
-        said = self._as_annotations(X, y, users, sample_weight, reset=False)
-        known = self._beliefs()
-        tasks = self._tasks(said, known.coordinates)
-        points, information = posterior_of(
+    def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
+        tasks = self._tasks(said, crowd.coordinates)
+        return posterior_of(
             tasks,
             said.n_people,
-            known.prior,
-            known.likelihood,
+            crowd.prior,
+            crowd.likelihood,
             pulls=np.zeros(tasks.n_places),
             rank=self.covariance_rank,
-        )
-        return Beliefs(
-            said.user_ids, points, information, known.coordinates, known.prior, known.likelihood
         )
 
     def _fit_more(self, more: Annotations) -> None:
