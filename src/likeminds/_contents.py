@@ -198,7 +198,7 @@ def _data_from(node: Any, file: ArrayFile) -> Any:
 
 _READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
     "array": _array_from,
-    "ids": lambda node, file: ids_from_bytes(file.array(node["ids"])),
+    "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),
     "tuple": lambda node, file: tuple(value_from(part, file) for part in node["tuple"]),
     "dict": lambda node, file: {k: value_from(part, file) for k, part in node["dict"].items()},
     "float": lambda node, _: float(node["float"]),

@@ -68,8 +68,7 @@ class GrowingRanker(Ranker):
         self._validate_params()
         more = self._as_annotations(X, y, users, sample_weight, reset=False)
         self._fit_more(more)
-        if hasattr(self, "n_labels_"):  # not in files of old
-            self.n_labels_ += len(more)
+        self._note_more(more)
         return self
 
     def update(self, annotations: Annotations) -> Self:

@@ -20,6 +20,7 @@ from likeminds._callbacks import CallbackSupport, with_callbacks
 from likeminds._checks import FloatArray, as_weights, listing, refuse_not_finite
 from likeminds._stored import ReadLater
 from likeminds.annotations import Annotations
+from likeminds.fingerprints import fingerprint, joint_fingerprint
 from likeminds.identifiers import IdArray, lookup
 from likeminds.metrics import mean_auc
 from likeminds.rows import Float, Index
@@ -40,6 +41,7 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     user_column: int | str | None
 
     n_labels_: int
+    fingerprint_: str
     users_: IdArray
     classes_: NDArray[Any]
     coef_: Float
@@ -149,7 +151,9 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     ) -> Annotations:
         """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
         if reset:
-            self._read_all()  # a file has nothing to say about what is learned now
+            # A file has nothing to say about what is learned now.
+            self._read_all()
+            self.__dict__.pop("fingerprint_", None)
         if isinstance(X, Annotations):
             _refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
             annotations = self._take_annotations(X, reset=reset)
@@ -208,6 +212,13 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             feature_names=self.feature_names_.tolist(),
             features_per="row",
         )
+
+    def _note_more(self, more: Annotations) -> None:
+        """Bring up to date what is known about the training data (files of old have nothing)."""
+        if hasattr(self, "n_labels_"):
+            self.n_labels_ += len(more)
+        if hasattr(self, "fingerprint_"):
+            self.fingerprint_ = joint_fingerprint(self.fingerprint_, fingerprint(more))
 
     def _rows_and_people(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None

@@ -15,7 +15,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,7 @@ class ArrayFile:
     def __init__(self, path: Path, *, header_only: bool = False) -> None:
         self.path = path
         self._read: dict[str, NDArray[Any]] = {}
+        self._made: dict[str, Any] = {}
         try:
             with path.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -149,6 +150,12 @@ class ArrayFile:
                 raise self._changed(f"array {name!r}")
             self._read[name] = array
         return self._read[name]
+
+    def made(self, name: str, make: Callable[[NDArray[Any]], Any]) -> Any:
+        """Return what is made of an array, once for all who ask."""
+        if name not in self._made:
+            self._made[name] = make(self.array(name))
+        return self._made[name]
 
     @cached_property
     def _checksums(self) -> dict[str, str]:

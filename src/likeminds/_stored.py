@@ -29,8 +29,8 @@ class ReadLater:
 
     def _fitted_names(self) -> list[str]:
         """Return the names of the fitted attributes, read or not."""
-        names = dict.fromkeys([*vars(self), *self.__dict__.get("_stored", ())])
-        return [name for name in names if name.endswith("_") and not name.startswith("_")]
+        names = {*vars(self), *self.__dict__.get("_stored", ())}
+        return sorted(name for name in names if name.endswith("_") and not name.startswith("_"))
 
     def __getstate__(self) -> Any:
         self._read_all()

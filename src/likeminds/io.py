@@ -86,7 +86,10 @@ def save(
     tree = contents.of_model(model)
     if not tree["model"]["fitted"]:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
-    card = _card(model, tree, data)
+    if isinstance(model, Ranker):
+        fitted = tree["model"]["fitted"] | _known_data(model, data)
+        tree["model"]["fitted"] = dict(sorted(fitted.items()))
+    card = _card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and hasattr(model, "update")
     texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
@@ -187,7 +190,15 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
 
 
-def _card(model: Any, tree: dict[str, Any], data: Annotations | None) -> dict[str, Any]:
+def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
+    """Return the fingerprint of the training data, if there is any way to know it."""
+    if data is None and hasattr(ranker, "fingerprint_"):
+        return {"fingerprint_": ranker.fingerprint_}
+    said = getattr(ranker, "annotations_", None) if data is None else data
+    return {} if said is None else {"fingerprint_": fingerprint(said)}
+
+
+def _card(model: Any, tree: dict[str, Any]) -> dict[str, Any]:
     card = {
         "format": FORMAT,
         "version": __version__,
@@ -201,8 +212,7 @@ def _card(model: Any, tree: dict[str, Any], data: Annotations | None) -> dict[st
         card["people"] = len(model.people_)
         card["attributes"] = {name: _summary(one, known[name]) for name, one in rankers}
     else:
-        said = getattr(model, "annotations_", None) if data is None else data
-        card |= _summary(model, None if said is None else fingerprint(said))
+        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"))
         card["attributes"] = None
     return card
 
@@ -248,7 +258,7 @@ def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
             raise ModelFileError(
                 f"{file.path} was changed since it was saved: its checksum differs."
             )
-        ranker = MODELS[card["ranker"]](**card["parameters"])
+        ranker: Any = MODELS[card["ranker"]](**card["parameters"])
         for name, value in card["values"].items():
             setattr(ranker, name, value)
     except (KeyError, TypeError, AttributeError) as error:

@@ -147,7 +147,10 @@ class RankerCV(TunedRanker):
         if not isinstance(best, GrowingRanker):
             raise TypeError(f"{type(best).__name__} takes no more labels: fit it to all of them.")
         best.update(annotations)
+        before = self.n_labels_
         self._adopt(best)
+        self.n_labels_ = before
+        self._note_more(annotations)
         return self
 
     def _form(self) -> Form:

@@ -238,6 +238,7 @@ def _known(system: Primal | Dual, curvature: Float, most: int) -> Float:
         # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
         root = np.sqrt(curvature)
         inner = root[:, :, None] * system.gram * root[:, None, :] + np.eye(root.shape[1])
-        return solve(np.linalg.cholesky(inner), root[:, :, None] * system.rows)
+        factor: Float = np.asarray(np.linalg.cholesky(inner), dtype=np.float64)
+        return solve(factor, root[:, :, None] * system.rows)
     directions, shrunk = system.information(curvature, most)
     return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)
