@@ -31,7 +31,7 @@ def fingerprint(annotations: Annotations) -> str:
     >>> fingerprint(households) == fingerprint(households[1:])
     False
     """
-    names = _digests(["features", *annotations.feature_names]).sum(axis=0, dtype=np.uint64)
+    names = _digests(enumerate(annotations.feature_names)).sum(axis=0, dtype=np.uint64)
     items = _of_features(annotations.features)
     people = _digests(annotations.user_ids.tolist())
     weight = np.ones(1) if annotations.weights is None else annotations.weights
