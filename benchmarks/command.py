@@ -30,6 +30,8 @@ BENCHMARKS = {
     "peers": ("peers", "run"),
     "hierarchical": ("hierarchical", "run"),
     "hierarchical_crowd": ("hierarchical", "run_crowd"),
+    "models": ("models", "run"),
+    "newcomers": ("newcomers", "run"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
 }

@@ -435,3 +435,20 @@ def test_scikit_learns_callbacks_are_told(schools):
     assert ranker.converged_
     assert count.steps >= ranker.n_iter_
     assert count.ended
+
+
+def test_people_are_found_after_they_have_changed():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((8, 2)), np.tile([True, False], 4)
+    ranker = ThreeLevelRanker().fit(rows, labels, users=list("aaaabbbb"))
+    before = ranker.decision_function(rows[:1], ["b"])
+    ranker.fit(rows, labels, users=list("bbbbaaaa"))
+    np.testing.assert_allclose(
+        ranker.decision_function(rows[:1], ["b"]), rows[:1] @ ranker.coef_[1]
+    )
+    assert ranker.decision_function(rows[:1], ["b"]) != before
+    ranker.update(Annotations(["A"] * 2, None, [True, False], rows[:2]))
+    np.testing.assert_allclose(
+        ranker.decision_function(rows[:1], ["A"]), rows[:1] @ ranker.coef_[0]
+    )
+    assert "_positions" not in ranker.__getstate__()

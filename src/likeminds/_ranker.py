@@ -21,7 +21,7 @@ from likeminds._checks import FloatArray, as_weights, listing, refuse_not_finite
 from likeminds._stored import ReadLater
 from likeminds.annotations import Annotations
 from likeminds.fingerprints import fingerprint, joint_fingerprint
-from likeminds.identifiers import IdArray, lookup
+from likeminds.identifiers import IdArray, lookup, positions
 from likeminds.metrics import mean_auc
 from likeminds.rows import Float, Index
 
@@ -40,6 +40,7 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     unknown: str
     user_column: int | str | None
 
+    _positions: tuple[IdArray, dict[Hashable, int]]
     n_labels_: int
     fingerprint_: str
     users_: IdArray
@@ -235,7 +236,7 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if owners is None:
             alone = len(self.users_) == 1
             return rows, np.full(len(rows), 0 if alone else -1, dtype=np.intp)
-        people = lookup(owners, self.users_, "users")
+        people = lookup(owners, self._user_positions(), "users")
         if len(people) != len(rows):
             raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
         if self.unknown == "error" and (people < 0).any():
@@ -245,6 +246,17 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 'Pass unknown="consensus" to give them the consensus instead.'
             )
         return rows, people
+
+    def _user_positions(self) -> dict[Hashable, int]:
+        """Return where each person is; made once, as a million of them take a while."""
+        if "_positions" not in vars(self) or self._positions[0] is not self.users_:
+            self._positions = (self.users_, positions(self.users_))
+        return self._positions[1]
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        state.pop("_positions", None)
+        return state
 
     def _check_width(self, annotations: Annotations) -> None:
         if annotations.n_features != len(self.feature_names_):

@@ -1,7 +1,7 @@
 """Ids of any hashable kind, as small integers and back."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -36,8 +36,10 @@ def encode(ids: Iterable[Hashable], name: str) -> tuple[IntArray, IdArray]:
     return _encode_objects(array, name)
 
 
-def lookup(ids: Iterable[Hashable], known: IdArray, name: str) -> IntArray:
+def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], name: str) -> IntArray:
     """Return the position of each id in ``known``, -1 for those that are not there.
+
+    Who looks up often among the same ids passes their `positions` instead.
 
     Examples
     --------
@@ -45,9 +47,14 @@ def lookup(ids: Iterable[Hashable], known: IdArray, name: str) -> IntArray:
     array([ 1, -1])
     """
     codes, distinct = encode(ids, name)
-    position = {value: code for code, value in enumerate(known.tolist())}
+    position = known if isinstance(known, Mapping) else positions(known)
     found = np.array([position.get(value, -1) for value in distinct.tolist()], dtype=np.intp)
     return found[codes]
+
+
+def positions(known: IdArray) -> dict[Hashable, int]:
+    """Return where each of some distinct ids is."""
+    return {value: code for code, value in enumerate(known.tolist())}
 
 
 def encode_pairs(first: IntArray, second: IntArray) -> IntArray:
