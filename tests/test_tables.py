@@ -170,7 +170,7 @@ def test_columns_with_numbers_for_names():
             ValueError,
             "must be distinct",
         ),
-        ("", {"features": "items.txt"}, ValueError, "neither a .csv nor a .parquet"),
+        ("", {"features": "items.txt"}, ValueError, "no table that can be read"),
         ("", {"positive": None}, ValueError, r"2 values \('no', 'yes'\)"),
     ],
 )

@@ -14,6 +14,7 @@ from likeminds._checks import FloatArray, IntArray, counted, listing
 from likeminds._grouping import order_by
 from likeminds.identifiers import IdArray, as_id_array, compact, encode, encode_pairs, join_codes
 from likeminds.labels import BoolArray, as_binary, count_labels
+from likeminds.sources import read_csv, read_parquet
 from likeminds.tables import FrameOptions, LinkedFeatures
 
 
@@ -161,7 +162,7 @@ class Annotations:
 
         Parameters
         ----------
-        frame : data frame of pandas, polars, pyarrow or any other that narwhals reads
+        frame : data frame (pandas, polars, pyarrow, ...), or a name that `likeminds.sources` reads
         person, item, label, attribute, weight, group : str, optional
             The names of the columns. Without them, columns with usual names are taken:
             see `likeminds.tables.COLUMN_NAMES`. Only person and label must exist.
@@ -189,12 +190,12 @@ class Annotations:
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a CSV file with a header; the options are those of `from_frame`."""
-        return cls.from_frame(tables.read_csv(path), **options)
+        return cls.from_frame(read_csv(path), **options)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a Parquet file; the options are those of `from_frame`."""
-        return cls.from_frame(tables.read_parquet(path), **options)
+        return cls.from_frame(read_parquet(path), **options)
 
     @property
     def users(self) -> IdArray:

@@ -1,14 +1,14 @@
 """Read data frames and files, and link each annotation with its row of features."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from likeminds._checks import FloatArray, IntArray, as_matrix, as_names, listing, same_length
 from likeminds.identifiers import IdArray, as_distinct, join_codes, join_ids, lookup
+from likeminds.sources import read_table
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -249,7 +249,7 @@ def read_columns(
     ``names`` has the column of each role (person, item, ...), or None to find it by itself;
     the other parameters are those of `Annotations.from_frame`.
     """
-    table = as_frame(frame)
+    table = as_frame(read_table(frame) if isinstance(frame, str | PathLike) else frame)
     listed = list(features) if isinstance(features, list | tuple) else None
     found = _find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
@@ -340,7 +340,7 @@ def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | Non
 
 
 def _read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
-    table = as_frame(read_file(features) if isinstance(features, str | PathLike) else features)
+    table = as_frame(read_table(features) if isinstance(features, str | PathLike) else features)
     if item_column is not None:
         _refuse_unknown(table, [item_column], "item_column")
     elif item in table.columns:
@@ -355,45 +355,3 @@ def _read_items(features: Any, item: str, item_column: str | None) -> dict[str, 
         "feature_names": columns,
         "item_ids": _complete_values(table, item_column),
     }
-
-
-def read_csv(path: str | PathLike[str]) -> Any:
-    """Read a CSV file with a header; pandas' row index, a column without name, is left out."""
-    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
-
-    empty_is_missing = csv.ConvertOptions(strings_can_be_null=True)
-    return _read(lambda name: csv.read_csv(name, convert_options=empty_is_missing), path)
-
-
-def read_parquet(path: str | PathLike[str]) -> Any:
-    """Read a Parquet file; pandas' row index is left out."""
-    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
-
-    return _read(parquet.read_table, path)
-
-
-def read_file(path: str | PathLike[str]) -> Any:
-    """Read a CSV or a Parquet file, by the ending of its name."""
-    name = fspath(path).lower()
-    if name.endswith((".csv", ".csv.gz")):
-        return read_csv(path)
-    if name.endswith((".parquet", ".pq")):
-        return read_parquet(path)
-    raise ValueError(
-        f"{name} is neither a .csv nor a .parquet file. Columns of the same table are given "
-        "as a list of names."
-    )
-
-
-def _read(reader: Any, path: str | PathLike[str]) -> Any:
-    import pyarrow  # noqa: PLC0415 - keeps the import of likeminds light
-
-    if not Path(path).exists():
-        raise FileNotFoundError(f"There is no file {fspath(path)}. Check the name and the folder.")
-    try:
-        table = reader(fspath(path))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{fspath(path)} could not be read: {error}") from error
-    # What pandas writes for its row index would otherwise become a feature.
-    index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
-    return table.drop_columns(index)

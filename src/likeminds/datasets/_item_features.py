@@ -10,6 +10,7 @@ import numpy as np
 
 from likeminds import tables
 from likeminds._checks import FloatArray, as_matrix, counted, listing
+from likeminds.sources import read_table
 
 # In the order in which they are looked for.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")
@@ -51,7 +52,7 @@ def read_features(path: Path) -> ItemFeatures:
 
 
 def _from_table(path: Path) -> ItemFeatures:
-    frame = tables.as_frame(tables.read_file(path))
+    frame = tables.as_frame(read_table(path))
     keys = [c for c in frame.columns if c.lower() in tables.COLUMN_NAMES["item"]]
     if len(keys) != 1:
         raise ValueError(

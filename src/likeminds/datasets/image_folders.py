@@ -21,6 +21,7 @@ from likeminds.datasets._item_features import (
 )
 from likeminds.identifiers import IdArray
 from likeminds.selection import split_within_people
+from likeminds.sources import read_table
 
 if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
@@ -197,7 +198,7 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
 
 
 def _complete_columns(path: Path) -> dict[str, IdArray]:
-    frame = tables.as_frame(tables.read_file(path))
+    frame = tables.as_frame(read_table(path))
     by_name = {str(column).lower(): column for column in frame.columns}
     missing = [role for role in _ROLES if role not in by_name]
     if missing:

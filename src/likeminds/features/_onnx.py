@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._checks import listing
-from likeminds.features._optional import require
+from likeminds._optional import require
 from likeminds.features.cache import digest, digest_of_file
 
 _TYPES = {

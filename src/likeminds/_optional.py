@@ -1,4 +1,4 @@
-"""Packages that only some features need: imported when used, and asked for in one sentence."""
+"""Packages that only some parts need: imported when used, and asked for in one sentence."""
 
 from importlib import import_module
 from typing import Any
