@@ -27,6 +27,14 @@ from likeminds.tuning import ThreeLevelRankerCV
 # The competitors of the paper, in its order.
 COMPETITORS = (RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU)
 
+# What people may say for short.
+_SHORT = {
+    "hierarchical": "HierarchicalRanker",
+    "threelevel": "ThreeLevelRankerCV",
+    "lasso": "LassoMTL",
+    "consensus": "ConsensusOnly",
+}
+
 Contenders = dict[str, Any]
 Given = Mapping[str, Any] | Sequence[Any]
 
@@ -60,6 +68,32 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> Contenders:
         "PooledLogistic": RankerCV(PooledLogistic(), **search),
         "Popularity": Popularity(),
     }
+
+
+def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:
+    """Return a ranker, ready to fit, by what people may call it: in any case, with any dashes.
+
+    "hierarchical" is the one with nothing to tune, "three-level" the paper's with its penalties
+    tuned; every other is called as in `default_rankers`.
+
+    Examples
+    --------
+    >>> ranker_called("three-level")
+    ('ThreeLevelRankerCV', ThreeLevelRankerCV())
+    >>> ranker_called("rmtl")[0], ranker_called("consensus-only")[0]
+    ('RMTL', 'ConsensusOnly')
+    """
+    rankers = default_rankers(n_folds, random_state)
+    names = {_bare(known): known for known in rankers}
+    called = _SHORT.get(_bare(name)) or names.get(_bare(name))
+    if called is None:
+        listed = ", ".join(["hierarchical", "three-level", *rankers])
+        raise ValueError(f"There is no ranker called {name!r}; there are {listed}.")
+    return called, rankers[called]
+
+
+def _bare(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def as_contenders(rankers: Given, n_folds: int, random_state: int) -> Contenders:

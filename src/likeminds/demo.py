@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.cluster import KMeans
 
+from likeminds._progress import progress_bar
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.datasets import load_electricity
+from likeminds.hierarchical import HierarchicalRanker
 from likeminds.identifiers import IdArray
 from likeminds.io import save, writable
 from likeminds.metrics import MetricByPerson, auc_by_person
@@ -41,7 +42,9 @@ _WISHES = {
 }
 
 
-def run(out: Path, seed: int = 0, console: Console | None = None) -> None:
+def run(
+    out: Path, seed: int = 0, console: Console | None = None, *, progress: bool = True
+) -> dict[str, Any]:
     """Run the tour and save the fitted model to ``out``.
 
     Parameters
@@ -52,6 +55,13 @@ def run(out: Path, seed: int = 0, console: Console | None = None) -> None:
         Which choices are held out.
     console : Console, optional
         Where the story is printed.
+    progress : bool
+        Show on stderr how far it is.
+
+    Returns
+    -------
+    dict
+        ``model`` (where it is) and ``scores`` (mean AUC of each ranker on held-out choices).
     """
     console = Console() if console is None else console
     out = writable(out)
@@ -62,32 +72,37 @@ def run(out: Path, seed: int = 0, console: Console | None = None) -> None:
         f"{households}\n"
     )
     train, test = split_within_people(households, _HELD_OUT, seed)
-    fitted = _fit_all(train, seed, console)
+    fitted = _fit_all(train, seed, progress)
     results = {
         name: auc_by_person(test.labels, ranker.decision_function(test), test.users)
         for name, ranker in fitted.items()
     }
     console.print(_comparison(results))
+    console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
     ranker = fitted["three levels"]
     _tell_consensus(ranker, console)
     _tell_schools(ranker, test, console)
     _tell_dissenters(ranker, test, console)
-    _tell_next(save(ranker, out), console)
+    scores = {name: result.mean for name, result in results.items()}
+    path = save(ranker, out, data=train, scores=scores)
+    _tell_next(path, console)
+    return {"model": str(path), "scores": scores}
 
 
-def _fit_all(train: Annotations, seed: int, console: Console) -> dict[str, Any]:
+def _fit_all(train: Annotations, seed: int, progress: bool) -> dict[str, Any]:
     """Tune each ranker by cross-validation on the training choices, then fit it to all."""
-    columns = (TextColumn("{task.description:28}"), BarColumn(), TimeElapsedColumn())
-    fitted: dict[str, Any] = {}
-    with Progress(*columns, console=console, transient=True) as progress:
-        for name, baseline in _BASELINES.items():
-            task = progress.add_task(name, total=1)
-            fitted[name] = RankerCV(baseline, random_state=seed).fit(train)
-            progress.update(task, completed=1)
-        task = progress.add_task("three levels", total=None)
-        fitted["three levels"] = ThreeLevelRankerCV(random_state=seed).fit(train)
-        progress.update(task, total=1, completed=1)
-    return fitted
+    rankers: dict[str, Any] = {
+        name: RankerCV(baseline, random_state=seed) for name, baseline in _BASELINES.items()
+    }
+    rankers["three levels"] = ThreeLevelRankerCV(random_state=seed)
+    rankers["learned prior"] = HierarchicalRanker()
+    with progress_bar(progress) as bar:
+        task = bar.add_task("", total=len(rankers))
+        for name, ranker in rankers.items():
+            bar.update(task, description=name)
+            ranker.fit(train)
+            bar.update(task, advance=1)
+    return rankers
 
 
 def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
@@ -166,10 +181,16 @@ def _in_words(weights: Float, names: IdArray) -> str:
 
 def _tell_next(path: Path, console: Console) -> None:
     console.print(
-        f"\nThe model is saved in [bold]{path}[/bold]. What to try next, in Python:\n"
-        f"  likeminds.load({str(path)!r}).coef_      everybody's weights\n"
-        "  likeminds.Annotations.from_csv(...)       your own table\n"
-        "  likeminds.ThreeLevelRankerCV().fit(...)   the same model on it\n",
+        f"\nThe model is saved in [bold]{path}[/bold]. What to try next:\n"
+        f"  likeminds explain --model {path}    who thinks alike, and on what\n"
+        "  likeminds data electricity --out power      these data as tables, to learn from\n"
+        "  likeminds fit --annotations power/annotations.csv --features power/features.csv "
+        "--out power.likeminds\n"
+        "  likeminds compare --annotations power/annotations.csv --features power/features.csv\n"
+        f"In Python: likeminds.load({str(path)!r}).coef_ has everybody's weights;\n"
+        "  likeminds.Annotations.from_csv(...) and HierarchicalRanker().fit(...) learn from "
+        "your own table,\n"
+        "  likeminds.compare(...) holds all rankers against each other on it.\n",
         soft_wrap=True,
         highlight=False,
     )

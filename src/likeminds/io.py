@@ -150,7 +150,8 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
-        ``people`` and ``labels`` (how many), ``features`` (their names), ``preprocessing``
+        ``people`` and ``labels`` (how many), ``features`` (their names), ``pictures`` (what
+        features are computed from, where items are pictures), ``preprocessing``
         (whether they were standardised, and their units), ``fingerprint`` (of the training
         data, see `likeminds.fingerprint`), ``attributes`` (the same for each attribute, where
         there are several), ``scores`` (as given to `save`) and ``takes_updates``; None where
@@ -205,6 +206,7 @@ def _card(model: Any, tree: dict[str, Any]) -> dict[str, Any]:
         "ranker": type(model).__name__,
         "parameters": _readable(tree["model"]["parameters"]),
         "features": [str(name) for name in model.feature_names_],
+        "pictures": getattr(model, "pictures_", {}).get("features"),
     }
     if isinstance(model, AttributeModel):
         rankers = model.rankers_.items()

@@ -251,7 +251,7 @@ def read_columns(
     """
     table = as_frame(read_table(frame) if isinstance(frame, str | PathLike) else frame)
     listed = list(features) if isinstance(features, list | tuple) else None
-    found = _find_columns(table, names, listed or ())
+    found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
     arguments: dict[str, Any] = {
@@ -270,9 +270,10 @@ def read_columns(
     return arguments | _read_items(features, found["item"], item_column)
 
 
-def _find_columns(
+def find_columns(
     table: "nw.DataFrame[Any]", names: Mapping[str, str | None], listed: Sequence[str]
 ) -> dict[str, str | None]:
+    """Return the column of each role: the one named, or one with a usual name, or None."""
     for role, name in names.items():
         if name is not None:
             _refuse_unknown(table, [name], role)

@@ -138,7 +138,8 @@ def load_folder(
     if precomputed is not None:
         items = _take(read_features(precomputed), wanted, precomputed)
     else:
-        items = _compute(root / IMAGES, wanted, kind.extractors(root, _with_cache(root, options)))
+        extractors = kind.extractors(root, _with_cache(root, options))
+        items = compute_features(root / IMAGES, wanted, extractors)
     # A picture may be called by more than one name: items are the full names.
     full = dict(zip(wanted, items.images, strict=True))
     distinct = {name: place for place, name in enumerate(items.images)}
@@ -241,11 +242,14 @@ def _take(items: ItemFeatures, wanted: list[str], path: Path) -> ItemFeatures:
     return ItemFeatures(names, items.features[[places[name] for name in names]], items.names)
 
 
-def _compute(folder: Path, wanted: list[str], extractors: "list[ImageExtractor]") -> ItemFeatures:
+def compute_features(
+    folder: Path, wanted: Sequence[str] | None, extractors: "list[ImageExtractor]"
+) -> ItemFeatures:
+    """Compute the features of the wanted pictures of a folder (None: of all)."""
     from likeminds.features.images import list_images  # noqa: PLC0415 - only with pictures
 
     paths = {path.relative_to(folder).as_posix(): path for path in list_images(folder)}
-    names = find_names(wanted, list(paths), folder)
+    names = list(paths) if wanted is None else find_names(wanted, list(paths), folder)
     images = [paths[name] for name in names]
     features = np.hstack([extractor.transform(images) for extractor in extractors])
     columns = [name for extractor in extractors for name in extractor.get_feature_names_out()]

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Hashable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeminds.datasets.image_folders import FolderKind, ImageCrowd, load_folder
@@ -11,7 +10,8 @@ if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
 
 
-def _gist_and_colour(root: Path, options: dict[str, Any]) -> "list[ImageExtractor]":  # noqa: ARG001
+def gist_and_colour(**options: Any) -> "list[ImageExtractor]":
+    """Return what the paper describes pictures of shoes by; the options are the extractors'."""
     from likeminds.features import GIST, ColourHistogram  # noqa: PLC0415 - imports scikit-learn
 
     return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
@@ -29,7 +29,7 @@ _SHOES = FolderKind(
         "pointy": ("PT",),
     },
     reduce=0.99,
-    extractors=_gist_and_colour,
+    extractors=lambda _, options: gist_and_colour(**options),
 )
 
 

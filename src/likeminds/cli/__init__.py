@@ -1,0 +1,9 @@
+"""The command line: ``likeminds COMMAND``.
+
+One small module per command. Nothing heavy is imported before a command runs, so that
+``--help`` answers at once.
+"""
+
+from likeminds.cli.main import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,71 @@
+"""Models, as the commands see them: one ranker, or one for each of several attributes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from likeminds.annotations import Annotations
+
+# What an attribute is called where there is but one, without a name.
+NAMELESS = ""
+
+
+def opened(path: Path) -> Any:
+    """Read a model."""
+    from likeminds.io import load
+
+    return load(path)
+
+
+def has_attributes(model: Any) -> bool:
+    """Say whether a model is about several attributes."""
+    return hasattr(model, "rankers_")
+
+
+def rankers_of(model: Any, attribute: str | None = None) -> dict[str, Any]:
+    """Return the rankers by attribute: one of them, or all."""
+    if not has_attributes(model):
+        if attribute is not None:
+            raise ValueError(
+                f"This model tells no attributes apart, so that there is no {attribute!r}: leave "
+                "out --attribute."
+            )
+        return {NAMELESS: model}
+    if attribute is None:
+        return dict(model.rankers_)
+    return {attribute: model._ranker_of(attribute)}
+
+
+def the_ranker_of(model: Any, attribute: str | None) -> tuple[str, Any]:
+    """Return one ranker and its attribute; ask where there are several."""
+    rankers = rankers_of(model, attribute)
+    if len(rankers) > 1:
+        raise ValueError(f"Which attribute? Give --attribute: {', '.join(rankers)}.")
+    return next(iter(rankers.items()))
+
+
+def parts_of(said: "Annotations", model: Any) -> dict[str, "Annotations"]:
+    """Return labels by attribute, as a model tells them apart."""
+    from likeminds._checks import listing
+
+    if not has_attributes(model):
+        if said.n_attributes > 1:
+            raise ValueError(
+                f"These labels are about {said.n_attributes} attributes, but the model tells "
+                "none apart."
+            )
+        return {NAMELESS: said}
+    if said.attribute_ids is None:
+        known = list(model.attributes_)
+        if len(known) > 1:
+            raise ValueError(
+                f"The model is about {listing(known)}, but no column says which of them a label "
+                "is about. Name it with --attribute."
+            )
+        return {known[0]: said}
+    return {str(name): part for name, part in said.by_attribute().items()}
+
+
+def people_of(model: Any) -> Any:
+    """Return everybody a model knows."""
+    return model.people_ if has_attributes(model) else model.users_

@@ -1,0 +1,108 @@
+"""Options that several commands have in common, in groups."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_TABLE = (
+    "a .csv, .parquet, .arrow, .npy or .npz file, - (CSV on standard input), or a database and a "
+    'query: "sqlite:///FILE SELECT ..." (or duckdb:///, postgresql://)'
+)
+_COLUMNS = "Columns (found by their usual names)"
+_DATA = "Data"
+
+Model = Annotated[Path, typer.Option("--model", "-m", help="The model, a file that fit wrote.")]
+Attribute = Annotated[
+    str | None, typer.Option("--attribute", help="Which attribute, where there are several.")
+]
+Seed = Annotated[int, typer.Option(help="Makes what is drawn at random reproducible.")]
+Jobs = Annotated[
+    int, typer.Option(help="How many fits run at the same time; -1 is one for each core.")
+]
+Table = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Write the table to a file, by its ending: .csv, .parquet, .arrow or .json; "
+        "- is CSV on standard output.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Items:
+    """Where items and their features are."""
+
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            "-f",
+            help="One row of numbers per item, with the item's id: "
+            "a file or query as for annotations.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder with a picture of each item, instead of features: shapes (GIST) and "
+            "colours are computed from them.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of the labels are called, and which labels are positive."""
+
+    person: Annotated[
+        str | None, typer.Option(help="Who: user, annotator, ...", rich_help_panel=_COLUMNS)
+    ] = None
+    item: Annotated[
+        str | None,
+        typer.Option(help="What it is about: item, image, ...", rich_help_panel=_COLUMNS),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(help="What they said: label, rating, ...", rich_help_panel=_COLUMNS),
+    ] = None
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            help="Which question was asked, where there are several.", rich_help_panel=_COLUMNS
+        ),
+    ] = None
+    group: Annotated[
+        str | None,
+        typer.Option(help="What was shown together: group, choice_set.", rich_help_panel=_COLUMNS),
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option(help="How much a row counts.", rich_help_panel=_COLUMNS)
+    ] = None
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Which of two labels is the positive one.", rich_help_panel=_COLUMNS),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Ratings above this number are positive; median is everybody's own.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+
+
+Annotations = Annotated[
+    str,
+    typer.Option(
+        "--annotations",
+        "-a",
+        help=f"Who said what about which item: {_TABLE}.",
+        rich_help_panel=_DATA,
+    ),
+]

@@ -1,0 +1,155 @@
+"""How the commands talk: results on standard output, all else on standard error."""
+
+import json
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+# What is wrong with the input, and what is wrong otherwise.
+BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
+_BAD_INPUT = (
+    *(ValueError, TypeError, KeyError),
+    *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError),
+)
+# Columns of a result that no terminal shows.
+_WIDTH = 100
+# Arguments of Python that a message names, and what they are called here.
+_OPTIONS = re.compile(
+    r"\b(person|item|label|attribute|weight|group|positive|threshold|features|loss|repeats)="
+    r"(?=[\s,.:;)]|$)"
+)
+_OTHERWISE = {"item_column=": "--item", "attributes=": "--attribute", "test_size=": "--holdout "}
+
+
+class Talk:
+    """What a command says, and where.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether the result goes to standard output as JSON, and nothing else does.
+    quiet : bool
+        Whether progress and remarks are left out.
+    debug : bool
+        Whether an error is shown with its origin.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, debug: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.debug = debug
+
+    @cached_property
+    def console(self) -> "Console":
+        """Standard output, for people."""
+        from rich.console import Console
+
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
+        return Console(width=width, highlight=False)
+
+    def tell(self, *things: Any) -> None:
+        """Show a result to people."""
+        if not self.as_json:
+            self.console.print(*things)
+
+    def remark(self, text: str) -> None:
+        """Tell people what the result does not need: where it is, what to try next."""
+        if not self.as_json and not self.quiet:
+            self.console.print(text, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Tell on standard error what somebody should know."""
+        if not self.quiet:
+            typer.secho(f"Note: {text}", fg="yellow", err=True)
+
+    def result(self, found: Mapping[str, Any]) -> None:
+        """Give the result to programs."""
+        if self.as_json:
+            from likeminds.sources.writing import plain
+
+            typer.echo(json.dumps(plain(found), indent=1))
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether anybody watches."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def bar(self) -> "Progress":
+        """Return a bar on standard error with the time left."""
+        from likeminds._progress import progress_bar
+
+        return progress_bar(self.shows_progress)
+
+    def answer_for(self, work: Callable[[], None]) -> None:
+        """Do some work; what goes wrong is one sentence and an exit code."""
+        try:
+            with self._warnings_as_notes():
+                work()
+        except typer.Exit:
+            raise
+        except KeyboardInterrupt:
+            self._refuse("Interrupted.", INTERRUPTED)
+        except BrokenPipeError:  # somebody has read enough, as head does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except _BAD_INPUT as error:
+            self._refuse(in_options(sentence(error)), BAD_INPUT)
+        except (ImportError, OSError) as error:
+            self._refuse(str(error), FAILURE)
+        except MemoryError:
+            self._refuse("There is not enough memory for this.", FAILURE)
+        except Exception as error:  # nobody wants to see a traceback unasked
+            self._refuse(
+                f"{type(error).__name__}: {error} (this should not happen; --debug shows where)",
+                FAILURE,
+            )
+
+    @contextmanager
+    def _warnings_as_notes(self) -> Iterator[None]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: self.note(str(message))
+            yield
+
+    def _refuse(self, text: str, code: int) -> None:
+        if self.debug:
+            traceback.print_exc()
+        typer.secho(f"Error: {text}", fg="red", err=True)
+        raise typer.Exit(code)
+
+
+def sentence(error: BaseException) -> str:
+    """Return what an error says, without the quotes that a KeyError puts around it.
+
+    Examples
+    --------
+    >>> sentence(KeyError("There is no school 7."))
+    'There is no school 7.'
+    """
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return str(error)
+
+
+def in_options(text: str) -> str:
+    """Call the arguments of Python what they are called on the command line.
+
+    Examples
+    --------
+    >>> in_options("Pass positive= to say which of two answers is the positive one.")
+    'Pass --positive to say which of two answers is the positive one.'
+    """
+    for python, option in _OTHERWISE.items():
+        text = text.replace(python, option)
+    return _OPTIONS.sub(lambda found: f"--{found.group(1)}", text)

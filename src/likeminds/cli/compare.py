@@ -1,0 +1,137 @@
+"""``likeminds compare``: rankers side by side on one's own data."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Annotations as Source
+from likeminds.cli._options import Columns, Items, Jobs, Seed
+from likeminds.cli._talk import Talk
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = [
+        "likeminds simulate --people 40 --out crowd",
+        "likeminds compare --annotations crowd/annotations.csv --features crowd/features.csv "
+        "--ranker hierarchical --ranker RidgeToConsensus --ranker consensus --repeats 2",
+    ]
+    command(app, panel="Learn", examples=examples)(compare)
+
+
+def compare(
+    talk: Talk,
+    *,
+    annotations: Source,
+    items: Items,
+    columns: Columns,
+    ranker: Annotated[
+        list[str] | None,
+        typer.Option(help="Who takes part, by name; may be repeated. By default all there are."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="How many splits.")] = 5,
+    holdout: Annotated[float, typer.Option(help="The share of labels held out.")] = 0.15,
+    folds: Annotated[int, typer.Option(help="Folds of the searches for parameters.")] = 5,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Keeps what is finished, so that an interrupted run continues."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the comparison: .md, .csv, .parquet, .arrow or .json."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a box for each ranker: .png, .svg or .pdf.")
+    ] = None,
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+) -> None:
+    """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
+    from likeminds.cli._data import read_said
+
+    if out is not None and out.suffix != ".md":
+        from likeminds.sources import as_written
+
+        as_written(out)
+    if plot is not None:
+        from likeminds._optional import require
+
+        require("matplotlib", "Drawing", "plots")
+    said = read_said(talk, annotations, items, columns).annotations
+    talk.tell(str(said))
+    parts = {"": said} if said.attribute_ids is None else said.by_attribute()
+    options: dict[str, Any] = {"repeats": repeats, "test_size": holdout, "n_folds": folds, "n_jobs": jobs}
+    options |= {"folder": folder, "random_state": seed, "progress": talk.shows_progress}
+    found = {
+        str(name): _compared(part, ranker, folds, seed, options) for name, part in parts.items()
+    }
+    talk.result({"comparisons": [_as_result(name, one) for name, one in found.items()]})
+    for name, one in found.items():
+        talk.tell(f"\n[bold]{name}[/bold]" if name else "")
+        if not talk.as_json:
+            talk.console.print(str(one), soft_wrap=True, markup=False)
+    if out is not None:
+        _write(found, out)
+        talk.remark(f"\nWritten: {out}")
+    if plot is not None:
+        _draw(found, plot)
+        talk.remark(f"\nDrawn: {plot}")
+
+
+def _compared(
+    said: Any, rankers: list[str] | None, folds: int, seed: int, options: dict[str, Any]
+) -> Any:
+    from likeminds.comparison import compare as run
+    from likeminds.contenders import ranker_called
+
+    named = None
+    if rankers:
+        named = dict(ranker_called(name, folds, seed) for name in rankers)
+    return run(said, named, **options)
+
+
+def _as_result(name: str, comparison: Any) -> dict[str, Any]:
+    return {
+        "attribute": name or None,
+        "rankers": comparison.summary().to_pylist(),
+        "paired": comparison.paired().to_pylist(),
+        "people": len(comparison.users),
+        "test_size": comparison.test_size,
+    }
+
+
+def _write(found: dict[str, Any], out: Path) -> None:
+    import pyarrow as pa
+
+    from likeminds._files import write_whole
+    from likeminds.sources import write_table
+
+    if out.suffix == ".md":
+        pages = [
+            f"## {name}\n\n{one.to_markdown()}" if name else one.to_markdown()
+            for name, one in found.items()
+        ]
+        write_whole(out, ("\n\n".join(pages) + "\n").encode())
+        return
+    tables = []
+    for name, one in found.items():
+        table = one.summary()
+        named = table.add_column(0, "attribute", pa.array([name] * table.num_rows))
+        tables.append(named if name else table)
+    write_table(pa.concat_tables(tables), out)
+
+
+def _draw(found: dict[str, Any], plot: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4 * len(found)), layout="constrained")
+    all_axes = figure.subplots(len(found), squeeze=False)[:, 0]
+    for axes, (name, one) in zip(all_axes, found.items(), strict=True):
+        one.boxplot(axes)
+        if name:
+            axes.set_title(f"{name}: {axes.get_title()}")
+    figure.savefig(plot)

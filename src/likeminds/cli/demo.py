@@ -1,0 +1,31 @@
+"""``likeminds demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Seed
+from likeminds.cli._talk import Talk
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, panel="Start", examples=["likeminds demo --out electricity.likeminds"])(demo)
+
+
+def demo(
+    talk: Talk,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where the fitted model is saved.")
+    ] = Path("electricity.likeminds"),
+    seed: Seed = 0,
+) -> None:
+    """Fit 361 households' choices of electricity contracts, and tell what came out."""
+    from rich.console import Console
+
+    from likeminds.demo import run
+
+    console = Console(quiet=True) if talk.as_json else talk.console
+    talk.result(run(out, seed, console, progress=talk.shows_progress))

@@ -1,0 +1,98 @@
+"""``likeminds evaluate``: how well a model ranks what people said."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Annotations as Source
+from likeminds.cli._options import Columns, Items, Model, Table
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT
+
+if TYPE_CHECKING:
+    from likeminds.annotations import Annotations
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = (
+        "likeminds evaluate --model power.likeminds --annotations power/annotations.csv "
+        "--features power/features.csv"
+    )
+    command(app, panel="Learn", examples=[DATA, FIT, ask])(evaluate)
+
+
+def evaluate(
+    talk: Talk,
+    *,
+    model: Model,
+    annotations: Source,
+    items: Items,
+    columns: Columns,
+    out: Table = None,
+) -> None:
+    """Score a model on labels: everybody's AUC, beside that of the consensus alone.
+
+    --out has the AUC of each person. People the model does not know are ranked by the consensus.
+    """
+    from likeminds.cli._data import read_said
+    from likeminds.cli._models import opened, parts_of, rankers_of
+    from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
+    from likeminds.sources import write_table
+
+    refuse_two_outputs(talk, out)
+    known = opened(model)
+    said = read_said(talk, annotations, items, columns, known).annotations
+    found, people = [], []
+    for name, part in parts_of(said, known).items():
+        ranker = rankers_of(known, name or None)[name]
+        _note_if_known(talk, known, ranker, name, part)
+        one, by_person = _scores(ranker, part)
+        about = {"attribute": name} if name else {}
+        found.append(about | one)
+        people += [about | row for row in by_person]
+    talk.result({"model": str(model), "scores": found})
+    if out is not None:
+        write_table(arrow_table(people), out)
+    if out != "-":
+        talk.tell(rich_table("AUC: the share of a person's pairs in the right order", found))
+        talk.remark("error: the standard error of the mean over people.")
+    if out not in {None, "-"}:
+        talk.remark(f"Everybody's AUC is in {out}.")
+
+
+def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    import numpy as np
+
+    from likeminds.identifiers import lookup
+    from likeminds.metrics import auc_by_person
+
+    own = auc_by_person(said.labels, ranker.decision_function(said), said.users, said.weights)
+    shared = said.X @ ranker.consensus_ if hasattr(ranker, "consensus_") else np.zeros(len(said))
+    consensus = auc_by_person(said.labels, shared, said.users, said.weights)
+    known = lookup(own.users, ranker.users_, "users") >= 0
+    total = {
+        "AUC": own.mean,
+        "error": own.standard_error,
+        "AUC of the consensus": consensus.mean,
+        "people": own.n_defined,
+        "without both labels": len(own.undefined),
+        "not in the model": int((~known).sum()),
+        "labels": len(said),
+    }
+    columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist(), known.tolist())
+    names = ("person", "auc", "consensus_auc", "known")
+    return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _note_if_known(talk: Talk, model: Any, ranker: Any, name: str, said: "Annotations") -> None:
+    from likeminds.fingerprints import fingerprint
+
+    marks = getattr(model, "fingerprints_", {})
+    mark = marks.get(name, getattr(ranker, "fingerprint_", None))
+    if mark is not None and mark == fingerprint(said):
+        talk.note(
+            "these are the labels the model has learned from, so that the score flatters it; "
+            "fit --holdout 0.2 gives an honest one."
+        )

@@ -1,0 +1,194 @@
+"""``likeminds fit``: from a table of labels to a model in a file."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Annotations as Source
+from likeminds.cli._options import Columns, Items, Jobs, Seed
+from likeminds.cli._talk import Talk
+
+if TYPE_CHECKING:
+    from likeminds.annotations import Annotations
+
+DATA = "likeminds data electricity --out power"
+FIT = (
+    "likeminds fit --annotations power/annotations.csv --features power/features.csv "
+    "--out power.likeminds"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, panel="Learn", examples=[DATA, f"{FIT} --holdout 0.2"])(fit)
+
+
+def fit(
+    talk: Talk,
+    *,
+    annotations: Source,
+    items: Items,
+    columns: Columns,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
+    ranker: Annotated[
+        str,
+        typer.Option(
+            help="hierarchical (nothing to tune), three-level (the paper's, tuned), or a "
+            "competitor: RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, "
+            "OnePerPerson, ConsensusOnly, ...",
+        ),
+    ] = "hierarchical",
+    loss: Annotated[
+        str | None, typer.Option(help="What the ranker minimises, where it has a choice.")
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            help="First hold out this share of everybody's labels, and put the score on them on "
+            "the model's card; the model then learns from all.",
+        ),
+    ] = None,
+    keep_data: Annotated[
+        bool,
+        typer.Option(
+            "--keep-data/--no-data",
+            help="Keep the labels in the file, so that update works and items need not be given "
+            "again; without them, nobody's labels leave your hands.",
+        ),
+    ] = True,
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+) -> None:
+    """Learn everybody's ranking from a table of labels, and save the model.
+
+    A table with a column of attributes becomes a model of all of them, fitted at the same time.
+    """
+    from likeminds.cli._data import read_said
+    from likeminds.cli._models import has_attributes
+    from likeminds.io import save, writable
+
+    target = writable(out)
+    said = read_said(talk, annotations, items, columns)
+    talk.tell(str(said.annotations))
+    new = _new_ranker(ranker, loss, seed)
+    started = time.perf_counter()
+    scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)
+    model = _learned(talk, new, said.annotations, jobs)
+    if said.reduction is not None:
+        model.pictures_ = said.reduction.as_known()
+    # A model of several attributes knows the fingerprints of its data itself.
+    data = None if has_attributes(model) else said.annotations
+    path = save(model, target, with_data=keep_data, data=data, scores=scores)
+    _tell(talk, path, scores, time.perf_counter() - started)
+
+
+def _new_ranker(name: str, loss: str | None, seed: int) -> Any:
+    from likeminds.contenders import ranker_called
+
+    called, ranker = ranker_called(name, random_state=seed)
+    if loss is None:
+        return ranker
+    known = ranker.get_params()
+    option = "loss" if "loss" in known else "ranker__loss"
+    if option not in known:
+        raise ValueError(f"{called} has no choice of loss: leave out --loss.")
+    return ranker.set_params(**{option: loss})
+
+
+def _held_out(  # noqa: PLR0917 - what a fit needs
+    talk: Talk, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
+) -> dict[str, Any]:
+    """Return the mean AUC on labels that were held out, by attribute where there are any."""
+    from likeminds.metrics import auc_by_person
+    from likeminds.selection import split_within_people
+
+    parts = {"": said} if said.attribute_ids is None else said.by_attribute()
+    sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
+    train = {name: side[0] for name, side in sides.items()}
+    model = _learned(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
+    found: dict[str, Any] = {"held_out": share}
+    for name, (_, test) in sides.items():
+        about = {"attribute": name} if name else {}
+        scores = model.decision_function(test, **about)
+        auc = auc_by_person(test.labels, scores, test.users, test.weights)
+        found[f"auc {name}".strip()] = auc.mean
+        found[f"error {name}".strip()] = auc.standard_error
+    return found
+
+
+def _learned(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
+    """Fit one ranker, or one for each attribute, with a bar that says how far it is."""
+    from sklearn.base import clone
+
+    from likeminds.annotations import Annotations
+    from likeminds.attributes import AttributeModel
+
+    with talk.bar() as bar:
+        if isinstance(said, Annotations) and said.attribute_ids is None:
+            task = bar.add_task("learning", total=None)
+            return learn_watched(clone(ranker), bar, task, lambda model: model.fit(said))
+        task = bar.add_task("learning", total=None)
+
+        def tell(name: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{name} done", completed=done, total=total)
+
+        return AttributeModel(ranker, n_jobs=jobs).fit(said, callback=tell)
+
+
+def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
+    """Let a ranker learn; where it tells its steps, show them."""
+    if "callback" not in ranker.get_params(deep=False):
+        return work(ranker)
+    furthest = [0.0, 0.0]
+
+    def tell(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
+        # Steps end when the residual falls below tol, by about the same factor each time.
+        import math
+
+        tol = max(ranker.tol, 1e-12)
+        furthest[0] = max(furthest[0], residual, 10 * tol)
+        share = math.log(furthest[0] / max(residual, tol)) / math.log(furthest[0] / tol)
+        furthest[1] = max(furthest[1], share)
+        bar.update(task, description=f"step {step}", completed=100 * furthest[1], total=100)
+        return False
+
+    ranker.set_params(callback=tell)
+    try:
+        return work(ranker)
+    finally:
+        # A function has no place in a file.
+        ranker.set_params(callback=None)
+
+
+def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> None:
+    from likeminds.io import read_card
+
+    card = read_card(path)
+    talk.result({"model": str(path), "seconds": round(seconds, 3), "card": card})
+    for name, value in scores.items():
+        if name.startswith("auc"):
+            error = scores[name.replace("auc", "error", 1)]
+            about = name.removeprefix("auc").strip() or "held-out labels"
+            talk.tell(f"AUC, {about}: {value:.3f} ± {error:.3f} (mean over people)")
+    labels = "with" if card["takes_updates"] else "without"
+    size = path.stat().st_size / 1e6
+    talk.tell(
+        f"[bold]{path}[/bold]: {_kind(card)}, {card['people']:,} people, "
+        f"{len(card['features'])} features, {labels} its labels, {size:.1f} MB"
+    )
+    some = f"--model {path}"
+    talk.remark(
+        f"\nNext: likeminds rank {some} --top 5        what everyone likes best\n"
+        f"      likeminds explain {some}           who thinks alike, and on what\n"
+        f"      likeminds report {some} --out page.html"
+    )
+
+
+def _kind(card: dict[str, Any]) -> str:
+    if not card["attributes"]:
+        return str(card["ranker"])
+    first = next(iter(card["attributes"].values()))
+    return f"{first['ranker']} for {', '.join(card['attributes'])}"

@@ -1,0 +1,76 @@
+"""The program: its commands, and how it starts."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from likeminds._version import __version__
+
+app = typer.Typer(
+    help="Learn what a crowd agrees on, what its schools of thought want differently, "
+    "and who sees it their own way.\n\n\b\nStart here:\n$ likeminds demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# The modules that add commands, in the order in which the help lists them.
+_MODULES = (
+    *("demo", "data", "simulate"),
+    *("fit", "evaluate", "compare", "update"),
+    *("rank", "newcomer", "explain", "report"),
+    "doctor",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"likeminds {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+for _module in _MODULES:
+    import_module(f"likeminds.cli.{_module}").add_to(app)
+
+# Bad usage, by whatever name the installed version of typer has for it.
+_UsageError: type[Any] = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; bad input ends in one sentence and exit code 2.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the program; by default what the shell passed.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = app(words, prog_name="likeminds", standalone_mode=False)
+    except _UsageError as error:
+        wrong = " ".join(str(error.format_message()).split())
+        known = words[0] if words and words[0] in _names() else ""
+        said = f"Error: {wrong.rstrip('.')}. See likeminds {known}{' ' if known else ''}--help."
+        typer.secho(said, fg="red", err=True)
+        raise SystemExit(2) from error
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _names() -> set[str]:
+    return {str(command.name) for command in app.registered_commands}

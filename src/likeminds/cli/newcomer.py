@@ -1,0 +1,216 @@
+"""``likeminds newcomer``: somebody new, from any number of labels, without a refit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._models import NAMELESS
+from likeminds.cli._options import Columns, Items, Model, Table
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT
+from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
+
+if TYPE_CHECKING:
+    from likeminds.annotations import Annotations
+    from likeminds.cli._data import Shown
+
+_NEW = "newcomer"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = "likeminds newcomer --model power.likeminds --features power/features.csv"
+    examples = [
+        DATA,
+        FIT,
+        "printf 'item,label\\n7ct-1y-local,1\\n9ct-5y-known,0\\n' > zoe.csv",
+        f"{ask} --labels zoe.csv --top 3 --ask 2",
+    ]
+    command(app, panel="Ask", examples=examples)(newcomer)
+
+
+def newcomer(
+    talk: Talk,
+    *,
+    model: Model,
+    items: Items,
+    columns: Columns,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            "-l",
+            help="What newcomers said: items and labels, as a table or - for CSV on standard "
+            "input; with a column of people where there are several. Without it: somebody of "
+            "whom nothing is known.",
+        ),
+    ] = None,
+    top: Top = 10,
+    ask: Annotated[
+        int, typer.Option(min=0, help="Propose so many items whose labels would teach most.")
+    ] = 0,
+    like: Like = None,
+    not_like: NotLike = None,
+    out: Table = None,
+) -> None:
+    """Rank items for people the model does not know, by a few labels of theirs.
+
+    Nothing is fitted again. Without labels, the ranking is that of the consensus.
+    """
+    from likeminds.cli._data import read_shown
+    from likeminds.cli._models import opened
+    from likeminds.cli._show import refuse_two_outputs, rich_table
+
+    refuse_two_outputs(talk, out)
+    known = opened(model)
+    shown = read_shown(talk, items, known, columns.item)
+    said = None if labels is None else _said(labels, columns, shown, known)
+    new = _Newcomers.of(known, said)
+    rows, asked = [], []
+    for person in new.people:
+        for about, scores in new.questions(person, like or [], not_like or []):
+            rows += best(shown, scores(shown.features), top, person, about)
+        asked += new.asked(person, shown, ask) if ask else []
+    show(talk, rows, out, more={"ask": asked} if ask else {})
+    if asked and out != "-":
+        talk.tell(rich_table("Labels of these would teach most", asked))
+
+
+@dataclass(frozen=True)
+class _Newcomers:
+    """What is believed about newcomers, by attribute; and about strangers, who said nothing."""
+
+    model: Any
+    said: "Annotations | None"
+    beliefs: dict[str, Any]
+    strangers: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any, said: "Annotations | None") -> "_Newcomers":
+        """Take newcomers into account; nothing is fitted."""
+        from likeminds.cli._models import parts_of, rankers_of
+
+        rankers = rankers_of(model)
+        for ranker in rankers.values():
+            if not hasattr(ranker, "newcomer"):
+                raise ValueError(f"{type(ranker).__name__} cannot take newcomers: use update.")
+        parts = {} if said is None else parts_of(said, model)
+        beliefs = {
+            name: rankers_of(model, name or None)[name].newcomer(part)
+            for name, part in parts.items()
+        }
+        strangers = {name: ranker.newcomer(users=[_NEW]) for name, ranker in rankers.items()}
+        return cls(model, said, beliefs, strangers)
+
+    @property
+    def people(self) -> list[Any]:
+        """Who they are."""
+        return [_NEW] if self.said is None else list(self.said.user_ids.tolist())
+
+    def questions(
+        self, person: Any, like: Sequence[str], not_like: Sequence[str]
+    ) -> Iterator[tuple[str, Scores]]:
+        """Give, by what it is about, each function that scores items for a newcomer."""
+        if like or not_like:
+            from likeminds.attributes import AttributeNewcomers
+
+            if NAMELESS in self.strangers:
+                raise ValueError("This model tells no attributes apart: leave out --like, --not.")
+            new = AttributeNewcomers(self.model, self.beliefs)
+            yield (
+                as_wish(like, not_like),
+                lambda X: new.match(X, person, like=like, not_like=not_like),
+            )
+            return
+        for name in self.strangers:
+            belief, who = self._belief(name, person)
+            yield name, _scores(belief, who)
+
+    def asked(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
+        """Return the items to ask about, most telling first, as rows of a table."""
+        import numpy as np
+
+        rows = []
+        for name in self.strangers:
+            belief, who = self._belief(name, person)
+            left = np.setdiff1d(np.arange(len(shown.ids)), self._labelled(name, person))
+            chosen = left[belief.next_items(shown.features[left], who, min(n, len(left)))]
+            named = {"attribute": name} if name else {}
+            rows += [
+                {"person": person} | named | {"place": place, "item": shown.ids[i]}
+                for place, i in enumerate(chosen, start=1)
+            ]
+        return rows
+
+    def _belief(self, name: str, person: Any) -> tuple[Any, Any]:
+        belief = self.beliefs.get(name)
+        if belief is not None and person in belief.users.tolist():
+            return belief, person
+        return self.strangers[name], _NEW
+
+    def _labelled(self, name: str, person: Any) -> Any:
+        """Return the items somebody has labelled already."""
+        from likeminds.cli._models import parts_of
+
+        part = None if self.said is None else parts_of(self.said, self.model).get(name)
+        if part is None or person not in part.user_ids.tolist():
+            return []
+        return part.of_person(person).item_codes
+
+
+def _scores(belief: Any, person: Any) -> Scores:
+    def scores(X: Any) -> Any:
+        import numpy as np
+
+        users = np.empty(len(X), dtype=object)
+        users[:] = [person] * len(X)
+        return belief.decision_function(X, users)
+
+    return scores
+
+
+def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":
+    """Read labels of items that are shown; where no column says whose, they are one person's."""
+    import pyarrow as pa
+
+    from likeminds import tables
+    from likeminds.annotations import Annotations
+    from likeminds.cli._data import item_key, label_reading
+    from likeminds.sources import read_table
+
+    table = read_table(source)
+    key = item_key(table, columns.item or "item")
+    usual = tables.COLUMN_NAMES["person"]
+    if columns.person is None and not any(c.lower() in usual for c in table.column_names):
+        table = table.append_column("person", pa.array([_NEW] * table.num_rows))
+    names = {role: getattr(columns, role) for role in ("person", "label", "attribute", "weight")}
+    names |= {"item": key, "group": None}
+    found = tables.find_columns(tables.as_frame(table), names, ())
+    values = {role: table[name].to_pylist() for role, name in found.items() if name is not None}
+    return Annotations(
+        users=values["person"],
+        items=_rows(values["item"], shown),
+        labels=values["label"],
+        features=shown.features,
+        attributes=values.get("attribute"),
+        weights=values.get("weight"),
+        feature_names=[str(name) for name in model.feature_names_],
+        features_per="item",
+        **label_reading(table, names, columns),
+    )
+
+
+def _rows(called: Sequence[Any], shown: "Shown") -> list[int]:
+    """Return where items are; pictures may be called without the endings of their names."""
+    from likeminds._checks import listing
+
+    rows = {str(name): row for row, name in enumerate(shown.ids.tolist())}
+    bare = {name.rpartition(".")[0]: row for name, row in rows.items()}
+    found = [rows.get(str(name), bare.get(str(name), -1)) for name in called]
+    missing = [name for name, row in zip(called, found, strict=True) if row < 0]
+    if missing:
+        raise ValueError(f"There are no features of item(s) {listing(missing)}.")
+    return found

@@ -1,0 +1,181 @@
+"""``likeminds rank``: the best items for a person, or for everyone."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Attribute, Items, Model, Table
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT
+
+if TYPE_CHECKING:
+    from likeminds.cli._data import Shown
+
+_EVERYONE = "everyone"
+
+# From the features of some items to their scores.
+Scores = Callable[[Any], Any]
+
+Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many items.")]
+Like = Annotated[
+    list[str] | None,
+    typer.Option(help="An attribute the items should have; may be repeated."),
+]
+NotLike = Annotated[
+    list[str] | None,
+    typer.Option("--not", help="An attribute the items should not have; may be repeated."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = "likeminds rank --model power.likeminds --features power/features.csv"
+    examples = [DATA, FIT, f"{ask} --person household-007 --top 3", f"{ask} --out everyone.csv"]
+    command(app, panel="Ask", examples=examples)(rank)
+
+
+def rank(
+    talk: Talk,
+    *,
+    model: Model,
+    items: Items,
+    person: Annotated[
+        list[str] | None, typer.Option(help="For whom; may be repeated. By default, everyone.")
+    ] = None,
+    each_person: Annotated[
+        bool, typer.Option("--each-person", help="One ranking for each person there is.")
+    ] = False,
+    top: Top = 10,
+    attribute: Attribute = None,
+    like: Like = None,
+    not_like: NotLike = None,
+    out: Table = None,
+) -> None:
+    """Rank items for a person, or for everyone: by what all agree on.
+
+    A model of several attributes ranks by each of them, or by a wish, such as
+    --like comfortable --like open --not pointy: the mean share of items that an item beats.
+    Without --features or --images, the items are those the model has learned from.
+    """
+    from likeminds.cli._data import as_known, read_shown
+    from likeminds.cli._models import opened, people_of
+    from likeminds.cli._show import refuse_two_outputs
+
+    refuse_two_outputs(talk, out)
+    known = opened(model)
+    shown = read_shown(talk, items, known)
+    people: list[Any] = [None]
+    if each_person:
+        people = people_of(known).tolist()
+    elif person:
+        people = [as_known(text, people_of(known), "person") for text in person]
+    rows = []
+    for one in people:
+        for about, scores in questions(known, one, attribute, like or [], not_like or []):
+            rows += best(shown, scores(shown.features), top, one, about)
+    show(talk, rows, out, brief=each_person)
+
+
+def questions(
+    model: Any, person: Any, attribute: str | None, like: Sequence[str], not_like: Sequence[str]
+) -> Iterator[tuple[str, Scores]]:
+    """Give, by what it is about, each function that scores items for a person (None: all)."""
+    from likeminds.cli._models import has_attributes, rankers_of
+
+    if like or not_like:
+        if attribute is not None:
+            raise ValueError("A wish names its attributes: leave out --attribute.")
+        if not has_attributes(model):
+            raise ValueError("This model tells no attributes apart: leave out --like and --not.")
+        yield (
+            as_wish(like, not_like),
+            lambda X: model.match(X, person, like=like, not_like=not_like),
+        )
+        return
+    for name, ranker in rankers_of(model, attribute).items():
+        yield name, scores_by(ranker, person)
+
+
+def scores_by(ranker: Any, person: Any) -> Scores:
+    """Return the function that scores items for a person, or for everyone."""
+
+    def scores(X: Any) -> Any:
+        import numpy as np
+
+        if person is None:
+            return ranker.decision_function(X)
+        users = np.empty(len(X), dtype=object)
+        users[:] = [person] * len(X)
+        return ranker.decision_function(X, users)
+
+    return scores
+
+
+def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list[dict[str, Any]]:
+    """Return the best items as rows of a table."""
+    import numpy as np
+
+    for_whom = {"person": _EVERYONE if person is None else person}
+    named = {"attribute": about} if about else {}
+    order = np.argsort(-scores, kind="stable")[:top]
+    return [
+        for_whom | named | {"rank": place, "item": shown.ids[i], "score": float(scores[i])}
+        for place, i in enumerate(order, start=1)
+    ]
+
+
+def show(
+    talk: Talk,
+    rows: list[dict[str, Any]],
+    out: str | None,
+    *,
+    brief: bool = False,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write, print or show rankings; ``more`` is what else programs are told."""
+    from likeminds.cli._show import arrow_table
+    from likeminds.sources import write_table
+
+    talk.result({"rankings": rows, **(more or {})})
+    if out is not None:
+        write_table(arrow_table(rows), out)
+        if out != "-":
+            talk.remark(f"Written: {out} ({len(rows):,} rows)")
+        return
+    if brief and not talk.as_json:
+        talk.console.print(_brief(rows))
+        return
+    _print_each(talk, rows)
+
+
+def _print_each(talk: Talk, rows: list[dict[str, Any]]) -> None:
+    from likeminds.cli._show import rich_table
+
+    tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    for row in rows:
+        line = {name: row[name] for name in ("rank", "item", "score")}
+        tables.setdefault((row["person"], row.get("attribute")), []).append(line)
+    for (person, about), lines in tables.items():
+        title = "What everyone likes best" if person == _EVERYONE else f"Best for {person}"
+        talk.tell(rich_table(f"{title}: {about}" if about else title, lines))
+
+
+def _brief(rows: list[dict[str, Any]]) -> Any:
+    """Return one line for each person (and attribute)."""
+    from likeminds.cli._show import rich_table
+
+    lines: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        lines.setdefault((row["person"], row.get("attribute")), []).append(str(row["item"]))
+    table = [
+        {"person": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
+        for (who, about), names in lines.items()
+    ]
+    return rich_table("Best for each person", table)
+
+
+def as_wish(like: Sequence[str], not_like: Sequence[str]) -> str:
+    """Put a wish into words."""
+    return " and ".join([*like, *(f"not {name}" for name in not_like)])

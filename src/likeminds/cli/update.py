@@ -1,0 +1,75 @@
+"""``likeminds update``: more labels into a saved model."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Annotations as Source
+from likeminds.cli._options import Columns, Items, Model
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT, learn_watched
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = (
+        "likeminds update --model power.likeminds --annotations power/annotations.csv "
+        "--features power/features.csv --out grown.likeminds"
+    )
+    command(app, panel="Learn", examples=[DATA, FIT, ask])(update)
+
+
+def update(
+    talk: Talk,
+    *,
+    model: Model,
+    annotations: Source,
+    items: Items,
+    columns: Columns,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Where the grown model goes; by default its own file."),
+    ] = None,
+) -> None:
+    """Add labels, of people known or new, to a model that has kept its data.
+
+    The result is that of fitting everything at once. Features of known items may be left out
+    where the model has kept them.
+    """
+    from likeminds._checks import counted
+    from likeminds.cli._data import read_said
+    from likeminds.cli._models import has_attributes, opened, parts_of, people_of
+    from likeminds.io import read_card, save, writable
+
+    target = writable(model if out is None else out)
+    if model.exists() and not read_card(model).get("takes_updates"):
+        raise ValueError(
+            f"{model} does not hold what it has learned from, so that nothing can be added to "
+            "it: fit it with --keep-data, or use newcomer, which needs none of it."
+        )
+    known = opened(model)
+    said = read_said(talk, annotations, items, columns, known).annotations
+    before = len(people_of(known))
+    parts = parts_of(said, known)
+    with talk.bar() as bar:
+        task = bar.add_task("learning", total=None)
+        if has_attributes(known):
+            known.update(parts)
+        else:
+            known = learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
+    path = save(known, target, with_data=True)
+    card = read_card(path)
+    new = len(people_of(known)) - before
+    talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
+    talk.tell(
+        f"[bold]{path}[/bold]: {counted(len(said), 'label')} more, "
+        f"{counted(new, 'new person', 'new people')}; {card['people']:,} people in all"
+    )
+
+
+def _grown(ranker: Any, said: Any) -> Any:
+    if not hasattr(ranker, "update"):
+        raise TypeError(f"{type(ranker).__name__} takes no more labels: fit it to all of them.")
+    return ranker.update(said)

@@ -1,0 +1,162 @@
+"""Data sets as files that anything reads: annotations.csv, features.csv, pictures."""
+
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._checks import counted
+from likeminds.annotations import Annotations
+from likeminds.datasets.electricity import load_electricity
+from likeminds.datasets.simulation import Simulation
+from likeminds.sources import write_table
+
+# File and what is in it.
+Written = dict[str, str]
+
+_PICTURES_AT_A_TIME = 32
+
+
+def write_electricity(folder: str | PathLike[str]) -> Written:
+    """Write the households' choices; an offer is an item, called by what it offers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_electricity(folder)
+    ...     print((Path(folder) / "annotations.csv").read_text()[:81])
+    person,choice_set,item,label
+    household-001,1,7ct-5y,0
+    household-001,1,9ct-1y-local
+    """
+    said = load_electricity()
+    offers, codes = np.unique(said.features, axis=0, return_inverse=True)
+    names = np.array([_offer(*offer) for offer in offers], dtype=object)
+    root = _made(folder)
+    labels = {
+        "person": said.users,
+        "choice_set": said.group_codes + 1 if said.group_codes is not None else None,
+        "item": names[codes.ravel()],
+        "label": said.labels.astype(np.int8),
+    }
+    _write(root / "annotations.csv", labels)
+    _write(root / "features.csv", {"item": names} | _columns(said.feature_names, offers))
+    return _described(said, "annotations.csv") | {
+        "features.csv": f"{len(offers)} offers, {counted(said.n_features, 'feature')}"
+    }
+
+
+def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
+    """Write simulated labels and features, and in truth.csv the school of each person."""
+    said = simulation.annotations
+    root = _made(folder)
+    people = np.array([f"person-{person:03d}" for person in said.user_ids], dtype=object)
+    items = np.array([f"item-{item:04d}" for item in range(len(said.features))], dtype=object)
+    labels = {
+        "person": people[said.user_codes],
+        "item": items[said.feature_rows],
+        "label": said.labels.astype(np.int8),
+    }
+    _write(root / "annotations.csv", labels)
+    _write(root / "features.csv", {"item": items} | _columns(said.feature_names, said.features))
+    _write(root / "truth.csv", {"person": people, "school": simulation.school + 1})
+    return _described(said, "annotations.csv") | {
+        "features.csv": f"{counted(len(items), 'item')}, {counted(said.n_features, 'feature')}",
+        "truth.csv": "the school of each person (0: of their own)",
+    }
+
+
+def write_sketch_shoes(
+    folder: str | PathLike[str],
+    *,
+    n_pictures: int,
+    n_people: int,
+    attributes: Iterable[str] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    picture_size: int = 128,
+    drawn: Callable[[int], Any] = lambda _: None,
+) -> Written:
+    """Draw shoes, let people label them, and write labels, features and pictures.
+
+    Parameters
+    ----------
+    folder : path
+        Where to.
+    n_pictures, n_people, attributes, random_state, n_jobs, picture_size
+        As in `make_sketch_shoes`.
+    drawn : callable
+        Told how many pictures more are written.
+    """
+    from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - draws
+    from likeminds.datasets.sketch_shoes.png import write_png  # noqa: PLC0415
+
+    shoes = make_sketch_shoes(
+        n_pictures,
+        n_people,
+        min(50, n_pictures),
+        attributes=attributes,
+        n_components=min(60, n_pictures),
+        picture_size=picture_size,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    said = shoes.annotations
+    root = _made(folder)
+    pictures = _made(root / "images")
+    for start in range(0, n_pictures, _PICTURES_AT_A_TIME):
+        some = shoes.pictures[start : start + _PICTURES_AT_A_TIME]
+        for name, picture in zip(said.item_ids[start:], some, strict=False):
+            write_png(pictures / f"{name}.png", picture)
+        drawn(len(some))
+    labels = {
+        "attribute": said.attributes,
+        "person": said.users,
+        "image": said.items,
+        "label": said.labels.astype(np.int8),
+    }
+    _write(root / "annotations.csv", labels)
+    columns = _columns(said.feature_names, said.features)
+    _write(root / "features.csv", {"image": said.item_ids} | columns)
+    return _described(said, "annotations.csv") | {
+        "features.csv": f"{counted(said.n_features, 'feature')} of the pixels",
+        "images/": f"{counted(n_pictures, 'picture')} of {picture_size} pixels",
+    }
+
+
+def _offer(  # noqa: PLR0917 - the features of an offer, in their order
+    price: float, years: float, local: float, known: float, by_hour: float, seasonal: float
+) -> str:
+    """Say what is offered, such as 7ct-5y-local."""
+    rates = "hourly" if by_hour else "seasonal" if seasonal else f"{price:g}ct"
+    company = "-local" if local else "-known" if known else ""
+    return f"{rates}-{years:g}y{company}"
+
+
+def _described(said: Annotations, file: str) -> Written:
+    people = counted(said.n_people, "person", "people")
+    about = f", {counted(said.n_attributes, 'attribute')}" if said.n_attributes > 1 else ""
+    return {file: f"{counted(len(said), 'label')} by {people}{about}"}
+
+
+def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    # Seven digits are more than a picture or a person tells.
+    return {name: np.round(column, 7) for name, column in zip(names, features.T, strict=True)}
+
+
+def _made(folder: str | PathLike[str]) -> Path:
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; name a folder for the tables.")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _write(path: Path, columns: dict[str, Any]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of the data sets light
+
+    write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
