@@ -23,10 +23,12 @@ if TYPE_CHECKING:
         make_sketch_shoes,
     )
     from likeminds.decomposed import DecomposedRanker
+    from likeminds.diagnostics import Diagnostics, diagnose
     from likeminds.hierarchical import HierarchicalRanker
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
+    from likeminds.schools import Schools, find_schools
     from likeminds.search import RankerCV
     from likeminds.selection import split_within_people
     from likeminds.statistics import Statistics
@@ -36,9 +38,11 @@ __all__ = [
     "Annotations",
     "Comparison",
     "DecomposedRanker",
+    "Diagnostics",
     "HierarchicalRanker",
     "ModelFileError",
     "RankerCV",
+    "Schools",
     "Statistics",
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
@@ -46,6 +50,8 @@ __all__ = [
     "auc_by_person",
     "compare",
     "default_rankers",
+    "diagnose",
+    "find_schools",
     "load",
     "load_electricity",
     "load_shoes",
@@ -75,10 +81,12 @@ _HOMES = {
         "make_sketch_shoes",
     ),
     "decomposed": ("DecomposedRanker",),
+    "diagnostics": ("Diagnostics", "diagnose"),
     "hierarchical": ("HierarchicalRanker",),
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
+    "schools": ("Schools", "find_schools"),
     "search": ("RankerCV",),
     "selection": ("split_within_people",),
     "statistics": ("Statistics",),
