@@ -20,7 +20,7 @@ from likeminds import (
     make_schools,
 )
 from likeminds._discoveries import discoveries
-from likeminds.baselines import CMTL, RMTL, Lasso
+from likeminds.baselines import CMTL, JFL, RMTL
 from likeminds.components import Consensus, Group, Personal
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
@@ -88,8 +88,8 @@ def test_tuned_and_decomposed_rankers():
 
 def test_a_ranker_without_a_group_level_is_refused():
     simulation = crowd(2, n_people=20)
-    with pytest.raises(TypeError, match="this Lasso has none; it has sparse"):
-        find_schools(Lasso().fit(simulation.annotations))
+    with pytest.raises(TypeError, match="this JFL has none; it has shared"):
+        find_schools(JFL().fit(simulation.annotations))
     with pytest.raises(TypeError, match="Expected a ranker of this library"):
         find_schools("a model")
 

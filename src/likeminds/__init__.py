@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from likeminds.io import ModelFileError, load, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
+    from likeminds.report import write_report
     from likeminds.schools import Schools, find_schools
     from likeminds.search import RankerCV
     from likeminds.selection import split_within_people
@@ -64,6 +65,7 @@ __all__ = [
     "precision_at_k",
     "save",
     "split_within_people",
+    "write_report",
 ]
 
 # Where each public name lives. They are imported when first used: scikit-learn alone takes
@@ -86,6 +88,7 @@ _HOMES = {
     "io": ("ModelFileError", "load", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
+    "report": ("write_report",),
     "schools": ("Schools", "find_schools"),
     "search": ("RankerCV",),
     "selection": ("split_within_people",),

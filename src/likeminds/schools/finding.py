@@ -95,6 +95,7 @@ def find_schools(
         standing=shares(levels, spread),
         loner=loners(levels, spread),
         divisive=() if items is None else _most_divisive(items, levels, rng),
+        spread=spread,
         criterion=division.criterion,
         agreement=division.agreement,
         suggested=asked is None,

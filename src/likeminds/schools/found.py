@@ -108,6 +108,8 @@ class Schools:
     divisive : tuple of Judged
         The items that divide people most; the value is the standard deviation over people of
         the share of items that each beats.
+    spread : array of shape (n_features, n_features)
+        The covariance of the items' features, with which distances were measured.
     criterion : dict
         The criterion by number of schools tried; the least was taken.
     agreement : float
@@ -128,6 +130,7 @@ class Schools:
     standing: Float
     loner: Bool
     divisive: tuple[Judged, ...]
+    spread: Float
     criterion: dict[int, float] = field(default_factory=dict)
     agreement: float = 1.0
     suggested: bool = True

@@ -85,12 +85,13 @@ class Levels:
         return np.asarray(self.consensus + self.group + self.personal)
 
     def alike(self, spread: Float) -> "Levels":
-        """Return the consensus and group levels of people who are all equally decided.
+        """Return the levels of people who are all equally decided.
 
         Twice the weights give the same ranking: somebody who is merely more decided is of the
         same school. So everybody's consensus + group is divided by the spread of its scores
         over the items, with a little more, lest people about whom nothing is known grow large.
-        The consensus is then the mean of the results, the group level what differs from it.
+        The consensus is then the mean of the results, the group level what differs from it; the
+        personal level is divided by the same.
 
         Parameters
         ----------
@@ -100,11 +101,13 @@ class Levels:
         shared = self.consensus + self.group
         variance = np.einsum("nd,nd->n", shared @ spread, shared)
         floor = _UNDECIDED**2 * variance.mean() + np.finfo(np.float64).tiny
-        shared = shared / np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
+        unit = np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
+        shared = shared / unit
         consensus = shared.mean(axis=0)
         # Lengths that differ add the direction of the consensus to those in which people do.
         k = self.n_directions + 1 if self.n_directions else self.n_directions
-        return replace(self, consensus=consensus, group=shared - consensus, n_directions=k)
+        group, personal = shared - consensus, self.personal / unit
+        return replace(self, consensus=consensus, group=group, personal=personal, n_directions=k)
 
     def coordinates(self, spread: Float) -> tuple[Float, Float]:
         """Return where people stand in the strong directions of the group level.
