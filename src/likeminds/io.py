@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._contents import MODELS, Contents, ids_from_bytes, model_from
+from likeminds._files import place_for
 from likeminds._ranker import Ranker
 from likeminds._safetensors import ArrayFile, ModelFileError, write_arrays
 from likeminds._version import __version__
@@ -98,13 +99,8 @@ def save(
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """Return the path if a file can go there; else say what is in the way, before any work."""
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; name a file in it to save the model to.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent} to save the model in.")
-    return target
+    """Return the path if a model can go there; else say what is in the way, before any work."""
+    return place_for(path, "the model")
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:

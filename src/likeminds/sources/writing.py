@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from likeminds._files import write_whole
+from likeminds._files import place_for, write_whole
 
 
 def write_table(table: Any, target: str | PathLike[str]) -> str:
@@ -45,11 +45,7 @@ def as_written(target: str | PathLike[str]) -> Path:
             f"{path} says not what it is to be: end its name in {', '.join(_WRITERS)}, or write - "
             "for CSV on standard output."
         )
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
-    return path
+    return place_for(path, "the table")
 
 
 def plain(value: Any) -> Any:
