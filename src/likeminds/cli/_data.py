@@ -68,7 +68,13 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
         return Shown(_as_ids(found.images), reduction(found.features))
     if items.features is not None:
         return _shown_in_table(items.features, model, item)
-    return _kept_items(model)
+    kept = kept_items(model)
+    if kept is None:
+        raise ValueError(
+            "Which items? This model has kept none of those it has learned from: give --features "
+            "or --images."
+        )
+    return kept
 
 
 def as_known(text: str, known: "IdArray", what: str) -> Any:
@@ -212,18 +218,14 @@ def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
     return Shown(ids, tables.feature_matrix(frame, known))
 
 
-def _kept_items(model: Any) -> Shown:
+def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    rankers = getattr(model, "rankers_", {"": model}).values()
-    for ranker in rankers:
+    for ranker in getattr(model, "rankers_", {"": model}).values():
         inner = getattr(ranker, "best_estimator_", ranker)
         said = getattr(inner, "annotations_", None)
         if said is not None:
             return _items_of(said)
-    raise ValueError(
-        "Which items? This model has kept none of those it has learned from: give --features "
-        "or --images."
-    )
+    return None
 
 
 def _items_of(said: "Annotations") -> Shown:

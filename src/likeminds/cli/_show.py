@@ -11,16 +11,19 @@ def rich_table(
 ) -> Any:
     """Return rows with the same columns as a table for the terminal."""
     from rich.box import SIMPLE_HEAD
+    from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     for name in rows[0] if rows else ():
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell(v, digits, name in signed)) for name, v in row.items()))
-    return table
+    # Not the table's own title, which breaks where the table ends.
+    return Group(Text(title, style="bold"), table)
 
 
 def cell(value: Any, digits: int = 3, signed: bool = False) -> str:

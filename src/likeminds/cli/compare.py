@@ -64,7 +64,12 @@ def compare(
     said = read_said(talk, annotations, items, columns).annotations
     talk.tell(str(said))
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
-    options: dict[str, Any] = {"repeats": repeats, "test_size": holdout, "n_folds": folds, "n_jobs": jobs}
+    options: dict[str, Any] = {
+        "repeats": repeats,
+        "test_size": holdout,
+        "n_folds": folds,
+        "n_jobs": jobs,
+    }
     options |= {"folder": folder, "random_state": seed, "progress": talk.shows_progress}
     found = {
         str(name): _compared(part, ranker, folds, seed, options) for name, part in parts.items()

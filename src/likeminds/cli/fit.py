@@ -176,8 +176,8 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     labels = "with" if card["takes_updates"] else "without"
     size = path.stat().st_size / 1e6
     talk.tell(
-        f"[bold]{path}[/bold]: {_kind(card)}, {card['people']:,} people, "
-        f"{len(card['features'])} features, {labels} its labels, {size:.1f} MB"
+        f"[bold]{path}[/bold] ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
+        f"{card['people']:,} people, {len(card['features'])} features"
     )
     some = f"--model {path}"
     talk.remark(

@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _UsageError as error:
         wrong = " ".join(str(error.format_message()).split())
         known = words[0] if words and words[0] in _names() else ""
-        said = f"Error: {wrong.rstrip('.')}. See likeminds {known}{' ' if known else ''}--help."
+        end = "" if wrong.endswith(("?", ".")) else "."
+        said = f"Error: {wrong}{end} See likeminds {known}{' ' if known else ''}--help."
         typer.secho(said, fg="red", err=True)
         raise SystemExit(2) from error
     raise SystemExit(code if isinstance(code, int) else 0)

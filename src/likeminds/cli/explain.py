@@ -1,0 +1,193 @@
+"""``likeminds explain``: what a crowd, a person, a school or an item is about."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Attribute, Items, Model
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT
+
+if TYPE_CHECKING:
+    from likeminds.cli._data import Shown
+    from likeminds.cli._explaining import Explained, Facts
+
+_MOST_FEATURES = 8
+_MOST_NAMES = 12
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = "likeminds explain --model power.likeminds"
+    asked = [f"{ask}{what}" for what in ("", " --person household-007", " --item 7ct-5y-local")]
+    command(app, panel="Ask", examples=[DATA, FIT, *asked, f"{ask} --school 1"])(explain)
+
+
+def explain(
+    talk: Talk,
+    *,
+    model: Model,
+    items: Items,
+    person: Annotated[str | None, typer.Option(help="Explain a person, by id.")] = None,
+    school: Annotated[int | None, typer.Option(help="Explain a school, by number.")] = None,
+    item: Annotated[str | None, typer.Option(help="Explain an item, by id.")] = None,
+    attribute: Attribute = None,
+    schools: Annotated[
+        int | None, typer.Option(min=1, help="How many schools; by default the data say.")
+    ] = None,
+) -> None:
+    """Say in words who thinks alike, on what, and who sees it their own way.
+
+    Without --person, --school or --item: the crowd. Items are those the model has learned from,
+    if it has kept them, or those of --features or --images.
+    """
+    from likeminds.cli._explaining import Explained
+    from likeminds.cli._models import opened, rankers_of, the_ranker_of
+
+    given = [option for option in (person, school, item) if option is not None]
+    if len(given) > 1:
+        raise ValueError("Give one of --person, --school and --item.")
+    known = opened(model)
+    rankers = rankers_of(known, attribute)
+    if given:
+        rankers = dict([the_ranker_of(known, attribute)])
+    shown = _shown(talk, items, known)
+    found = []
+    for name, ranker in rankers.items():
+        explained = Explained(ranker, shown, "auto" if schools is None else schools)
+        about = {"attribute": name} if name else {}
+        facts = _facts(explained, person, school, item)
+        found.append(about | facts)
+        if not talk.as_json:
+            if name:
+                talk.tell(f"\n[bold underline]{name}[/]")
+            _TELLERS["person" if person else "school" if school else "item" if item else "crowd"](
+                talk, facts
+            )
+    talk.result({"model": str(model), "explained": found})
+
+
+def _shown(talk: Talk, items: Items, model: Any) -> "Shown | None":
+    """Return the items; where nobody gave any and the model has none, None."""
+    from likeminds.cli._data import kept_items, read_shown
+
+    if items.features is None and items.images is None:
+        return kept_items(model)
+    return read_shown(talk, items, model)
+
+
+def _facts(
+    explained: "Explained", person: str | None, school: int | None, item: str | None
+) -> "Facts":
+    if person is not None:
+        return explained.person(person)
+    if school is not None:
+        return explained.school(school)
+    return explained.crowd() if item is None else explained.item(item)
+
+
+def _tell_crowd(talk: Talk, facts: "Facts") -> None:
+    from likeminds.cli._show import rich_table
+
+    wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
+    talk.tell(f"[bold]What all agree on[/], strongest first: {', '.join(wishes)}")
+    rows = [
+        {
+            "school": one["number"],
+            "people": one["people"],
+            "comes back": f"{one['stability']:.0%}",
+            "what it wants": one["name"],
+        }
+        for one in facts["schools"]
+    ]
+    if len(rows) > 1:
+        talk.tell(rich_table(f"{len(rows)} schools of thought among {facts['people']:,}", rows))
+        talk.remark("(comes back: how much of a school is found again in resampled crowds)")
+    else:
+        talk.tell("No schools stand apart: people differ gradually, or hardly at all.")
+    for axis in facts["axes"]:
+        talk.tell(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
+    _tell_standing(talk, facts["standing"], "Scores, on average")
+    loners = facts["loners"]
+    if loners:
+        talk.tell(f"{len(loners):,} see it their own way: {_names(loners)}")
+    if facts["divisive"]:
+        talk.tell(f"What divides people most: {_names([one['item'] for one in facts['divisive']])}")
+    talk.remark("\nNext: --person ID, --school N or --item ID explain one of them.")
+
+
+def _tell_person(talk: Talk, facts: "Facts") -> None:
+    from likeminds.cli._show import rich_table
+
+    school = facts["school"]
+    likely = f"{facts['membership']:.0%} sure"
+    talk.tell(f"[bold]{facts['person']}[/]: school {school['number']} ({school['name']}), {likely}")
+    _tell_standing(talk, facts["standing"], "Scores")
+    if facts["loner"]:
+        talk.tell("Sees it their own way, more than chance explains.")
+    talk.tell(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
+    rows = facts["features"][:_MOST_FEATURES]
+    talk.tell(
+        rich_table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
+    )
+    talk.remark("(weights times the spread of the feature)")
+    if "best" in facts:
+        talk.tell(f"Likes best: {_names(facts['best'])}")
+        talk.tell(f"The consensus likes best: {_names(facts['best_by_consensus'])}")
+
+
+def _tell_school(talk: Talk, facts: "Facts") -> None:
+    from likeminds.cli._show import rich_table
+
+    talk.tell(
+        f"[bold]School {facts['number']}[/]: {facts['name']}\n{facts['people']:,} people "
+        f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}"
+    )
+    rows = [{"feature": k, "adds": v} for k, v in list(facts["features"].items())[:_MOST_FEATURES]]
+    if rows:
+        talk.tell(rich_table("What sets it apart", rows, digits=2, signed=("adds",)))
+    if facts["typical"]:
+        talk.tell(f"Likes best: {_names([one['item'] for one in facts['typical']])}")
+    for one in facts["divisive"]:
+        where = "higher" if one["places"] > 0 else "lower"
+        talk.tell(f"  {one['item']}: {abs(one['places']):.0%} {where} than all others place it")
+    talk.tell(f"Members, surest first: {_names(facts['members'])}")
+
+
+def _tell_item(talk: Talk, facts: "Facts") -> None:
+    from likeminds.cli._show import rich_table
+
+    talk.tell(
+        f"[bold]{facts['item']}[/] beats {facts['consensus']:.0%} of the items by the consensus; "
+        f"it divides people more than {facts['more_divisive_than']:.0%} of them do."
+    )
+    rows = [
+        {"school": s["number"], "beats": f"{s['beats']:.0%}", "what it wants": s["name"]}
+        for s in facts["schools"]
+    ]
+    if len(rows) > 1:
+        talk.tell(rich_table("By school", rows))
+    talk.tell(rich_table("Why the consensus sees it so", facts["reasons"], signed=("moves",)))
+    for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
+        said = ", ".join(f"{one['person']} ({one['beats']:.0%})" for one in facts[name])
+        talk.tell(f"{what} for: {said}")
+
+
+_TELLERS = {
+    "crowd": _tell_crowd,
+    "person": _tell_person,
+    "school": _tell_school,
+    "item": _tell_item,
+}
+
+
+def _tell_standing(talk: Talk, standing: dict[str, float], whose: str) -> None:
+    shares = ", ".join(f"{share:.0%} {level}" for level, share in standing.items())
+    talk.tell(f"{whose}: {shares}")
+
+
+def _names(values: list[Any]) -> str:
+    named = ", ".join(str(value) for value in values[:_MOST_NAMES])
+    more = len(values) - _MOST_NAMES
+    return f"{named} and {more:,} more" if more > 0 else named

@@ -1,0 +1,89 @@
+"""``likeminds report``: one page about a model."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Columns, Items, Model
+from likeminds.cli._talk import Talk
+from likeminds.cli.fit import DATA, FIT
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    ask = "likeminds report --model power.likeminds --out power.html"
+    command(app, panel="Ask", examples=[DATA, FIT, ask])(report)
+
+
+def report(
+    talk: Talk,
+    *,
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page: an .html file.")],
+    items: Items,
+    columns: Columns,
+    annotations: Annotated[
+        str | None,
+        typer.Option(
+            "--annotations",
+            "-a",
+            help="What the model has learned from, where it has not kept it.",
+            rich_help_panel="Data",
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
+    schools: Annotated[
+        int | None, typer.Option(min=1, help="How many schools; by default the data say.")
+    ] = None,
+    diagnostics: Annotated[
+        bool,
+        typer.Option(
+            help="Judge accuracy and annotators, which takes five more fits for each attribute."
+        ),
+    ] = True,
+) -> None:
+    """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
+
+    With --images, items are shown as thumbnails.
+    """
+    from likeminds.cli._data import read_said
+    from likeminds.cli._models import opened, rankers_of
+    from likeminds.report import write_report
+
+    known = opened(model)
+    said = None
+    if annotations is not None:
+        said = read_said(talk, annotations, items, columns, known).annotations
+    if diagnostics:
+        fits = 5 * len(rankers_of(known))
+        talk.note(f"judging the people takes {fits} more fits; --no-diagnostics leaves them out.")
+    with talk.bar() as bar:
+        bar.add_task("writing", total=None)
+        page = write_report(
+            known,
+            out,
+            said,
+            _thumbnails(items.images),
+            title,
+            n_schools="auto" if schools is None else schools,
+            diagnostics=diagnostics,
+        )
+    size = page.stat().st_size
+    talk.result({"model": str(model), "page": str(page), "bytes": size})
+    talk.tell(f"[bold]{page}[/bold]: {size / 1e6:.1f} MB, everything in this one file")
+    talk.remark("Open it in a browser.")
+
+
+def _thumbnails(folder: Path | None) -> dict[Any, Path] | None:
+    """Return the pictures of the items, by all the names that items may have."""
+    if folder is None:
+        return None
+    from likeminds.features.images import list_images
+
+    found: dict[Any, Path] = {}
+    for path in list_images(folder):
+        found[path.relative_to(folder).as_posix()] = path
+        found.setdefault(path.stem, path)
+    return found
