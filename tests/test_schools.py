@@ -247,7 +247,7 @@ def test_disagreement_is_that_of_places():
 def test_names():
     names, no = ["price", "green"], np.array([False, True])
     said = [
-        name_deviation(deviation, consensus, strengths(deviation, np.eye(2)), names, no)
+        name_deviation(deviation, consensus, strengths(deviation[None], np.eye(2))[0], names, no)
         for deviation, consensus in (
             (np.array([1.0, -1.0]), np.array([-2.0, -2.0])),
             (np.array([1.0, 1.0]), np.array([-2.0, -2.0])),

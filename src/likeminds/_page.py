@@ -16,7 +16,7 @@ _CSS = """
   --line: #343b43; --wash: #1e2329; --accent: #56b4e9; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .75rem; }
 h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .75rem;
@@ -36,11 +36,11 @@ th.number, td.number { text-align: right; white-space: nowrap; }
 figure { margin: 1rem 0; }
 figure > img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
   padding: .5rem; border: 1px solid var(--line); }
-.strip { display: flex; flex-wrap: wrap; gap: .75rem; margin: .5rem 0; padding: 0;
+.strip { display: flex; flex-wrap: wrap; gap: .6rem; margin: .5rem 0; padding: 0;
   list-style: none; max-width: none; }
-.strip li { width: 7rem; font-size: .8rem; color: var(--faint); overflow-wrap: anywhere; }
+.strip li { width: 6.2rem; font-size: .8rem; color: var(--faint); overflow-wrap: anywhere; }
 .strip img { display: block; width: 100%; height: auto; border-radius: 4px; background: #ffffff; }
-.strip.text li { width: 13.5rem; padding: .5rem .6rem; background: var(--wash);
+.strip.text li { width: 13rem; padding: .5rem .6rem; background: var(--wash);
   border-radius: 6px; color: var(--ink); }
 .card { background: var(--wash); border-radius: 8px; padding: .25rem 1.1rem .8rem;
   margin: 1rem 0; }
@@ -49,9 +49,10 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
 @media print {
   :root { --ink: #000; --paper: #fff; --faint: #444; --line: #bbb; --wash: #fff;
     --accent: #000; color-scheme: light; }
-  body { font-size: 11px; }
+  html { font-size: 11.5px; }
   main { max-width: none; padding: 0; }
   .card { border: 1px solid var(--line); }
+  figure > img { max-height: 11cm; }
   figure, .card, tr, .strip li { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   nav { display: none; }

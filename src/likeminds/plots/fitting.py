@@ -111,7 +111,7 @@ def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     axes.set_ylabel("AUC on held-out labels, 95 % interval")
     axes.set_xticks([])
     axes.set_ylim(-0.02, 1.02)
-    axes.legend(frameon=False, fontsize="small", loc="lower right", ncols=2)
+    axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
     mean = float(diagnostics.own_auc[known].mean()) if len(known) else float("nan")
     title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"
     return plain(axes, title)

@@ -139,7 +139,7 @@ def _items(
             told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
         shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]
         value = "" if say is None else say(item.value)
-        entries.append(html.tag("li", *shown, told, *([html.tag("br"), value] if value else [])))
+        entries.append(html.tag("li", *shown, told, *([Html("<br>"), value] if value else [])))
     above = [] if title is None else [html.paragraph(html.tag("strong", title))]
     return [*above, html.tag("ul", *entries, class_="strip" if pictured else "strip text")]
 
@@ -187,7 +187,7 @@ def accuracy_section(facts: Facts, level: int) -> Html:
     )
     caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
     parts = [
-        html.paragraph(how, " An AUC of 0.5 is chance, 1 is a perfect order."),
+        html.paragraph(f"{how} An AUC of 0.5 is chance, 1 is a perfect order."),
         html.table(["ranked by", "mean AUC"], rows, caption),
         html.picture(plots.auc_by_person(found), "AUC of every person with intervals"),
     ]

@@ -1,9 +1,14 @@
 """Sentences of a report."""
 
+import re
+
 from likeminds._checks import counted, listing
 from likeminds.metrics import MetricByPerson
 from likeminds.report.facts import Facts
 from likeminds.schools.naming import leading, strengths, wish
+
+# Names that features get where nobody named them: they would say nothing in a first paragraph.
+_NUMBERED = re.compile(r"x\d+")
 
 
 def summary(facts: Facts) -> str:
@@ -19,7 +24,7 @@ def agreed(facts: Facts) -> str:
         return ""
     consensus = facts.levels.consensus
     binary = [False] * len(consensus) if facts.items is None else facts.items.binary.tolist()
-    order = leading(strengths(consensus, schools.spread))[:6].tolist()
+    order = leading(strengths(consensus[None], schools.spread)[0])[:6].tolist()
     wishes = [wish(schools.feature_names[j], binary[j], bool(consensus[j] > 0)) for j in order]
     return ", ".join(wishes)
 
@@ -35,31 +40,30 @@ def _who(facts: Facts) -> str:
     if facts.annotations is None:
         return f"The model knows {people}."
     labels = counted(len(facts.annotations), "label")
-    about = "" if facts.items is None else f" about {counted(len(facts.items), 'distinct item')}"
-    return f"{people} gave {labels}{about}."
+    by_item = facts.annotations.features_per == "item"
+    n_items = facts.annotations.n_items if by_item else len(facts.items or ())
+    return f"{people} gave {labels} about {counted(n_items, 'distinct item')}."
 
 
 def _camps(facts: Facts) -> list[str]:
     schools = facts.schools
     if schools is None:
         return ["The model has no group level, so that it tells no schools of thought apart."]
-    wanted = agreed(facts)
+    named = not all(_NUMBERED.fullmatch(name) for name in schools.feature_names)
+    wanted = agreed(facts) if named else ""
     said = [f"On the whole they want {wanted}."] if wanted else []
     if len(schools) > 1:
-        largest = schools[1]
         how = "They form" if schools.suggested else "As asked, they are cut into"
-        return [
-            *said,
-            f"{how} {len(schools)} schools of thought; the largest, {largest.share:.0%} of all, "
-            f"{largest.name}.",
-        ]
+        sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
+        sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
+        return [*said, f"{sentence}; the largest {schools[1].name}." if named else f"{sentence}."]
     if not schools.axes:
         return [*said, "They do not differ."]
     axis = schools.axes[0]
+    ends = f", most of all between one end that {axis.low} and one that {axis.high}"
     return [
         *said,
-        "They form no separate schools of thought but differ gradually, most of all between "
-        f"one end that {axis.low} and one that {axis.high}.",
+        f"They form no separate schools of thought but differ gradually{ends if named else ''}.",
     ]
 
 

@@ -158,13 +158,14 @@ def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
 
 
 def _of_all(facts: Mapping[Hashable, Facts]) -> str:
-    divided = [str(name) for name, f in facts.items() if f.schools and len(f.schools) > 1]
-    united = len(facts) - len(divided)
-    what = f"{counted(len(facts), 'attribute')}."
+    known = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
+    divided = [name for name, n_schools in known.items() if n_schools > 1]
+    united = [name for name, n_schools in known.items() if n_schools == 1]
+    what = f"The model is about {counted(len(facts), 'attribute')}."
     if divided:
         what += f" People are divided into schools of thought on {listing(divided)}."
     if united:
-        what += f" On {united} they form no separate schools."
+        what += f" They form no separate schools on {listing(united)}."
     gains = {
         str(name): found[2].mean for name, f in facts.items() if (found := f.accuracy()) is not None
     }

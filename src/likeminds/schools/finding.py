@@ -81,7 +81,7 @@ def find_schools(
     crowd = _Crowd(levels.alike(spread), items, spread)
     coordinates, directions = crowd.levels.coordinates(spread)
     division = divide(coordinates, asked, rng)
-    strength = np.stack([strengths(added, spread) for added in crowd.added(division)])
+    strength = strengths(crowd.added(division), spread)
     return Schools(
         users=levels.users,
         labels=division.labels,
@@ -145,10 +145,11 @@ class _Crowd:
     def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
         """Put the strong directions of the group level into words."""
         squares = (coordinates**2).mean(axis=0)
+        steps = (np.sqrt(squares)[:, None] * directions)[:_AXES_SHOWN]
         found = []
-        for square, direction in zip(squares[:_AXES_SHOWN], directions, strict=False):
-            step = np.sqrt(square) * direction
-            strength = strengths(step, self.spread)
+        for square, step, strength in zip(
+            squares, steps, strengths(steps, self.spread), strict=False
+        ):
             low, high = (self._named(sign * step, sign * strength) for sign in (-1.0, 1.0))
             found.append(Axis(float(square / squares.sum()), low, high, strength))
         return tuple(found)

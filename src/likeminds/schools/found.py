@@ -33,9 +33,9 @@ class School:
         How much of it comes back in resampled crowds, from 0 to 1 (mean Jaccard index). Below
         0.6 it is hardly more than a way of cutting a cloud in pieces.
     features : dict
-        The features that set it apart and how strongly, strongest first. The squares of the
-        strengths of all features add up to the variance of what the school adds to the scores,
-        which have a variance of about one; the sign is that of the feature's weight.
+        The features that set it apart and how strongly, strongest first: how far each moves
+        what the school adds to the scores, which spread by about one; the sign is that of the
+        feature's weight (see `likeminds.schools.naming.strengths`).
     weights : array of shape (n_features,)
         The members' mean ranking function, all being equally decided.
     typical : tuple of Judged

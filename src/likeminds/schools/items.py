@@ -53,6 +53,8 @@ class Items:
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
         """Take the items that are there; with features per row, only distinct ones.
 
+        Of more than 20,000 items, so many are drawn.
+
         Examples
         --------
         >>> from likeminds import load_electricity

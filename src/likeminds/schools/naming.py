@@ -57,7 +57,7 @@ def name_deviation(
     Examples
     --------
     >>> deviation, consensus = np.array([-1.0, 0.9, -0.5]), np.array([-2.0, 0.0, 0.8])
-    >>> name_deviation(deviation, consensus, strengths(deviation, np.eye(3)),
+    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
     ...                ["price", "green", "local"], np.array([False, True, True]))
     'insists on low price, wants green, cares less about local'
     """
@@ -72,21 +72,35 @@ def name_deviation(
     return ", ".join(phrase.format(_together(wishes)) for phrase, wishes in said.items())
 
 
-def strengths(deviation: Float, spread: Float) -> Float:
+def strengths(deviations: Float, spread: Float) -> Float:
     """Return how much each feature matters to the scores that some weights add.
 
     With w the weights and S the covariance of the features, feature j has the part w_j (S w)_j
-    of the variance w'S w of these scores. Its strength is the root of that part, with the sign
-    of its weight: for independent features the weight times the feature's spread. What another
-    feature takes back (a fixed price against rates that replace it) does not count.
+    of the variance w'S w of these scores; what another feature takes back (a price against the
+    rates that replace it) does not count. With all other features unchanged it moves scores by
+    w_j^2 over entry j, j of the inverse of S. The strength is the root of the larger of the two,
+    with the sign of the weight: for independent features, the weight times the feature's spread.
+
+    Parameters
+    ----------
+    deviations : array of shape (n, n_features)
+        Weights.
+    spread : array of shape (n_features, n_features)
+        The covariance of the features.
 
     Examples
     --------
-    >>> strengths(np.array([3.0, -4.0]), np.diag([1.0, 4.0]))
-    array([ 3., -8.])
+    >>> strengths(np.array([[3.0, -4.0]]), np.diag([1.0, 4.0])).round(3)
+    array([[ 3., -8.]])
     """
-    part = deviation * (spread @ deviation)
-    return np.asarray(np.sign(deviation) * np.sqrt(np.maximum(part, 0.0)))
+    variance = spread.diagonal()
+    varied = variance > 1e-12 * variance.max(initial=0.0)
+    inner = spread[np.ix_(varied, varied)]
+    alone = np.zeros(len(variance))
+    # A little more of each feature alone, lest those that are sums of others divide by zero.
+    alone[varied] = 1.0 / np.linalg.inv(inner + 1e-9 * np.diag(variance[varied])).diagonal()
+    part = np.maximum(deviations * (deviations @ spread), deviations**2 * alone)
+    return np.asarray(np.sign(deviations) * np.sqrt(np.maximum(part, 0.0)))
 
 
 def leading(strength: Float) -> Index:
