@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 
@@ -91,6 +92,23 @@ def _parameters(kind: Any) -> list[inspect.Parameter]:
 
 
 def _help(work: Work, examples: Sequence[str]) -> str:
-    lines = "\n".join(f"$ {example}" for example in examples)
+    lines = "\n".join(broken(f"$ {example}") for example in examples)
     # \b keeps the lines of a paragraph as they are.
     return f"{inspect.getdoc(work)}\n\n\b\nExample:\n{lines}"
+
+
+def broken(command_line: str, width: int = 74) -> str:
+    r"""Break a long command where a shell reads on.
+
+    Examples
+    --------
+    >>> print(broken("likeminds rank --model power.likeminds --top 3", 40))
+    likeminds rank --model power.likeminds \
+        --top 3
+    """
+    lines = [""]
+    for part in re.split(r" (?=--)", command_line):
+        if lines[-1] and len(lines[-1]) + len(part) >= width:
+            lines.append("   ")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return " \\\n".join(lines)

@@ -12,16 +12,17 @@ def rich_table(
     """Return rows with the same columns as a table for the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Group
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
     for name in rows[0] if rows else ():
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+        table.add_column(
+            name.replace("_", " "), justify="right" if numbers else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*(escape(cell(v, digits, name in signed)) for name, v in row.items()))
+        table.add_row(*(Text(cell(v, digits, name in signed)) for name, v in row.items()))
     # Not the table's own title, which breaks where the table ends.
     return Group(Text(title, style="bold"), table)
 

@@ -57,12 +57,18 @@ class Talk:
         from rich.console import Console
 
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
-        return Console(width=width, highlight=False)
+        # Ids are shown as they are, whatever brackets they have.
+        return Console(width=width, highlight=False, markup=False, emoji=False)
 
-    def tell(self, *things: Any) -> None:
-        """Show a result to people."""
-        if not self.as_json:
-            self.console.print(*things)
+    def tell(self, thing: Any, *, head: str = "") -> None:
+        """Show a result to people: a table, or a text, which may begin with a heading."""
+        if self.as_json:
+            return
+        if head:
+            from rich.text import Text
+
+            thing = Text.assemble((head, "bold"), str(thing))
+        self.console.print(thing)
 
     def remark(self, text: str) -> None:
         """Tell people what the result does not need: where it is, what to try next."""

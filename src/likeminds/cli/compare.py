@@ -76,9 +76,9 @@ def compare(
     }
     talk.result({"comparisons": [_as_result(name, one) for name, one in found.items()]})
     for name, one in found.items():
-        talk.tell(f"\n[bold]{name}[/bold]" if name else "")
+        talk.tell("", head=f"\n{name}" if name else "")
         if not talk.as_json:
-            talk.console.print(str(one), soft_wrap=True, markup=False)
+            talk.console.print(str(one), soft_wrap=True)
     if out is not None:
         _write(found, out)
         talk.remark(f"\nWritten: {out}")

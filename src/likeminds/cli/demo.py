@@ -27,5 +27,5 @@ def demo(
 
     from likeminds.demo import run
 
-    console = Console(quiet=True) if talk.as_json else talk.console
+    console = Console(quiet=talk.as_json)
     talk.result(run(out, seed, console, progress=talk.shows_progress))

@@ -28,6 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(talk: Talk) -> None:
     """Show versions, threads, memory and extras, and check that a small fit comes out right."""
+    from likeminds._checks import counted
     from likeminds.cli._show import rich_table
 
     found = {
@@ -40,7 +41,7 @@ def doctor(talk: Talk) -> None:
     }
     talk.result(found)
     machine = {name: value for name, value in found.items() if isinstance(value, str | int | float)}
-    machine |= {pool["library"]: f"{pool['threads']} threads" for pool in found["threads"]}
+    machine |= {pool["library"]: counted(pool["threads"], "thread") for pool in found["threads"]}
     machine |= found["packages"]
     talk.tell(rich_table("This machine", [{"what": k, "is": v} for k, v in machine.items()]))
     extras = [

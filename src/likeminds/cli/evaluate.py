@@ -73,12 +73,12 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     consensus = auc_by_person(said.labels, shared, said.users, said.weights)
     known = lookup(own.users, ranker.users_, "users") >= 0
     total = {
-        "AUC": own.mean,
+        "auc": own.mean,
         "error": own.standard_error,
-        "AUC of the consensus": consensus.mean,
+        "consensus_auc": consensus.mean,
         "people": own.n_defined,
-        "without both labels": len(own.undefined),
-        "not in the model": int((~known).sum()),
+        "without_both_labels": len(own.undefined),
+        "not_in_the_model": int((~known).sum()),
         "labels": len(said),
     }
     columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist(), known.tolist())

@@ -61,7 +61,7 @@ def explain(
         found.append(about | facts)
         if not talk.as_json:
             if name:
-                talk.tell(f"\n[bold underline]{name}[/]")
+                talk.tell("", head=f"\n{name}")
             _TELLERS["person" if person else "school" if school else "item" if item else "crowd"](
                 talk, facts
             )
@@ -91,7 +91,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
-    talk.tell(f"[bold]What all agree on[/], strongest first: {', '.join(wishes)}")
+    talk.tell(f", strongest first: {', '.join(wishes)}", head="What all agree on")
     rows = [
         {
             "school": one["number"],
@@ -121,8 +121,11 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     school = facts["school"]
-    likely = f"{facts['membership']:.0%} sure"
-    talk.tell(f"[bold]{facts['person']}[/]: school {school['number']} ({school['name']}), {likely}")
+    sure = f"{facts['membership']:.0%} sure"
+    where = f"school {school['number']} ({school['name']}), {sure}"
+    talk.tell(
+        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["person"])
+    )
     _tell_standing(talk, facts["standing"], "Scores")
     if facts["loner"]:
         talk.tell("Sees it their own way, more than chance explains.")
@@ -141,8 +144,9 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     talk.tell(
-        f"[bold]School {facts['number']}[/]: {facts['name']}\n{facts['people']:,} people "
-        f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}"
+        f": {facts['name']}\n{facts['people']:,} people "
+        f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
+        head=f"School {facts['number']}",
     )
     rows = [{"feature": k, "adds": v} for k, v in list(facts["features"].items())[:_MOST_FEATURES]]
     if rows:
@@ -159,8 +163,9 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     talk.tell(
-        f"[bold]{facts['item']}[/] beats {facts['consensus']:.0%} of the items by the consensus; "
-        f"it divides people more than {facts['more_divisive_than']:.0%} of them do."
+        f" beats {facts['consensus']:.0%} of the items by the consensus; "
+        f"it divides people more than {facts['more_divisive_than']:.0%} of them do.",
+        head=str(facts["item"]),
     )
     rows = [
         {"school": s["number"], "beats": f"{s['beats']:.0%}", "what it wants": s["name"]}

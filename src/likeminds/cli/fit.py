@@ -176,14 +176,14 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     labels = "with" if card["takes_updates"] else "without"
     size = path.stat().st_size / 1e6
     talk.tell(
-        f"[bold]{path}[/bold] ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
-        f"{card['people']:,} people, {len(card['features'])} features"
+        f" ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
+        f"{card['people']:,} people, {len(card['features'])} features",
+        head=str(path),
     )
-    some = f"--model {path}"
     talk.remark(
-        f"\nNext: likeminds rank {some} --top 5        what everyone likes best\n"
-        f"      likeminds explain {some}           who thinks alike, and on what\n"
-        f"      likeminds report {some} --out page.html"
+        f"\nNext: likeminds rank --model {path} --top 5      what everyone likes best\n"
+        f"      likeminds explain --model {path}         who thinks alike, and on what\n"
+        f"      likeminds report --model {path} --out {path.stem}.html"
     )
 
 

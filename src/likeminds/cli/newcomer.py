@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
     examples = [
         DATA,
         FIT,
-        "printf 'item,label\\n7ct-1y-local,1\\n9ct-5y-known,0\\n' > zoe.csv",
+        "printf 'item,label\\n7ct-1y-known,1\\n9ct-5y-known,0\\n' > zoe.csv",
         f"{ask} --labels zoe.csv --top 3 --ask 2",
     ]
     command(app, panel="Ask", examples=examples)(newcomer)

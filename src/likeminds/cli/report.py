@@ -66,13 +66,13 @@ def report(
             out,
             said,
             _thumbnails(items.images),
-            title,
+            title or f"What people make of it: {model.stem}",
             n_schools="auto" if schools is None else schools,
             diagnostics=diagnostics,
         )
     size = page.stat().st_size
     talk.result({"model": str(model), "page": str(page), "bytes": size})
-    talk.tell(f"[bold]{page}[/bold]: {size / 1e6:.1f} MB, everything in this one file")
+    talk.tell(f": {size / 1e6:.1f} MB, everything in this one file", head=str(page))
     talk.remark("Open it in a browser.")
 
 

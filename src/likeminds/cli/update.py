@@ -64,8 +64,9 @@ def update(
     new = len(people_of(known)) - before
     talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
     talk.tell(
-        f"[bold]{path}[/bold]: {counted(len(said), 'label')} more, "
-        f"{counted(new, 'new person', 'new people')}; {card['people']:,} people in all"
+        f": {counted(len(said), 'label')} more, {counted(new, 'new person', 'new people')}; "
+        f"{card['people']:,} people in all",
+        head=str(path),
     )
 
 

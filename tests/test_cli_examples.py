@@ -1,0 +1,55 @@
+"""Every example of the help texts, and every command of the page about them, does what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import commands_in, run, run_line
+from likeminds.cli import app
+from likeminds.cli._command import broken
+
+NAMES = [command.name for command in app.registered_commands]
+PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+
+
+@pytest.fixture(scope="module")
+def helps(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("help")
+    return {name: run(folder, name, "--help") for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_of_the_help_work(name, helps, tmp_path):
+    examples = commands_in(helps[name].out)
+    assert any(line.startswith(f"likeminds {name}") for line in examples)
+    for line in examples:
+        done = run_line(tmp_path, line)
+        assert done.code == 0, f"{line}\n{done.out}\n{done.err}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_can_talk_to_programs_and_be_quiet(name, helps):
+    for option in ("--json", "--quiet", "--debug"):
+        assert option in helps[name].out
+
+
+def test_lines_of_the_help_can_be_copied(helps):
+    for done in helps.values():
+        for line in done.out.splitlines():
+            assert len(line) <= 100
+        assert "\\" in helps["fit"].out
+
+
+def test_long_commands_are_broken_where_a_shell_reads_on():
+    line = "likeminds fit --annotations a.csv --features f.csv --out m --holdout 0.2"
+    assert commands_in(f"$ {broken(line, 30)}") == [line]
+
+
+def test_the_page_tells_the_story(tmp_path):
+    lines = commands_in(PAGE.read_text())
+    assert len(lines) > 15
+    for line in lines:
+        done = run_line(tmp_path, line)
+        assert done.code == 0, f"{line}\n{done.out}\n{done.err}"
+    for made in ("power.likeminds", "power.html", "shoes.likeminds", "shoes.html"):
+        assert (tmp_path / made).stat().st_size > 10_000

@@ -1,0 +1,69 @@
+"""Run every command of docs/command-line.md and write down what it printed.
+
+python -m tools.command_line_page
+
+The screenshot needs chromium; without it, it is left as it is.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from likeminds.cli._command import broken
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "command-line.md"
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_WIDTH = 100
+
+
+def main() -> None:
+    """Write the page anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = PAGE.read_text()
+        written = _BLOCK.sub(lambda block: _answered(block.group(1), Path(folder)), text)
+        PAGE.write_text(written)
+        _screenshot(Path(folder) / "shoes.html", DOCS / "command-line-report.png")
+
+
+def _answered(block: str, folder: Path) -> str:
+    """Return a block of commands, each with what it prints."""
+    joined = re.sub(r" \\\n *", " ", block)
+    commands = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+    lines = ["```console"]
+    for command in commands:
+        lines += [broken(f"$ {command}", 90), *_run(command, folder)]
+    return "\n".join([*lines, "```"])
+
+
+def _run(command: str, folder: Path) -> list[str]:
+    print(f"$ {command}", file=sys.stderr)
+    beside = Path(sys.executable).parent
+    environment = os.environ | {
+        "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": str(_WIDTH),
+    }
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    # Empty lines around tables say nothing on a page.
+    return [line for line in lines if line]
+
+
+def _screenshot(page: Path, target: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        print("no chromium: the picture of the report is left as it is", file=sys.stderr)
+        return
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    options += ["--window-size=1000,1800", f"--screenshot={target}"]
+    subprocess.run([browser, *options, page.as_uri()], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    main()
