@@ -61,7 +61,7 @@ def _screenshot(page: Path, target: Path) -> None:
         print("no chromium: the picture of the report is left as it is", file=sys.stderr)
         return
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    options += ["--window-size=1000,1800", f"--screenshot={target}"]
+    options += ["--window-size=1000,2100", f"--screenshot={target}"]
     subprocess.run([browser, *options, page.as_uri()], check=True, capture_output=True)
 
 

@@ -142,6 +142,9 @@ def _page_of_one(attribute: Hashable, facts: Facts, title: str | None) -> str:
 def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
     rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
     header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "random"]
+    # What nothing is known about has no column.
+    told = [column for column in range(len(header)) if any(row[column] for row in rows)]
+    header, *rows = ([row[column] for column in told] for row in (header, *rows))
     contents = {f"part-{n}": str(attribute) for n, attribute in enumerate(facts, start=1)}
     parts = [
         html.section(
