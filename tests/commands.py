@@ -57,7 +57,7 @@ def run_line(folder: Path, line: str) -> Done:
 
 def _piped(folder: Path, line: str) -> Done:
     """Run what feeds likeminds in a shell, and likeminds here."""
-    first, _, last = line.partition("|")
+    first, _, last = line.partition(" | ")
     fed = run_line(folder, first.strip())
     words = shlex.split(last)
     assert words[0] == "likeminds", line

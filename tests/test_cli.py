@@ -176,6 +176,13 @@ def test_the_help_imports_nothing_heavy():
     assert not heavy & set(done.stderr.split())
 
 
+def test_the_shell_completes_commands(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("_LIKEMINDS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "likeminds ra")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run(tmp_path).out.split() == ["rank"]
+
+
 def test_it_is_installed_as_a_command():
     code = "from importlib.metadata import entry_points as e; print(*e(group='console_scripts'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -255,6 +255,29 @@ class TestUpdate:
             == (likeminds.read_card(copy / "m.likeminds")["fingerprint"])
         )
 
+    def test_known_items_need_no_features(self, copy):
+        (copy / "more.csv").write_text("person,item,label\nzoe,item-0003,1\nzoe,item-0004,0\n")
+        ask = ("update", "--model", "m.likeminds", "--annotations", "more.csv")
+        found = told(copy, *ask, "--out", "grown")
+        assert (found["added"], found["new_people"]) == (2, 1)
+        (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
+        assert "no features for item(s) item-9999" in run(copy, *ask).err
+
+    def test_attributes_grow_too(self, shoes, tmp_path):
+        lines = (shoes / "annotations.csv").read_text().splitlines()
+        (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
+        words = ("--annotations", str(tmp_path / "more.csv"), "--images", "images")
+        out = ("--out", str(tmp_path / "grown"))
+        found = told(shoes, "update", "--model", "m.likeminds", *words, *out)
+        assert found["new_people"] == 1
+        # How pictures were reduced travels with the model.
+        ask = ("rank", "--model", str(tmp_path / "grown"), "--images", "images", "--person", "zoe")
+        assert told(shoes, *ask, "--top", "1")["rankings"]
+        plain = ("update", "--model", "m.likeminds", "--annotations", str(tmp_path / "plain.csv"))
+        (tmp_path / "plain.csv").write_text("person,image,label\nzoe,shoe-00001.png,1\n")
+        done = run(shoes, *plain, "--images", "images", *out)
+        assert "no column says which of them a label is about" in done.err
+
 
 class TestRank:
     def test_the_best_are_those_with_the_highest_scores(self, crowd):

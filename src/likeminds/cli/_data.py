@@ -50,8 +50,10 @@ def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: An
         table, options["features"], reduction = _with_pictures(talk, table, names, items, model)
     elif items.features is not None:
         table, options["features"] = _with_features(table, names, items.features, known)
-    elif known is not None:
+    elif known is not None and set(known) <= set(table.column_names):
         options["features"] = known
+    elif known is not None:
+        table, options["features"] = _with_kept(table, names, model, known)
     options |= label_reading(table, names, columns)
     return Said(Annotations.from_frame(table, **options), reduction)
 
@@ -116,6 +118,24 @@ def _with_features(
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
     features = features.rename_columns([column if c == key else c for c in features.column_names])
+    return _of_one_kind(table, features, column)
+
+
+def _with_kept(
+    table: Any, names: dict[str, str | None], model: Any, known: Sequence[str]
+) -> tuple[Any, Any]:
+    """Return the labels and the features of the items that a model has kept."""
+    import pyarrow as pa
+
+    kept = kept_items(model)
+    if kept is None:
+        raise ValueError(
+            "What are the items like? Neither the labels nor the model say: give --features or "
+            "--images."
+        )
+    column = _item_column(table, names)
+    columns = dict(zip(known, kept.features.T, strict=True))
+    features = pa.table({column: pa.array(kept.ids.tolist())} | columns)
     return _of_one_kind(table, features, column)
 
 

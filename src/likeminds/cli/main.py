@@ -18,7 +18,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# The modules that add commands, in the order in which the help lists them.
+# The modules that add commands, in the order in which the help lists them. A new command is a
+# module with a function `add_to(app)`, and its name here.
 _MODULES = (
     *("demo", "data", "simulate"),
     *("fit", "evaluate", "compare", "update"),

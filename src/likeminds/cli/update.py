@@ -56,7 +56,12 @@ def update(
     with talk.bar() as bar:
         task = bar.add_task("learning", total=None)
         if has_attributes(known):
-            known.update(parts)
+            known.update(
+                parts,
+                callback=lambda name, done, total: bar.update(
+                    task, description=f"{name} done", completed=done, total=total
+                ),
+            )
         else:
             known = learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
     path = save(known, target, with_data=True)
