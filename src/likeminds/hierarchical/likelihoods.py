@@ -6,6 +6,7 @@ and R' times a vector, whether H is diagonal (each label for itself) or not (a c
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -60,7 +61,7 @@ class Diagonal:
 
     def times_root(self, stack: Float) -> Float:
         """Return R a."""
-        return np.asarray(stack * (self.root if stack.ndim == 2 else self.root[:, :, None]))
+        return _along(self.root, stack)
 
     times_root_back = times_root
 
@@ -101,22 +102,32 @@ class Chances:
 
     def times_root(self, stack: Float) -> Float:
         """Return R a, with R = sqrt(w) (diag(sqrt p) - p sqrt(p)')."""
-        p, w = self._like(stack, self.chance), self._like(stack, self.weight)
-        scaled = np.sqrt(p) * stack
-        return np.asarray(np.sqrt(w) * (scaled - p * in_sets(scaled, self.set_size)))
+        root = np.sqrt(self.chance)
+        from_all = self._in_sets(root, stack)
+        return _along(np.sqrt(self.weight), _along(root, stack) - _along(self.chance, from_all))
 
     def times_root_back(self, stack: Float) -> Float:
         """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
-        p, w = self._like(stack, self.chance), self._like(stack, self.weight)
-        return np.asarray(np.sqrt(w * p) * (stack - in_sets(p * stack, self.set_size)))
+        away = stack - self._in_sets(self.chance, stack)
+        return _along(np.sqrt(self.weight * self.chance), away)
 
     def tilt(self, variance: Float) -> Float:
         """Return the slope of half the log-determinant."""
-        return 0.5 * (variance - self.chance * in_sets(variance, self.set_size))
+        in_all = self._in_sets(np.ones_like(variance), variance)
+        return np.asarray(0.5 * (variance - self.chance * in_all))
 
-    @staticmethod
-    def _like(stack: Float, numbers: Float) -> Float:
-        return numbers if stack.ndim == 2 else numbers[:, :, None]
+    def _in_sets(self, weight: Float, stack: Float) -> Float:
+        """Return, for each row, the weighted sum over the rows of its set."""
+        # Products are many times faster than sums over a short axis.
+        flat = stack.reshape(-1, self.set_size, *stack.shape[2:])
+        weights = weight.reshape(-1, 1, self.set_size)
+        total = weights @ (flat if stack.ndim == 3 else flat[:, :, None])
+        return np.repeat(total.reshape(len(total), -1), self.set_size, axis=0).reshape(stack.shape)
+
+
+def _along(numbers: Float, stack: Float) -> Float:
+    """Return numbers, shape (b, n), times the rows of vectors or matrices."""
+    return np.asarray(stack * (numbers if stack.ndim == 2 else numbers[:, :, None]))
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class Choice:
         """Return its value for each person."""
         highest, total = _highest_and_total(eta, task)
         of_chosen = task.weight * task.response
-        weight = _sets(of_chosen, task.set_size).sum(axis=2)
+        weight = _sets(of_chosen, task.set_size) @ np.ones(task.set_size)
         return np.asarray((weight * (highest + np.log(total))).sum(1) - (of_chosen * eta).sum(1))
 
     def pull(self, eta: Float, task: Task) -> tuple[Float, Chances]:
@@ -147,19 +158,12 @@ class Choice:
 def _highest_and_total(eta: Float, task: Task) -> tuple[Float, Float]:
     """Return each set's highest eta, and the sum of exp(eta - highest)."""
     scores = _sets(eta + task.log_count, task.set_size)
-    highest = scores.max(axis=2)
-    return highest, np.exp(scores - highest[:, :, None]).sum(axis=2)
+    highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
+    return highest, np.exp(scores - highest[:, :, None]) @ np.ones(task.set_size)
 
 
 def _sets(rows: Float, set_size: int) -> Float:
     return rows.reshape(len(rows), -1, set_size)
-
-
-def in_sets(stack: Float, set_size: int) -> Float:
-    """Return, for each row, the sum over the rows of its set."""
-    sets = stack.reshape(stack.shape[0], -1, set_size, *stack.shape[2:])
-    total = sets.sum(axis=2, keepdims=True)
-    return np.asarray(np.broadcast_to(total, sets.shape).reshape(stack.shape))
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ class Objective:
         What the mean and the leading directions are measured in.
     pulls : array
         Where visits to the crowd start; brought up to date by each of them.
+    enough : float
+        How exactly modes are found: see `posterior.solved`.
     """
 
     tasks: Tasks
@@ -62,6 +64,7 @@ class Objective:
     model: Model
     unit: Float
     pulls: Float
+    enough: float = 1e-3
 
     @property
     def start(self) -> Float:
@@ -93,7 +96,7 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Visit everybody."""
-        return moments(self.tasks, model.prior, model.likelihood, self.pulls)
+        return moments(self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough)
 
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""

@@ -20,9 +20,8 @@ from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Task, Tasks
 from likeminds.rows import Float
 
-# What Newton's method may leave to gain (see `solved`) while the prior is still being learned,
-# and in the end; it stops in any case after so many steps and halvings.
-_ENOUGH = 1e-5
+# What Newton's method may leave to gain (see `solved`); it stops in any case after so many steps
+# and halvings.
 _EXACT = 1e-9
 _STEPS = 100
 _HALVINGS = 40
@@ -268,13 +267,15 @@ class Moments:
         )
 
 
-def moments(tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float) -> Moments:
+def moments(
+    tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float = _EXACT
+) -> Moments:
     """Visit everybody; ``pulls`` are where the visit starts, and are brought up to date."""
 
     def visit(number: int) -> Moments:
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
-        mode = solved(task, prior, likelihood, earlier, gain=_ENOUGH)
+        mode = solved(task, prior, likelihood, earlier, gain=gain)
         found, pull = _moments(mode, likelihood)
         if task.places is not None:
             pulls[task.places] = pull
