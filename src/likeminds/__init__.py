@@ -24,11 +24,14 @@ if TYPE_CHECKING:
         make_sketch_shoes,
     )
     from likeminds.decomposed import DecomposedRanker
+    from likeminds.diagnostics import Diagnostics, diagnose
     from likeminds.fingerprints import fingerprint
     from likeminds.hierarchical import HierarchicalRanker
     from likeminds.io import ModelFileError, load, read_card, save
     from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.rankers import ThreeLevelRanker
+    from likeminds.report import write_report
+    from likeminds.schools import Schools, find_schools
     from likeminds.search import RankerCV
     from likeminds.selection import split_within_people
     from likeminds.statistics import Statistics
@@ -39,9 +42,11 @@ __all__ = [
     "AttributeModel",
     "Comparison",
     "DecomposedRanker",
+    "Diagnostics",
     "HierarchicalRanker",
     "ModelFileError",
     "RankerCV",
+    "Schools",
     "Statistics",
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
@@ -49,6 +54,8 @@ __all__ = [
     "auc_by_person",
     "compare",
     "default_rankers",
+    "diagnose",
+    "find_schools",
     "fingerprint",
     "load",
     "load_electricity",
@@ -63,6 +70,7 @@ __all__ = [
     "read_card",
     "save",
     "split_within_people",
+    "write_report",
 ]
 
 # Where each public name lives. They are imported when first used: scikit-learn alone takes
@@ -81,11 +89,14 @@ _HOMES = {
         "make_sketch_shoes",
     ),
     "decomposed": ("DecomposedRanker",),
+    "diagnostics": ("Diagnostics", "diagnose"),
     "fingerprints": ("fingerprint",),
     "hierarchical": ("HierarchicalRanker",),
     "io": ("ModelFileError", "load", "read_card", "save"),
     "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers": ("ThreeLevelRanker",),
+    "report": ("write_report",),
+    "schools": ("Schools", "find_schools"),
     "search": ("RankerCV",),
     "selection": ("split_within_people",),
     "statistics": ("Statistics",),

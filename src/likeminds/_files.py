@@ -28,6 +28,16 @@ def write_whole(target: Path, content: bytes | Iterable[bytes | memoryview]) -> 
         raise
 
 
+def place_for(path: str | os.PathLike[str], what: str) -> Path:
+    """Return the path if a file can go there; else say what is in the way, before any work."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file in it to write {what} to.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to write {what} in.")
+    return target
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

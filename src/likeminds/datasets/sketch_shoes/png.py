@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def write_png(path: str | PathLike[str], picture: ArrayLike) -> None:
-    """Write a picture of bytes, (height, width, 3), to a PNG file.
+def png_bytes(picture: ArrayLike) -> bytes:
+    """Return a picture of bytes, (height, width, 3), as the content of a PNG file.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_png(Path(folder) / "grey.png", np.full((4, 4, 3), 128))
+    >>> png_bytes(np.full((4, 4, 3), 128))[1:4]
+    b'PNG'
     """
     pixels = np.ascontiguousarray(picture, dtype=np.uint8)
     if pixels.ndim != 3 or pixels.shape[2] != 3:
@@ -32,7 +31,19 @@ def write_png(path: str | PathLike[str], picture: ArrayLike) -> None:
         _chunk(b"IDAT", zlib.compress(filtered.tobytes(), 9)),
         _chunk(b"IEND", b""),
     ]
-    Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def write_png(path: str | PathLike[str], picture: ArrayLike) -> None:
+    """Write a picture of bytes, (height, width, 3), to a PNG file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_png(Path(folder) / "grey.png", np.full((4, 4, 3), 128))
+    """
+    Path(path).write_bytes(png_bytes(picture))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -1,0 +1,195 @@
+"""One self-contained HTML page: no script, no file beside it, light or dark, fit to print.
+
+Everything here takes plain text and escapes it; what is already HTML is marked as `Html`.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from io import BytesIO
+from typing import Any
+
+_CSS = """
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #5b6570;
+  --line: #d9dee3; --wash: #f4f6f8; --accent: #0072b2; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --paper: #15181c; --faint: #a2abb5;
+  --line: #343b43; --wash: #1e2329; --accent: #56b4e9; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .75rem; }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .75rem;
+  border-top: 1px solid var(--line); }
+h3 { font-size: 1.05rem; margin: 1.5rem 0 .35rem; }
+p, ul, ol { margin: .5rem 0; max-width: 46rem; }
+.lead { font-size: 1.12rem; max-width: 50rem; }
+.note, figcaption, caption, footer { color: var(--faint); font-size: .9rem; }
+a { color: var(--accent); }
+nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; }
+.wide { overflow-x: auto; margin: .75rem 0; }
+table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; padding-bottom: .35rem; }
+th, td { padding: .3rem .7rem .3rem 0; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line); }
+th.number, td.number { text-align: right; white-space: nowrap; }
+figure { margin: 1rem 0; }
+figure > img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
+  padding: .5rem; border: 1px solid var(--line); }
+.strip { display: flex; flex-wrap: wrap; gap: .6rem; margin: .5rem 0; padding: 0;
+  list-style: none; max-width: none; }
+.strip li { width: 6.2rem; font-size: .8rem; color: var(--faint); overflow-wrap: anywhere; }
+.strip img { display: block; width: 100%; height: auto; border-radius: 4px; background: #ffffff; }
+.strip.text li { width: 13rem; padding: .5rem .6rem; background: var(--wash);
+  border-radius: 6px; color: var(--ink); }
+.card { background: var(--wash); border-radius: 8px; padding: .25rem 1.1rem .8rem;
+  margin: 1rem 0; }
+details > summary { cursor: pointer; color: var(--accent); }
+footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75rem; }
+@media print {
+  :root { --ink: #000; --paper: #fff; --faint: #444; --line: #bbb; --wash: #fff;
+    --accent: #000; color-scheme: light; }
+  html { font-size: 11.5px; }
+  main { max-width: none; padding: 0; }
+  .card { border: 1px solid var(--line); }
+  figure > img { max-height: 11cm; }
+  figure, .card, tr, .strip li { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+  nav { display: none; }
+}
+"""
+
+
+class Html(str):
+    """A piece of a page: HTML already, not to be escaped again."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Html:
+    """Return a value as HTML: escaped, unless it is HTML already.
+
+    Examples
+    --------
+    >>> text("a < b"), text(Html("<b>so</b>"))
+    ('a &lt; b', '<b>so</b>')
+    """
+    return value if isinstance(value, Html) else Html(escape(str(value)))
+
+
+def tag(name: str, *inside: object, **attributes: object) -> Html:
+    """Return an element; ``class_`` is its class, attributes that are None are left out.
+
+    Examples
+    --------
+    >>> tag("p", "1 < 2", class_="note")
+    '<p class="note">1 &lt; 2</p>'
+    """
+    said = "".join(
+        f' {key.rstrip("_")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{said}>{joined(inside)}</{name}>")
+
+
+def joined(parts: Iterable[object]) -> Html:
+    """Return several pieces as one."""
+    return Html("".join(text(part) for part in parts))
+
+
+def paragraph(*inside: object, kind: str | None = None) -> Html:
+    """Return a paragraph; kinds are "lead" and "note"."""
+    return tag("p", *inside, class_=kind)
+
+
+def bullets(entries: Iterable[object]) -> Html:
+    """Return a list."""
+    return tag("ul", *(tag("li", entry) for entry in entries))
+
+
+def section(title: str, *inside: object, anchor: str | None = None, level: int = 2) -> Html:
+    """Return a heading and what belongs under it."""
+    return tag("section", tag(f"h{level}", title, id=anchor), *inside)
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[object]], caption: str | None = None
+) -> Html:
+    """Return a table; columns whose cells are all numbers, or start like one, go to the right.
+
+    Examples
+    --------
+    >>> print(table(["who", "AUC"], [["ann", "0.91"]]))
+    <div class="wide"><table><thead><tr><th>who</th><th class="number">AUC</th></tr></thead>...
+    """
+    cells = [[text(cell) for cell in row] for row in rows]
+    kinds = [_kind([row[i] for row in cells]) for i in range(len(header))]
+    top = tag("tr", *(tag("th", h, class_=k) for h, k in zip(header, kinds, strict=True)))
+    body = [
+        tag("tr", *(tag("td", c, class_=k) for c, k in zip(row, kinds, strict=True)))
+        for row in cells
+    ]
+    above = [] if caption is None else [tag("caption", caption)]
+    whole = tag("table", *above, tag("thead", top), tag("tbody", *body))
+    return tag("div", whole, class_="wide")
+
+
+def _kind(cells: Sequence[str]) -> str | None:
+    filled = [cell for cell in cells if cell]
+    numbers = all(cell.lstrip("+-\N{MINUS SIGN}(<[ ")[:1].isdigit() for cell in filled)
+    return "number" if filled and numbers else None
+
+
+def image(png: bytes, alt: str) -> Html:
+    """Return a picture, inlined."""
+    data = base64.b64encode(png).decode()
+    return Html(f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}">')
+
+
+def picture(figure: Any, alt: str, caption: str | None = None, dpi: int = 110) -> Html:
+    """Return a matplotlib Figure (or the figure of Axes), inlined; it is closed."""
+    from matplotlib import pyplot  # noqa: PLC0415 - whoever made a figure has it
+
+    drawn = getattr(figure, "figure", None) or figure
+    content = BytesIO()
+    # Without the date and the version of matplotlib, equal pictures are equal files.
+    drawn.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
+    pyplot.close(drawn)
+    below = [] if caption is None else [tag("figcaption", caption)]
+    return tag("figure", image(content.getvalue(), alt), *below)
+
+
+def page(title: str, *inside: object, contents: Mapping[str, str] | None = None) -> str:
+    """Return a whole page.
+
+    Parameters
+    ----------
+    title : str
+        What it is about; also its first heading.
+    *inside : pieces
+        What follows, in order.
+    contents : mapping from anchor to words, optional
+        Links to sections; they come after the first piece, which should be a first paragraph
+        that a busy person can stop after.
+
+    Examples
+    --------
+    >>> print(page("Shoes", paragraph("All is well.", kind="lead"))[:44])
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <met
+    """
+    first, rest = inside[:1], inside[1:]
+    links = [
+        tag("li", tag("a", words, href=f"#{anchor}")) for anchor, words in (contents or {}).items()
+    ]
+    menu = [tag("nav", tag("ul", *links))] if links else []
+    body = tag("main", tag("h1", title), *first, *menu, *rest)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_CSS}</style>\n</head>\n"
+        f"<body>{body}</body>\n</html>\n"
+    )

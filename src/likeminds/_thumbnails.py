@@ -1,0 +1,52 @@
+"""Small pictures of items, from whatever the items' pictures are kept in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from likeminds.features.images import Picture, read_image
+
+
+def picture_of(images: Any, item: object, row: int) -> Any:
+    """Return the picture of an item, or None where there is none.
+
+    Parameters
+    ----------
+    images : mapping from item id to picture, sequence in the order of the items, or None
+        Pictures are paths or arrays.
+    item : id
+        The item.
+    row : int
+        Its row in the table of features.
+    """
+    if images is None:
+        return None
+    if isinstance(images, Mapping):
+        return images.get(item)
+    if not 0 <= row < len(images):
+        raise ValueError(
+            f"There are {len(images)} pictures, but item {item!r} is in row {row} of the table of "
+            "features (counted from 0). Pass one picture per row, or a mapping by item id."
+        )
+    return images[row]
+
+
+def thumbnail(image: Any, size: int = 96) -> Picture:
+    """Return a picture shrunk to at most ``size`` pixels, its shape kept.
+
+    Shrinking is the mean of whole blocks of pixels, so that arrays need no library for it.
+
+    Examples
+    --------
+    >>> thumbnail(np.zeros((256, 200), dtype=np.uint8)).shape
+    (85, 66, 3)
+    """
+    pixels: Picture = read_image(image)
+    step = -(-max(pixels.shape[:2]) // size)
+    height, width = (max(1, side // step) for side in pixels.shape[:2])
+    if step == 1 or min(pixels.shape[:2]) < step:
+        return np.asarray(pixels[::step, ::step])
+    cut = pixels[: height * step, : width * step].astype(np.float64)
+    blocks = cut.reshape(height, step, width, step, 3).mean(axis=(1, 3))
+    return np.asarray(np.floor(blocks + 0.5), dtype=np.uint8)

@@ -1,0 +1,281 @@
+"""Who agrees, who is different, and who seems to answer at random."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from sklearn.base import clone
+
+from likeminds._checks import counted
+from likeminds._discoveries import discoveries
+from likeminds._ranker import Ranker
+from likeminds.annotations import Annotations
+from likeminds.diagnostics.attention import attentive
+from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.identifiers import IdArray, encode_pairs
+from likeminds.rankers import ThreeLevelRanker
+from likeminds.rows import Bool, Float, Index
+from likeminds.selection import folds_within_people
+from likeminds.tuning import ThreeLevelRankerCV
+
+AGREES, DIFFERENT, RANDOM, UNCLEAR = "agrees", "different", "random", "unclear"
+VERDICTS = (AGREES, DIFFERENT, RANDOM, UNCLEAR)
+
+# Folds share labels: what one held out, the others learned from, which moves their AUCs together.
+# For a function learned from a person's labels alone, the variance of the mean is up to twice that
+# of independent folds.
+_SHARED_FOLDS = 2.0
+_TWO_SIDED = 1.96
+# A perfect ranking must be this many standard deviations from chance for labels to be enough.
+_CLEAR = 3.0
+# Fewer people do not say what an attentive one is like.
+_FEWEST_PEOPLE = 10
+# Where groups of labels hold at least this share of the labels together with one of the other
+# kind, comparisons are made inside groups.
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnostics:
+    """How well everybody's labels are predicted, and what that says about them.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        The people.
+    verdict : array of shape (n_people,)
+        "agrees": the consensus predicts their labels. "different": their own function predicts
+        them, and better than the consensus does. "random": nothing predicts them better than
+        chance, though there are enough labels to tell. "unclear": too little is known.
+    consensus_auc, own_auc : arrays of shape (n_people,)
+        AUC of the consensus and of the person's own function, on labels they were not fitted
+        to; NaN for people without a pair to compare.
+    low, high : arrays of shape (n_people,)
+        A 95 % interval of ``own_auc``.
+    n_labels : array of shape (n_people,)
+        How many labels each person gave.
+    positive_share : array of shape (n_people,)
+        How many of them are positive.
+    p_chance : array of shape (n_people,)
+        How likely chance alone would rank as well as the better of both functions.
+    p_attentive : array of shape (n_people,)
+        How likely an attentive person of this crowd would be ranked as badly; NaN where the
+        labels, or the people, are too few to say.
+    held_out : bool
+        Whether the labels were held out already, rather than by cross-fitting.
+    """
+
+    users: IdArray
+    verdict: NDArray[np.str_]
+    consensus_auc: Float
+    own_auc: Float
+    low: Float
+    high: Float
+    n_labels: Index
+    positive_share: Float
+    p_chance: Float
+    p_attentive: Float
+    held_out: bool
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many people there are of each verdict."""
+        return {verdict: int((self.verdict == verdict).sum()) for verdict in VERDICTS}
+
+    def of(self, verdict: str) -> IdArray:
+        """Return the people with a verdict."""
+        if verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}.")
+        chosen: IdArray = self.users[self.verdict == verdict]
+        return chosen
+
+    def table(self) -> pa.Table:
+        """Return a table with a row per person."""
+        columns: dict[str, Any] = {
+            "person": self.users.tolist(),
+            "verdict": self.verdict.tolist(),
+            "labels": self.n_labels,
+        }
+        names = ("positive_share", "consensus_auc", "own_auc", "low", "high", "p_chance")
+        columns |= {name: getattr(self, name) for name in (*names, "p_attentive")}
+        return pa.table(columns)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
+        return f"<{counted(len(self.users), 'person', 'people')}: {told}>"
+
+
+def diagnose(
+    ranker: Any,
+    annotations: Annotations,
+    *,
+    n_folds: int | None = 5,
+    level: float = 0.05,
+    random_state: int = 0,
+) -> Diagnostics:
+    """Say of each annotator whether they agree, differ, or seem to answer at random.
+
+    Everybody's labels are held out fold by fold, and scored by the consensus and by the person's
+    own function fitted to the rest. Somebody whose own function predicts held-out labels is
+    different, however far from the consensus; only somebody whom nothing predicts is random.
+
+    Parameters
+    ----------
+    ranker : ranker
+        A fitted ranker of this library.
+    annotations : Annotations
+        What it was fitted to; or, with ``n_folds=None``, other labels of the same people.
+    n_folds : int or None, default=5
+        How many times the ranker is fitted again, with the parameters (and the number of
+        groups) it has: this is what the call costs. None takes it as it is, for labels that it
+        has not seen.
+    level : float, default=0.05
+        The share of false discoveries (Benjamini and Hochberg) among those said to be
+        predictable, among those said to be different, and among those said to be random.
+    random_state : int, default=0
+        Which labels fall into which fold.
+
+    Returns
+    -------
+    Diagnostics
+
+    Notes
+    -----
+    Labels are compared inside folds, or inside groups where most groups have both kinds. Against
+    chance, the variance of an AUC is that of a random order (doubled for a person's own function,
+    because folds learn from each other). To be called random somebody must not only fail that
+    test, at the plain level, but be predicted worse than an attentive person of this crowd would
+    be: few labels make neither case. What attentive people are like is estimated from all,
+    together with the share of random ones.
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRanker, diagnose, make_schools
+    >>> crowd = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
+    >>> diagnose(ThreeLevelRanker().fit(crowd), crowd)
+    <40 people: 40 agrees, 0 different, 0 random, 0 unclear>
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, but is {level}.")
+    scores = np.empty((2, len(annotations)))
+    fold: Index = np.zeros(len(annotations), dtype=np.intp)
+    if n_folds is None:
+        scores[:] = _both_scores(ranker, annotations)
+    else:
+        fold = folds_within_people(annotations, n_folds, random_state)
+        for k in np.unique(fold):
+            fitted = _fitted_again(ranker, annotations[fold != k])
+            scores[:, fold == k] = _both_scores(fitted, annotations[fold == k])
+    return _judge(annotations, _strata(annotations, fold), scores, level, n_folds is None)
+
+
+def refittable(ranker: Any) -> Ranker:
+    """Return an unfitted ranker with the parameters that were used, chosen ones included."""
+    if isinstance(ranker, ThreeLevelRankerCV):
+        shared = ("loss", "standardize", "tol", "max_iter", "unknown")
+        same = {name: getattr(ranker, name) for name in shared}
+        fresh: Ranker = ThreeLevelRanker(**ranker.best_params_, **same)
+    else:
+        fresh = clone(getattr(ranker, "best_estimator_", ranker))
+    if hasattr(fresh, "user_column"):
+        fresh.set_params(user_column=None)
+    if "n_groups" in fresh.get_params() and hasattr(ranker, "n_groups_"):
+        fresh.set_params(n_groups=int(ranker.n_groups_))
+    return fresh
+
+
+def _fitted_again(ranker: Any, annotations: Annotations) -> Ranker:
+    with warnings.catch_warnings():
+        # Those whose labels of one kind are all held out get the consensus, as they should.
+        warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
+        return refittable(ranker).fit(annotations)
+
+
+def _both_scores(ranker: Any, annotations: Annotations) -> Float:
+    """Return scores by the consensus and by everybody's own function, shape (2, n_rows)."""
+    return np.stack([annotations.X @ ranker.consensus_, ranker.decision_function(annotations)])
+
+
+def _strata(annotations: Annotations, fold: Index) -> Strata:
+    stratum = encode_pairs(annotations.user_codes, fold)
+    if annotations.group_codes is not None:
+        groups = annotations.group_codes
+        total = np.bincount(groups)
+        positive = np.bincount(groups, annotations.labels)
+        mixed = (positive > 0) & (positive < total)
+        if mixed[groups].mean() >= _MOSTLY:
+            stratum = groups
+    return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_people)
+
+
+def _judge(
+    annotations: Annotations, strata: Strata, scores: Float, level: float, held_out: bool
+) -> Diagnostics:
+    consensus, own = strata.auc(scores[0]), strata.auc(scores[1])
+    chance = strata.chance_variance()
+    own_chance = chance if held_out else _SHARED_FOLDS * chance
+    p_consensus = _above(consensus - 0.5, chance)
+    p_own = _above(own - 0.5, own_chance)
+    p_better = _above(own - consensus, strata.difference_variance(scores[1], scores[0]))
+    p_chance = np.minimum(2.0 * np.minimum(p_consensus, p_own), 1.0)
+    counts = annotations.label_counts().astype(np.float64)
+    # Comparisons inside strata are fewer than those of all labels: intervals are wider for it.
+    fewer = np.sqrt(chance / auc_variance(np.full(len(own), 0.5), counts[:, 1], counts[:, 0]))
+    low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
+    p_attentive = _p_attentive(own, own_chance, counts)
+    verdict = _verdicts(p_consensus, p_chance, p_better, p_attentive, level)
+    return Diagnostics(
+        users=annotations.user_ids,
+        verdict=verdict,
+        consensus_auc=consensus,
+        own_auc=own,
+        low=low,
+        high=high,
+        n_labels=counts.sum(axis=1).astype(np.intp),
+        positive_share=counts[:, 1] / counts.sum(axis=1),
+        p_chance=p_chance,
+        p_attentive=p_attentive,
+        held_out=held_out,
+    )
+
+
+def _above(excess: Float, variance: Float) -> Float:
+    """Return the probability of as large an excess by chance: normal; 1/2 where both are 0."""
+    deviation = np.sqrt(variance)
+    safe = np.where(deviation > 0, deviation, np.finfo(np.float64).tiny)
+    return np.asarray(ndtr(-excess / safe))
+
+
+def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
+    """Return how likely an attentive person of this crowd has no higher an AUC."""
+    found = np.full(len(auc), np.nan)
+    known = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
+    if known.sum() < _FEWEST_PEOPLE:
+        return found
+    negative, positive = counts[known].T
+    typical = float(np.clip(np.median(auc[known]), 0.5, 0.95))
+    # A random order varies as it does inside strata, a better one less in proportion.
+    expected, even = (
+        auc_variance(np.full(len(positive), a), positive, negative) for a in (typical, 0.5)
+    )
+    noise = chance[known] * expected / even
+    crowd = attentive(auc[known], noise, chance[known])
+    found[known] = ndtr((auc[known] - crowd.mean) / np.sqrt(crowd.deviation**2 + noise))
+    return found
+
+
+def _verdicts(
+    p_consensus: Float, p_chance: Float, p_better: Float, p_attentive: Float, level: float
+) -> NDArray[np.str_]:
+    predictable: Bool = discoveries(p_chance, level)
+    better = discoveries(p_better, level)
+    agrees = predictable & (p_consensus <= level) & ~better
+    different = predictable & better
+    # Not even by a plain test, which ten people in two hundred pass by luck.
+    unpredictable = p_chance > level
+    careless = discoveries(p_attentive, level) & unpredictable
+    return np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)

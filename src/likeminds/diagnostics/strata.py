@@ -1,0 +1,147 @@
+"""AUC inside strata: only labels that were held out together are compared.
+
+A person's labels are held out fold by fold, and each fold is scored by another fit. Where labels
+are random, those of one fold are a random order of its scores, so that the AUC inside folds is
+right on average and its variance is known; between folds neither holds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._grouping import order_by
+from likeminds.rows import Bool, Float, Index
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Labels in strata, each of one person.
+
+    Attributes
+    ----------
+    owner : array of shape (n_rows,)
+        The person of each label, as a position.
+    stratum : array of shape (n_rows,)
+        The number of the stratum.
+    positive : array of shape (n_rows,)
+        The label.
+    n_people : int
+        How many people there are.
+    """
+
+    owner: Index
+    stratum: Index
+    positive: Bool
+    n_people: int
+
+    @property
+    def counts(self) -> tuple[Float, Float]:
+        """How many positive and negative labels each stratum has."""
+        n = int(self.stratum.max(initial=-1)) + 1
+        positive = _sums(self.stratum[self.positive], None, n)
+        return positive, _sums(self.stratum, None, n) - positive
+
+    def n_pairs(self) -> Float:
+        """Return how many pairs each person has: a positive and a negative of one stratum."""
+        positive, negative = self.counts
+        return self._by_person(positive * negative)
+
+    def beaten(self, scores: Float) -> Float:
+        """Return for each label how many of the other kind in its stratum score lower.
+
+        Ties count half. What a label beats is its rank among all less its rank among its kind.
+        """
+        own_kind = 2 * self.stratum + self.positive
+        return _midranks(self.stratum, scores) - _midranks(own_kind, scores)
+
+    def auc(self, scores: Float) -> Float:
+        """Return the share of each person's pairs in the right order; NaN without pairs."""
+        right = self.beaten(scores)[self.positive]
+        total = _sums(self.owner[self.positive], right, self.n_people)
+        return _ratio(total, self.n_pairs())
+
+    def chance_variance(self) -> Float:
+        """Return the variance of each person's AUC where labels are in random order."""
+        positive, negative = self.counts
+        pairs = positive * negative
+        return _ratio(self._by_person(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
+
+    def difference_variance(self, first: Float, second: Float) -> Float:
+        """Return the variance of the difference of two AUCs of the same labels.
+
+        That of DeLong, DeLong and Clarke-Pearson (1988): the differences of what each label
+        beats vary over a person's positive labels, and over the negative ones.
+        """
+        apart = self.beaten(first) - self.beaten(second)
+        found = np.zeros(self.n_people)
+        for kind in (self.positive, ~self.positive):
+            owner, values = self.owner[kind], apart[kind]
+            n = _sums(owner, None, self.n_people)
+            mean = _ratio(_sums(owner, values, self.n_people), n)
+            squares = _sums(owner, (values - mean[owner]) ** 2, self.n_people)
+            found += _ratio(n * squares, n - 1.0)
+        return _ratio(found, self.n_pairs() ** 2)
+
+    def _by_person(self, values: Float) -> Float:
+        owner_of = np.zeros(len(values), dtype=np.intp)
+        owner_of[self.stratum] = self.owner
+        return _sums(owner_of, values, self.n_people)
+
+
+def auc_interval(
+    auc: Float, n_positive: Float, n_negative: Float, z: float | Float = 1.96
+) -> tuple[Float, Float]:
+    """Return an interval for each AUC that is honest with few labels.
+
+    All values from which the AUC found is no more than z standard errors away, with the variance
+    of Hanley and McNeil (1982) at that value, as Newcombe (2006) advises: a perfect ranking of
+    ten labels gets an interval that is wide, not empty.
+
+    Examples
+    --------
+    >>> low, high = auc_interval(np.array([1.0, 1.0]), np.array([3, 30]), np.array([7, 70]))
+    >>> low.round(2), high
+    (array([0.6 , 0.95]), array([1., 1.]))
+    """
+    grid = np.linspace(0.0, 1.0, 1001)
+    deviation = np.sqrt(auc_variance(grid, n_positive[:, None], n_negative[:, None]))
+    wide = np.broadcast_to(np.asarray(z), auc.shape)[:, None] * deviation
+    inside = np.abs(auc[:, None] - grid) <= wide + 5e-4
+    low = grid[inside.argmax(axis=1)]
+    high = grid[::-1][inside[:, ::-1].argmax(axis=1)]
+    known = np.isfinite(auc) & (n_positive > 0) & (n_negative > 0)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:
+    """Return the variance of an AUC found from some labels where it truly is ``auc``."""
+    half = 0.5 * (n_positive + n_negative) - 1.0
+    spread = 1.0 + half * ((1.0 - auc) / (2.0 - auc) + auc / (1.0 + auc))
+    return np.asarray(auc * (1.0 - auc) * spread / np.maximum(n_positive * n_negative, 1.0))
+
+
+def _midranks(codes: Index, scores: Float) -> Float:
+    """Return the rank of each score among those of its code, from 1; ties share their mean."""
+    by_score = np.argsort(scores, kind="stable")
+    order, offsets = order_by(codes[by_score], int(codes.max(initial=-1)) + 1)
+    sorted_rows = by_score[order]
+    code, value = codes[sorted_rows], scores[sorted_rows]
+    begins = np.ones(len(value), dtype=np.bool_)
+    begins[1:] = (code[1:] != code[:-1]) | (value[1:] != value[:-1])
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(value)) - 1
+    tie = np.cumsum(begins) - 1
+    ranks = np.empty(len(value))
+    ranks[sorted_rows] = 0.5 * (first + last)[tie] - offsets[code] + 1.0
+    return ranks
+
+
+def _sums(codes: Index, values: Float | None, n: int) -> Float:
+    """Return the sum of the values of each code (or how many there are)."""
+    return np.bincount(codes, values, minlength=n).astype(np.float64)
+
+
+def _ratio(above: Float, below: Float) -> Float:
+    result = np.full(len(below), np.nan)
+    np.divide(above, below, out=result, where=below > 0)
+    return result

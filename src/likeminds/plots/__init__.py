@@ -1,0 +1,18 @@
+"""Pictures, drawn with matplotlib where it is installed."""
+
+from likeminds.plots.comparing import boxplot, learning_curves
+from likeminds.plots.crowd import heatmap, people_map
+from likeminds.plots.fitting import auc_by_person, convergence, cv_surface, reliability
+from likeminds.plots.person import person_card
+
+__all__ = [
+    "auc_by_person",
+    "boxplot",
+    "convergence",
+    "cv_surface",
+    "heatmap",
+    "learning_curves",
+    "people_map",
+    "person_card",
+    "reliability",
+]

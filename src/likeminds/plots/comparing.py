@@ -1,0 +1,100 @@
+"""Pictures that compare rankers: boxes, and what more labels are worth."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from likeminds.plots._canvas import BLUE, COLOURS, MARKERS, VERMILION, new_axes, plain
+from likeminds.rows import Float
+
+
+def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = None) -> Any:
+    """Draw one horizontal box per name, the highest median on top, with all points.
+
+    Parameters
+    ----------
+    values : mapping from name to array
+        What each name reached.
+    label : str
+        What the values are, with their unit.
+    title : str
+        What one should see.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure, high enough for all names.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    upwards = sorted(values, key=lambda name: float(np.median(values[name])))
+    axes = new_axes(7.0, 1.3 + 0.34 * len(upwards)) if ax is None else ax
+    drawn = axes.boxplot(
+        [values[name] for name in upwards],
+        orientation="horizontal",
+        tick_labels=upwards,
+        widths=0.6,
+        showfliers=False,  # all points are drawn below
+        patch_artist=True,
+        medianprops={"color": "black", "linewidth": 1.5},
+    )
+    colours = [BLUE] * (len(upwards) - 1) + [VERMILION]
+    for place, (box, name, colour) in enumerate(
+        zip(drawn["boxes"], upwards, colours, strict=True), start=1
+    ):
+        box.set(facecolor=colour, alpha=0.35, edgecolor=colour)
+        axes.plot(values[name], _spread(place, len(values[name])), ".", color=colour, markersize=4)
+    axes.set_xlabel(label)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return plain(axes, title, grid="x")
+
+
+def learning_curves(
+    sizes: ArrayLike,
+    values: Mapping[str, ArrayLike],
+    *,
+    title: str,
+    size_label: str = "labels per person",
+    label: str = "AUC, mean over people",
+    ax: Any = None,
+) -> Any:
+    """Draw what each name reaches as it is given more: the mean, and all but the extremes.
+
+    Parameters
+    ----------
+    sizes : array of shape (n_sizes,)
+        How much was given.
+    values : mapping from name to array of shape (n_sizes,) or (n_sizes, n_repeats)
+        What was reached; with repeats, a band from the lowest to the highest tenth.
+    title, size_label, label : str
+        What one should see, and what is on the two axes.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    axes = new_axes() if ax is None else ax
+    given = np.asarray(sizes, dtype=np.float64)
+    styles = zip(COLOURS * len(values), MARKERS * len(values), strict=True)
+    for (name, reached), (colour, marker) in zip(values.items(), styles, strict=False):
+        array = np.asarray(reached, dtype=np.float64)
+        if array.shape[0] != len(given):
+            raise ValueError(f"{name} has {array.shape[0]} values for {len(given)} sizes.")
+        repeats = array.reshape(len(given), -1)
+        axes.plot(given, repeats.mean(axis=1), marker=marker, color=colour, label=name)
+        if repeats.shape[1] > 1:
+            low, high = np.quantile(repeats, [0.1, 0.9], axis=1)
+            axes.fill_between(given, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_xlabel(size_label)
+    axes.set_ylabel(label)
+    axes.legend(frameon=False, fontsize="small")
+    return plain(axes, title, grid="y")
+
+
+def _spread(place: int, n_points: int) -> Float:
+    """Return heights inside a box, evenly spread, so that equal points do not hide."""
+    return place + np.linspace(-0.18, 0.18, n_points)

@@ -1,0 +1,129 @@
+"""A person's card: what they want compared with everybody, and what that ranks on top."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from likeminds._thumbnails import picture_of, thumbnail
+from likeminds.annotations import Annotations
+from likeminds.identifiers import lookup
+from likeminds.plots._canvas import BLUE, GREY, new_figure, plain, wrapped
+from likeminds.rows import Float
+from likeminds.schools.items import Items, Judged
+from likeminds.schools.levels import Levels, unwrapped
+
+_FEATURES, _ITEMS = 10, 5
+
+
+def person_card(
+    ranker: Any,
+    person: Hashable,
+    annotations: Annotations | None = None,
+    images: Any = None,
+) -> Any:
+    """Draw one person's weights beside the consensus's, and the items on top for both.
+
+    Parameters
+    ----------
+    ranker : ranker
+        What was fitted; it must have a group level.
+    person : id
+        Who.
+    annotations : Annotations, optional
+        Has the items; by default those the ranker was fitted to, where it still has them.
+    images : mapping from item id to picture, or sequence in the order of the items, optional
+        Paths or arrays; items are then shown as thumbnails.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    levels = Levels.of_ranker(ranker)
+    place = int(lookup([person], levels.users, "users")[0])
+    if place < 0:
+        raise KeyError(f"{person!r} is not among the {len(levels.users)} people of this model.")
+    if annotations is None:
+        annotations = getattr(unwrapped(ranker), "annotations_", None)
+    own, shared = levels.coef[place], levels.consensus
+    if annotations is None:
+        figure = new_figure(6.0, 4.2)
+        _draw_weights(figure.add_subplot(), levels, own * levels.scale, shared * levels.scale)
+    else:
+        items = Items.of_annotations(annotations, np.random.default_rng(0))
+        spread = np.sqrt(items.spread.diagonal())
+        figure = new_figure(11.0, 4.2)
+        left, right = figure.subfigures(1, 2, width_ratios=[5, 6])
+        _draw_weights(left.add_subplot(), levels, own * spread, shared * spread)
+        best = {
+            f"{person} likes best": items.judged(items.places(own[None])[0], _ITEMS),
+            "everybody likes best": items.judged(items.places(shared[None])[0], _ITEMS),
+        }
+        _draw_items(right, best, items, images)
+    likeness = _likeness(
+        own, shared, np.diag(levels.scale**2) if annotations is None else items.spread
+    )
+    how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
+    figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
+    return figure
+
+
+def _likeness(own: Float, shared: Float, spread: Float) -> float:
+    """Return the correlation over the items of the scores of both."""
+    lengths = np.sqrt((own @ spread @ own) * (shared @ spread @ shared))
+    return float(own @ spread @ shared / lengths) if lengths > 0 else 1.0
+
+
+def _draw_weights(axes: Any, levels: Levels, own: Float, shared: Float) -> None:
+    order = np.argsort(-np.maximum(np.abs(own - shared), np.abs(shared)))[:_FEATURES][::-1]
+    height = np.arange(len(order))
+    axes.barh(height + 0.2, own[order], 0.38, color=BLUE, label="own")
+    axes.barh(height - 0.2, shared[order], 0.38, color=GREY, hatch="//", label="consensus")
+    names = [levels.feature_names[j].replace("_", " ") for j in order]
+    axes.set_yticks(height, names)
+    axes.axvline(0, color="black", linewidth=1)
+    axes.set_xlabel("weight x spread of the feature")
+    axes.legend(frameon=False, fontsize="small")
+    plain(axes, "What counts: bars of one direction agree", grid="x")
+
+
+def _draw_items(
+    figure: Any, best: dict[str, tuple[Judged, ...]], items: Items, images: Any
+) -> None:
+    if images is None:
+        for axes, (title, judged) in zip(figure.subplots(2, 1), best.items(), strict=True):
+            lines = [f"{n}. {', '.join(describe(items, j, 12))}" for n, j in enumerate(judged, 1)]
+            text = "\n".join(wrapped(line, 64, 1) for line in lines)
+            axes.text(0, 0.98, text, va="top", linespacing=1.6, transform=axes.transAxes)
+            axes.set_title(title, loc="left", fontsize="medium")
+            axes.axis("off")
+        return
+    grid = figure.subplots(2, _ITEMS, squeeze=False)
+    for row, (title, judged) in zip(grid, best.items(), strict=True):
+        row[0].set_title(title, loc="left", fontsize="medium")
+        for axes, item in zip(row, judged, strict=False):
+            picture = picture_of(images, item.item, item.row)
+            if picture is not None:
+                axes.imshow(thumbnail(picture))
+            axes.set_xlabel(wrapped(str(item.item), 16, 1), fontsize="x-small")
+        for axes in row:
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_color("0.85")
+
+
+def describe(items: Items, judged: Judged, most: int) -> list[str]:
+    """Say what an item is like, in a few lines: its features where they are few, else its id."""
+    if len(items.feature_names) > most:
+        return [str(judged.item)]
+    where = int(np.searchsorted(items.rows, judged.row))
+    lines = []
+    for name, value, binary in zip(
+        items.feature_names, items.features[where], items.binary, strict=True
+    ):
+        words = name.replace("_", " ")
+        if binary and value:
+            lines.append(words)
+        elif not binary and value:
+            lines.append(f"{words} {value:.3g}")
+    return lines or [str(judged.item)]

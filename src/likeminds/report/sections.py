@@ -1,0 +1,294 @@
+"""The sections of a report, each a piece of HTML."""
+
+import platform
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from likeminds import _page as html
+from likeminds import plots
+from likeminds._checks import counted
+from likeminds._page import Html
+from likeminds._thumbnails import picture_of, thumbnail
+from likeminds._version import __version__
+from likeminds.datasets.sketch_shoes.png import png_bytes
+from likeminds.diagnostics import Diagnostics
+from likeminds.plots.person import describe
+from likeminds.report.facts import Facts
+from likeminds.report.words import interval
+from likeminds.schools import Judged, School, Schools
+from likeminds.schools.found import LEVELS
+from likeminds.schools.levels import unwrapped
+
+_ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
+# Features of an item that are told where it has no picture.
+_FEATURES_TOLD = 12
+
+
+def schools_section(facts: Facts, level: int) -> Html:
+    """Return who thinks alike, on which features, with examples."""
+    found = facts.schools
+    if found is None:
+        return Html("")
+    parts: list[object] = [html.paragraph(_how_found(found)), _map(found)]
+    if len(found) > 1:
+        parts += [_school_card(facts, school, level + 1) for school in found.schools]
+    elif found.axes:
+        parts.append(_axes_table(found))
+    parts.append(_heatmap(facts, found))
+    return html.section("Schools of thought", *parts, level=level)
+
+
+def _how_found(found: Schools) -> str:
+    if len(found) == 1:
+        return (
+            "People were divided by how their rankings deviate from the consensus. No division "
+            "stands apart clearly enough to speak of schools: opinions are one cloud. Its longest "
+            "directions are below."
+        )
+    how = "suggested by the data" if found.suggested else "asked for"
+    return (
+        f"People were divided by how their rankings deviate from the consensus; {len(found)} "
+        f"schools were {how}. When people are drawn again at random, the same division comes "
+        f"back with an adjusted Rand index of {found.agreement:.2f} (1 is the same, 0 is chance)."
+    )
+
+
+def _map(found: Schools) -> Html:
+    caption = "People near each other rank the items alike. Black rings: on their own."
+    if not found.loner.any():
+        caption = "People near each other rank the items alike."
+    return html.picture(plots.people_map(found), "Map of people by school of thought", caption)
+
+
+def _heatmap(facts: Facts, found: Schools) -> Html:
+    if not found.axes:
+        return Html("")
+    caption = (
+        "Red raises an item's score as the feature grows, blue lowers it. Features that go "
+        "together in the items can cancel each other out."
+    )
+    alt = "Heat map of everybody's weights, people and features ordered by school"
+    return html.picture(plots.heatmap(facts.ranker, found), alt, caption)
+
+
+def _school_card(facts: Facts, school: School, level: int) -> Html:
+    found = facts.schools
+    members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
+    features = ", ".join(f"{n.replace('_', ' ')} {v:+.2f}" for n, v in school.features.items())
+    more = school.size - len(members)
+    rest = f" and {more:,} more" if more else ""
+    parts = [
+        html.tag(f"h{level}", f"School {school.number}: {school.name}"),
+        html.paragraph(
+            f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
+            f"{school.stability:.2f} ({_stable(school.stability)}). Set apart by: {features}."
+        ),
+        *_items(facts, "What it likes best", school.typical),
+        *_items(facts, "Where it differs most from all others", school.divisive, _higher),
+        html.paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", kind="note"),
+    ]
+    return html.tag("div", *parts, class_="card")
+
+
+def _stable(stability: float) -> str:
+    if stability >= 0.85:
+        return "very stable"
+    return "stable" if stability >= 0.6 else "not stable: another sample may not show it"
+
+
+def _higher(value: float) -> str:
+    return f"placed {abs(value):.0%} {'higher' if value > 0 else 'lower'}"
+
+
+def _axes_table(found: Schools) -> Html:
+    rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
+    header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
+    return html.table(header, rows, "Directions in which people differ")
+
+
+def divisive_section(facts: Facts, level: int) -> Html:
+    """Return the items that divide people most."""
+    if facts.schools is None or not facts.schools.divisive:
+        return Html("")
+    intro = html.paragraph(
+        "The places that people give to these items differ most. The number is the standard "
+        "deviation over people of the share of items it beats: 0.29 if it may stand anywhere, "
+        "0.5 if it is the best for one half and the worst for the other."
+    )
+    items = _items(facts, None, facts.schools.divisive, "{:.2f}".format)
+    return html.section("Items that divide people most", intro, *items, level=level)
+
+
+def _items(
+    facts: Facts,
+    title: str | None,
+    judged: Sequence[Judged],
+    say: Callable[[float], str] | None = None,
+) -> list[Html]:
+    if not judged or facts.items is None:
+        return []
+    pictured = facts.images is not None
+    entries = []
+    for item in judged[: _ITEMS if pictured else _TEXT_ITEMS]:
+        picture = picture_of(facts.images, item.item, item.row)
+        told = "" if picture is None else str(item.item)
+        if picture is None:
+            told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
+        shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]
+        value = "" if say is None else say(item.value)
+        entries.append(html.tag("li", *shown, told, *([Html("<br>"), value] if value else [])))
+    above = [] if title is None else [html.paragraph(html.tag("strong", title))]
+    return [*above, html.tag("ul", *entries, class_="strip" if pictured else "strip text")]
+
+
+def standing_section(facts: Facts, level: int) -> Html:
+    """Return where people stand between consensus, group and their own, and the loners."""
+    found = facts.schools
+    if found is None:
+        return Html("")
+    quantiles = np.quantile(found.standing, [0.1, 0.5, 0.9], axis=0).T
+    rows = [
+        [name, *(f"{value:.0%}" for value in row)]
+        for name, row in zip(LEVELS, quantiles, strict=True)
+    ]
+    header = ["level", "a tenth has less than", "half has less than", "nine tenths have less than"]
+    table = html.table(header, rows, "Share of each level in what moves a person's scores")
+    if found.loner.any():
+        names = found.loners[:_PEOPLE_NAMED].tolist()
+        more = int(found.loner.sum()) - len(names)
+        rest = f" and {more:,} more" if more else ""
+        alone = f"On their own: {', '.join(map(str, names))}{rest}."
+    else:
+        alone = "Nobody stands clearly alone: no personal part is larger than chance lets it be."
+    return html.section("Where people stand", table, html.paragraph(alone), level=level)
+
+
+def accuracy_section(facts: Facts, level: int) -> Html:
+    """Return how well labels that were not learned from are predicted."""
+    found, accuracy = facts.diagnostics, facts.accuracy()
+    if found is None or accuracy is None:
+        return Html("")
+    own, shared, difference = accuracy
+    rows = [
+        ["everybody's own ranking", interval(own)],
+        ["the consensus", interval(shared)],
+        [
+            "difference",
+            f"{difference.mean:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})",
+        ],
+    ]
+    how = (
+        "Labels that the model had not seen."
+        if found.held_out
+        else "Labels were held out in five turns, and the model fitted to the rest each time."
+    )
+    caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
+    parts = [
+        html.paragraph(f"{how} An AUC of 0.5 is chance, 1 is a perfect order."),
+        html.table(["ranked by", "mean AUC"], rows, caption),
+        html.picture(plots.auc_by_person(found), "AUC of every person with intervals"),
+    ]
+    return html.section("Accuracy", *parts, level=level)
+
+
+def people_section(facts: Facts, level: int) -> Html:
+    """Return what the labels say about those who gave them."""
+    found = facts.diagnostics
+    if found is None:
+        return Html("")
+    words = {
+        "agrees": "the consensus predicts their labels",
+        "different": "their own ranking predicts them, and better than the consensus",
+        "random": "nothing predicts them better than chance, though there are enough labels",
+        "unclear": "too little is known to say",
+    }
+    counts = [[verdict, f"{n:,}", words[verdict]] for verdict, n in found.counts.items()]
+    parts: list[object] = [html.table(["verdict", "people", "meaning"], counts)]
+    for verdict in ("random", "different"):
+        rows = np.flatnonzero(found.verdict == verdict)
+        if len(rows):
+            worst = rows[np.argsort((found.consensus_auc - found.own_auc)[rows], kind="stable")]
+            title = f"{verdict.capitalize()}: {counted(len(rows), 'person', 'people')}"
+            parts.append(_people_table(found, worst[:_PEOPLE_NAMED], title))
+    everybody = np.arange(len(found.users))[:_MOST_ROWS]
+    cut = "" if len(everybody) == len(found.users) else f", the first {_MOST_ROWS}"
+    whole = _people_table(found, everybody, None)
+    parts += [html.tag("details", html.tag("summary", f"All people{cut}"), whole)]
+    parts += _cards(facts, found)
+    return html.section("Annotators", *parts, level=level)
+
+
+def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:
+    header = ["person", "verdict", "labels", "positive", "AUC, own", "interval", "AUC, consensus"]
+    cells = [
+        [
+            found.users[i],
+            found.verdict[i],
+            f"{found.n_labels[i]:,}",
+            f"{found.positive_share[i]:.0%}",
+            _number(found.own_auc[i]),
+            f"{found.low[i]:.2f} to {found.high[i]:.2f}" if np.isfinite(found.low[i]) else "",
+            _number(found.consensus_auc[i]),
+        ]
+        for i in rows
+    ]
+    return html.table(header, cells, caption)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else ""
+
+
+def _cards(facts: Facts, found: Diagnostics) -> list[Html]:
+    """Return the cards of those who differ most, and whose own ranking is right."""
+    if facts.schools is None or facts.annotations is None:
+        return []
+    known = set(facts.schools.users.tolist())
+    gain = np.where(found.verdict == "different", found.own_auc - found.consensus_auc, -np.inf)
+    best = [i for i in np.argsort(-gain, kind="stable")[:_CARDS] if np.isfinite(gain[i])]
+    return [
+        html.picture(
+            plots.person_card(facts.ranker, person, facts.annotations, facts.images),
+            f"Card of {person}: own weights beside the consensus's, and the items on top",
+        )
+        for person in (found.users[i] for i in best)
+        if person in known
+    ]
+
+
+def fit_section(facts: Facts, level: int) -> Html:
+    """Return how the model was fitted."""
+    ranker = unwrapped(facts.ranker)
+    parameters = facts.ranker.get_params(deep=False)
+    rows = [[name, _plain(value)] for name, value in sorted(parameters.items())]
+    chosen = getattr(facts.ranker, "best_params_", {})
+    rows += [[f"{name} (chosen)", _plain(value)] for name, value in sorted(chosen.items())]
+    facts_found = {
+        "directions of the group level": getattr(ranker, "n_groups_", None),
+        "iterations": getattr(ranker, "n_iter_", None),
+        "converged": getattr(ranker, "converged_", None),
+        "objective": getattr(ranker, "objective_", None),
+    }
+    rows += [[name, _plain(value)] for name, value in facts_found.items() if value is not None]
+    parts: list[object] = [html.table([type(facts.ranker).__name__, "value"], rows)]
+    if getattr(facts.ranker, "cv_results_", None):
+        surface = plots.cv_surface(facts.ranker)
+        parts.append(html.picture(surface, "Cross-validated AUC over the parameters searched"))
+    if len(getattr(ranker, "objective_trace_", ())) > 2:
+        parts.append(html.picture(plots.convergence(ranker), "Objective by iteration"))
+    versions = (
+        f"likeminds {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"scikit-learn {sklearn.__version__}."
+    )
+    parts.append(html.paragraph(versions, kind="note"))
+    return html.section("How it was fitted", *parts, level=level)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    shown = str(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."

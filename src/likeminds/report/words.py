@@ -1,0 +1,96 @@
+"""Sentences of a report."""
+
+import re
+
+from likeminds._checks import counted, listing
+from likeminds.metrics import MetricByPerson
+from likeminds.report.facts import Facts
+from likeminds.schools.naming import leading, strengths, wish
+
+# Names that features get where nobody named them: they would say nothing in a first paragraph.
+_NUMBERED = re.compile(r"x\d+")
+
+
+def summary(facts: Facts) -> str:
+    """Return what a busy person should know, in a few sentences."""
+    sentences = [_who(facts), *_camps(facts), *_accuracy(facts), *_strange(facts)]
+    return " ".join(sentences)
+
+
+def agreed(facts: Facts) -> str:
+    """Say what all agree on, strongest first."""
+    schools = facts.schools
+    if schools is None:
+        return ""
+    consensus = facts.levels.consensus
+    binary = [False] * len(consensus) if facts.items is None else facts.items.binary.tolist()
+    order = leading(strengths(consensus[None], schools.spread)[0])[:6].tolist()
+    wishes = [wish(schools.feature_names[j], binary[j], bool(consensus[j] > 0)) for j in order]
+    return ", ".join(wishes)
+
+
+def interval(metric: MetricByPerson) -> str:
+    """Return a mean and its 95 % interval over people."""
+    half = 1.96 * metric.standard_error
+    return f"{metric.mean:.3f} ({metric.mean - half:.3f} to {min(metric.mean + half, 1):.3f})"
+
+
+def _who(facts: Facts) -> str:
+    people = counted(facts.n_people, "person", "people")
+    if facts.annotations is None:
+        return f"The model knows {people}."
+    labels = counted(len(facts.annotations), "label")
+    by_item = facts.annotations.features_per == "item"
+    n_items = facts.annotations.n_items if by_item else len(facts.items or ())
+    return f"{people} gave {labels} about {counted(n_items, 'distinct item')}."
+
+
+def _camps(facts: Facts) -> list[str]:
+    schools = facts.schools
+    if schools is None:
+        return ["The model has no group level, so that it tells no schools of thought apart."]
+    named = not all(_NUMBERED.fullmatch(name) for name in schools.feature_names)
+    wanted = agreed(facts) if named else ""
+    said = [f"On the whole they want {wanted}."] if wanted else []
+    if len(schools) > 1:
+        how = "They form" if schools.suggested else "As asked, they are cut into"
+        sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
+        sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
+        return [*said, f"{sentence}; the largest {schools[1].name}." if named else f"{sentence}."]
+    if not schools.axes:
+        return [*said, "They do not differ."]
+    axis = schools.axes[0]
+    ends = f", most of all between one end that {axis.low} and one that {axis.high}"
+    return [
+        *said,
+        f"They form no separate schools of thought but differ gradually{ends if named else ''}.",
+    ]
+
+
+def _accuracy(facts: Facts) -> list[str]:
+    found = facts.accuracy()
+    if found is None:
+        return []
+    own, shared, difference = found
+    sentence = (
+        f"A person's own ranking puts {own.mean:.0%} of pairs of held-out labels in the right "
+        f"order, the consensus {shared.mean:.0%}"
+    )
+    if difference.low <= 0 <= difference.high:
+        return [f"{sentence}: knowing who it is does not measurably help."]
+    better = "helps" if difference.mean > 0 else "hurts"
+    return [f"{sentence}: knowing who it is {better}."]
+
+
+def _strange(facts: Facts) -> list[str]:
+    said = []
+    if facts.diagnostics is not None and facts.diagnostics.counts["random"]:
+        careless = facts.diagnostics.of("random")
+        verb = "seems" if len(careless) == 1 else "seem"
+        people = counted(len(careless), "person", "people")
+        said.append(f"{people} {verb} to answer at random ({listing(careless)}).")
+    if facts.schools is not None and facts.schools.loner.any():
+        alone = facts.schools.loners
+        verb = "sees" if len(alone) == 1 else "see"
+        said.append(f"{counted(len(alone), 'person', 'people')} {verb} it their own way.")
+    return said

@@ -1,0 +1,224 @@
+"""What was found about a crowd: its schools, its loners, and what it argues about."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from likeminds._checks import counted
+from likeminds.identifiers import IdArray, lookup
+from likeminds.rows import Bool, Float, Index
+from likeminds.schools.items import Judged
+
+LEVELS = ("consensus", "group", "personal")
+
+
+@dataclass(frozen=True, eq=False)
+class School:
+    """People who think alike.
+
+    Attributes
+    ----------
+    number : int
+        From 1, the largest school first.
+    name : str
+        What sets it apart, in words made from its strongest features.
+    size : int
+        How many people belong to it.
+    share : float
+        The same as a share of all.
+    stability : float
+        How much of it comes back in resampled crowds, from 0 to 1 (mean Jaccard index). Below
+        0.6 it is hardly more than a way of cutting a cloud in pieces.
+    features : dict
+        The features that set it apart and how strongly, strongest first: how far each moves
+        what the school adds to the scores, which spread by about one; the sign is that of the
+        feature's weight (see `likeminds.schools.naming.strengths`).
+    weights : array of shape (n_features,)
+        The members' mean ranking function, all being equally decided.
+    typical : tuple of Judged
+        The items it likes best; the value is the share of items that each beats.
+    divisive : tuple of Judged
+        The items about which it disagrees most with all others; the value is how much higher
+        (or lower) it places them, as a share of all items.
+    """
+
+    number: int
+    name: str
+    size: int
+    share: float
+    stability: float
+    features: dict[str, float]
+    weights: Float
+    typical: tuple[Judged, ...]
+    divisive: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A direction in which people of the group level differ.
+
+    Attributes
+    ----------
+    share : float
+        The share of the group level's disagreement that it holds.
+    low, high : str
+        What people at its two ends want.
+    strength : array of shape (n_features,)
+        What somebody one standard deviation towards ``high`` adds; units as in `School`.
+    """
+
+    share: float
+    low: str
+    high: str
+    strength: Float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schools:
+    """The schools of thought of a crowd, as `find_schools` finds them.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        The people.
+    labels : array of shape (n_people,)
+        The position in ``schools`` of each person's school.
+    membership : array of shape (n_people, n_schools)
+        How likely each person belongs to each school.
+    schools : tuple of School
+        The schools, the largest first; one school of everybody where there are none.
+    feature_names : tuple of str
+        The features.
+    strength : array of shape (n_schools, n_features)
+        How strongly each feature sets each school apart; see `School.features`.
+    feature_school : array of shape (n_features,)
+        The school that each feature sets apart most, -1 where it sets none apart: with
+        ``labels``, the co-clusters of people and features.
+    coordinates : array of shape (n_people, k)
+        Where people stand in the strong directions of the group level.
+    axes : tuple of Axis
+        These directions, in words.
+    standing : array of shape (n_people, 3)
+        The shares of consensus, group and personal in the variance of everybody's scores.
+    loner : array of shape (n_people,)
+        Who sees it their own way.
+    divisive : tuple of Judged
+        The items that divide people most; the value is the standard deviation over people of
+        the share of items that each beats.
+    spread : array of shape (n_features, n_features)
+        The covariance of the items' features, with which distances were measured.
+    criterion : dict
+        The criterion by number of schools tried; the least was taken.
+    agreement : float
+        How well resampled crowds agree with the division (mean adjusted Rand index).
+    suggested : bool
+        Whether the data chose the number of schools.
+    """
+
+    users: IdArray
+    labels: Index
+    membership: Float
+    schools: tuple[School, ...]
+    feature_names: tuple[str, ...]
+    strength: Float
+    feature_school: Index
+    coordinates: Float
+    axes: tuple[Axis, ...]
+    standing: Float
+    loner: Bool
+    divisive: tuple[Judged, ...]
+    spread: Float
+    criterion: dict[int, float] = field(default_factory=dict)
+    agreement: float = 1.0
+    suggested: bool = True
+
+    def __len__(self) -> int:
+        return len(self.schools)
+
+    def __getitem__(self, number: int) -> School:
+        if not 1 <= number <= len(self):
+            raise KeyError(f"There is no school {number}; they are numbered 1 to {len(self)}.")
+        return self.schools[number - 1]
+
+    @property
+    def loners(self) -> IdArray:
+        """The people who see it their own way."""
+        return self.users[self.loner]
+
+    def members(self, number: int) -> IdArray:
+        """Return the people of a school, by its number, the surest first."""
+        position = self[number].number - 1
+        mine = np.flatnonzero(self.labels == position)
+        return self.users[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
+
+    def of_person(self, person: Hashable) -> School:
+        """Return the school of a person."""
+        place = int(lookup([person], self.users, "users")[0])
+        if place < 0:
+            raise KeyError(f"{person!r} is not among the {len(self.users)} people of this model.")
+        return self.schools[int(self.labels[place])]
+
+    def people(self) -> pa.Table:
+        """Return a table with a row per person: school, how likely, shares of levels, loner."""
+        columns: dict[str, Any] = {
+            "person": self.users.tolist(),
+            "school": self.labels + 1,
+            "membership": self.membership.max(axis=1),
+        }
+        columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
+        return pa.table(columns | {"loner": self.loner})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schools, axes, loners and divisive items as plain values, for JSON."""
+        return {
+            "n_schools": len(self),
+            "suggested": self.suggested,
+            "agreement": self.agreement,
+            "schools": [_plain_school(school) for school in self.schools],
+            "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
+            "standing": dict(zip(LEVELS, self.standing.mean(axis=0).tolist(), strict=True)),
+            "loners": self.loners.tolist(),
+            "divisive": [_plain_item(item) for item in self.divisive],
+        }
+
+    def __str__(self) -> str:
+        lines = [self._headline()]
+        if len(self) > 1:
+            lines += [
+                f"  {s.number}. {s.name} ({counted(s.size, 'person', 'people')}, "
+                f"stability {s.stability:.2f})"
+                for s in self.schools
+            ]
+        else:
+            lines += [f"  {a.share:.0%}: {a.low}  <->  {a.high}" for a in self.axes]
+        if self.loner.any():
+            lines.append(f"  {counted(int(self.loner.sum()), 'person', 'people')} on their own")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _headline(self) -> str:
+        people = counted(len(self.users), "person", "people")
+        if len(self) > 1:
+            return f"{len(self)} schools of thought among {people}"
+        how = "differ gradually" if self.axes else "want the same"
+        return f"No separate schools of thought: {people} {how}"
+
+
+def _plain_item(judged: Judged) -> dict[str, Any]:
+    item = judged.item.item() if isinstance(judged.item, np.generic) else judged.item
+    return {"item": item, "value": judged.value}
+
+
+def _plain_school(school: School) -> dict[str, Any]:
+    plain = {name: getattr(school, name) for name in ("number", "name", "size", "share")}
+    return plain | {
+        "stability": school.stability,
+        "features": school.features,
+        "typical": [_plain_item(item) for item in school.typical],
+        "divisive": [_plain_item(item) for item in school.divisive],
+    }

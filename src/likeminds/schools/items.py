@@ -1,0 +1,153 @@
+"""The items that people judge: what they are like, who likes them, which divide people."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import ndtr
+
+from likeminds._checks import FloatArray
+from likeminds.annotations import Annotations
+from likeminds.identifiers import IdArray
+from likeminds.rows import Bool, Float, Index
+
+# More items or people than these are represented by a sample of so many.
+_MOST_ITEMS = 20_000
+_MOST_PEOPLE = 1_000
+# Items whose scores are computed at a time.
+_ITEMS_AT_ONCE = 4_096
+
+
+class Judged(NamedTuple):
+    """An item, where it is in the table of features, and what was found about it."""
+
+    item: object
+    row: int
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Distinct items with their features.
+
+    Attributes
+    ----------
+    ids : array of shape (n_items,)
+        Their ids.
+    rows : array of shape (n_items,)
+        Their rows in the table of features they came from.
+    features : array of shape (n_items, n_features)
+        What they are like.
+    feature_names : tuple of str
+        The names of the columns.
+    """
+
+    ids: IdArray
+    rows: Index
+    features: FloatArray
+    feature_names: tuple[str, ...]
+
+    @classmethod
+    def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
+        """Take the items that are there; with features per row, only distinct ones.
+
+        Of more than 20,000 items, so many are drawn.
+
+        Examples
+        --------
+        >>> from likeminds import load_electricity
+        >>> offers = Items.of_annotations(load_electricity(), np.random.default_rng(0))
+        >>> len(offers.ids) < 1000  # of 17,232 rows
+        True
+        """
+        rows = np.arange(len(annotations.features))
+        by_item = annotations.features_per == "item"
+        if not by_item:
+            rows = np.unique(annotations.features, axis=0, return_index=True)[1]
+            rows.sort()
+        if len(rows) > _MOST_ITEMS:
+            rows = np.sort(rng.choice(rows, _MOST_ITEMS, replace=False))
+        ids = annotations.item_ids[rows] if by_item else _ids_of_rows(annotations, rows)
+        return cls(ids, rows, annotations.features[rows], annotations.feature_names)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def centre(self) -> Float:
+        """The mean of the items' features."""
+        return np.asarray(self.features.mean(axis=0, dtype=np.float64))
+
+    @cached_property
+    def spread(self) -> Float:
+        """The covariance of the items' features."""
+        moved = self.features - self.centre
+        return np.asarray(moved.T @ moved / len(self), dtype=np.float64)
+
+    @cached_property
+    def binary(self) -> Bool:
+        """Which features are yes or no: of two values, 0 and 1."""
+        yes_or_no = (self.features == 0) | (self.features == 1)
+        return np.asarray(yes_or_no.all(axis=0))
+
+    def places(self, weights: Float) -> Float:
+        """Return how high each item stands by some weights: the share of items it beats.
+
+        Parameters
+        ----------
+        weights : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, n_items)
+            From 0 to 1, as if scores were normal (exact ranks would cost a sort for each).
+        """
+        scores = weights @ (self.features - self.centre).T
+        deviation = np.sqrt(np.maximum(np.einsum("nd,nd->n", weights @ self.spread, weights), 0))
+        return np.asarray(ndtr(scores / np.where(deviation > 0, deviation, np.inf)[:, None]))
+
+    def disagreement(self, coef: Float, rng: Generator) -> Float:
+        """Return how far people are apart about each item.
+
+        Parameters
+        ----------
+        coef : array of shape (n_people, n_features)
+            Everybody's weights.
+        rng : Generator
+            Chooses who is asked where there are very many.
+
+        Returns
+        -------
+        array of shape (n_items,)
+            The standard deviation over people of the share of items that it beats: 0 where all
+            agree, 0.29 where it may stand anywhere, 0.5 where it is best for one half and worst
+            for the other.
+        """
+        if len(coef) > _MOST_PEOPLE:
+            coef = coef[rng.choice(len(coef), _MOST_PEOPLE, replace=False)]
+        found = np.empty(len(self))
+        for start in range(0, len(self), _ITEMS_AT_ONCE):
+            piece = slice(start, start + _ITEMS_AT_ONCE)
+            found[piece] = self._piece(piece).places(coef).std(axis=0)
+        return found
+
+    def judged(self, key: Float, n: int, values: Float | None = None) -> tuple[Judged, ...]:
+        """Return the n items with the highest keys, with their values (by default the keys)."""
+        values = key if values is None else values
+        best = np.argsort(-key, kind="stable")[:n].tolist()
+        return tuple(Judged(self.ids[i], int(self.rows[i]), float(values[i])) for i in best)
+
+    def _piece(self, piece: slice) -> "Items":
+        part = Items(self.ids[piece], self.rows[piece], self.features[piece], self.feature_names)
+        # Places are among all the items.
+        part.__dict__.update(centre=self.centre, spread=self.spread)
+        return part
+
+
+def _ids_of_rows(annotations: Annotations, rows: Index) -> IdArray:
+    """Return an item that each of some rows of the table of features describes."""
+    item_of = np.zeros(len(annotations.features), dtype=np.intp)
+    item_of[annotations.feature_rows] = annotations.item_codes
+    return annotations.item_ids[item_of[rows]]

@@ -1,0 +1,180 @@
+"""The levels of a ranker's weights, whichever kind of ranker it is."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._ranker import Ranker
+from likeminds.identifiers import IdArray
+from likeminds.rows import Bool, Float
+
+# Parts of a `DecomposedRanker` in which people can form groups.
+_GROUP_LIKE = ("group", "low_rank", "clustered")
+# Where the ranker does not say how many directions of the group level are strong: those with
+# this share of its squares, and at most so many.
+_STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
+# Whose scores spread less than this share of the usual is not blown up to the same spread.
+_UNDECIDED = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Everybody's weights in three levels.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        Who they are.
+    feature_names : tuple of str
+        What the weights belong to.
+    consensus : array of shape (n_features,)
+        What all agree on.
+    group, personal : arrays of shape (n_people, n_features)
+        What a person's school wants differently, and what is the person's own.
+    scale : array of shape (n_features,)
+        The unit of each feature, as the ranker measured it; ones where it did not.
+    n_directions : int, optional
+        How many directions of the group level are strong, where the ranker says so.
+    own : array of shape (n_people,), optional
+        Who has a personal part, where it is exactly zero for the others.
+    """
+
+    users: IdArray
+    feature_names: tuple[str, ...]
+    consensus: Float
+    group: Float
+    personal: Float
+    scale: Float
+    n_directions: int | None
+    own: Bool | None
+
+    @classmethod
+    def of_ranker(cls, ranker: Any) -> "Levels":
+        """Take a fitted ranker apart; refuse one without a group level.
+
+        Examples
+        --------
+        >>> from likeminds import ThreeLevelRanker, load_electricity
+        >>> levels = Levels.of_ranker(ThreeLevelRanker().fit(load_electricity()))
+        >>> levels.group.shape, levels.n_directions
+        ((361, 6), 2)
+        """
+        ranker = unwrapped(ranker)
+        if hasattr(ranker, "group_") and hasattr(ranker, "personal_"):
+            group, personal = ranker.group_, ranker.personal_
+            own = personal.any(axis=1) if hasattr(ranker, "raw_personal_") else None
+        else:
+            group, personal, own = _decomposed(ranker)
+        return cls(
+            users=ranker.users_,
+            feature_names=tuple(map(str, ranker.feature_names_)),
+            consensus=ranker.consensus_,
+            group=group,
+            personal=personal,
+            scale=getattr(ranker, "scale_", np.ones(len(ranker.consensus_))),
+            n_directions=getattr(ranker, "n_groups_", None),
+            own=own,
+        )
+
+    @cached_property
+    def coef(self) -> Float:
+        """Everybody's weights, the sum of the levels: (n_people, n_features)."""
+        return np.asarray(self.consensus + self.group + self.personal)
+
+    def alike(self, spread: Float) -> "Levels":
+        """Return the levels of people who are all equally decided.
+
+        Twice the weights give the same ranking: somebody who is merely more decided is of the
+        same school. So everybody's consensus + group is divided by the spread of its scores
+        over the items, with a little more, lest people about whom nothing is known grow large.
+        The consensus is then the mean of the results, the group level what differs from it; the
+        personal level is divided by the same.
+
+        Parameters
+        ----------
+        spread : array of shape (n_features, n_features)
+            The covariance of the items' features.
+        """
+        shared = self.consensus + self.group
+        variance = np.einsum("nd,nd->n", shared @ spread, shared)
+        floor = _UNDECIDED**2 * variance.mean() + np.finfo(np.float64).tiny
+        unit = np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
+        shared = shared / unit
+        consensus = shared.mean(axis=0)
+        # Lengths that differ add the direction of the consensus to those in which people do.
+        k = self.n_directions + 1 if self.n_directions else self.n_directions
+        group, personal = shared - consensus, self.personal / unit
+        return replace(self, consensus=consensus, group=group, personal=personal, n_directions=k)
+
+    def coordinates(self, spread: Float) -> tuple[Float, Float]:
+        """Return where people stand in the strong directions of the group level.
+
+        People are near each other when the group level moves their scores of the items alike.
+
+        Parameters
+        ----------
+        spread : array of shape (n_features, n_features)
+            The covariance of the items' features.
+
+        Returns
+        -------
+        coordinates : array of shape (n_people, k)
+            Differences of scores, in the unit of the scores, strongest direction first.
+        directions : array of shape (k, n_features)
+            The weights that one unit of each coordinate adds.
+        """
+        root, inverse = _roots(spread)
+        moved = self.group @ root
+        values, vectors = np.linalg.eigh(moved.T @ moved)
+        values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        k = self._n_strong(values)
+        # A direction may be turned around at will: its largest entry is to be positive.
+        turned = vectors[:, :k]
+        turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(k)])
+        return np.asarray(moved @ turned), np.asarray((inverse @ turned).T)
+
+    def _n_strong(self, squares: Float) -> int:
+        total = squares.sum()
+        real = int((squares > 1e-12 * max(total, np.finfo(np.float64).tiny)).sum())
+        if self.n_directions is not None:
+            return min(self.n_directions, real)
+        enough = 1 + int(np.searchsorted(np.cumsum(squares), _STRONG_SHARE * total))
+        return min(enough, real, _MOST_DIRECTIONS)
+
+
+def unwrapped(ranker: Any) -> Ranker:
+    """Return the fitted ranker itself, out of the search that found it."""
+    inner = getattr(ranker, "best_estimator_", ranker)
+    if not isinstance(inner, Ranker):
+        raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
+    check_is_fitted(inner)
+    return inner
+
+
+def _decomposed(ranker: Ranker) -> tuple[Float, Float, Bool | None]:
+    parts: dict[str, Float] = getattr(ranker, "parts_", {})
+    found = [name for name in _GROUP_LIKE if name in parts]
+    if not found:
+        there = f"; it has {', '.join(parts)}" if parts else ""
+        raise TypeError(
+            f"Schools of thought are read from the group level, and this {type(ranker).__name__} "
+            f"has none{there}. Use ThreeLevelRanker, HierarchicalRanker, or a DecomposedRanker "
+            f"with a component called {' or '.join(_GROUP_LIKE)}."
+        )
+    part = parts[found[0]]
+    # Whoever has the consensus's weights (labels of one class only) stands in the middle.
+    has_pairs = (ranker.coef_ != ranker.consensus_).any(axis=1)
+    group = np.where(has_pairs[:, None], part - part[has_pairs].mean(axis=0), 0.0)
+    own = parts["personal"].any(axis=1) & has_pairs if "personal" in parts else None
+    return group, ranker.coef_ - ranker.consensus_ - group, own
+
+
+def _roots(spread: Float) -> tuple[Float, Float]:
+    """Return R with R R' = spread, and its (pseudo-)inverse transposed."""
+    values, vectors = np.linalg.eigh(spread)
+    kept = values > 1e-12 * max(values[-1], np.finfo(np.float64).tiny)
+    lengths = np.sqrt(values[kept])
+    return vectors[:, kept] * lengths, vectors[:, kept] / lengths

@@ -1,0 +1,142 @@
+"""How many schools there are, who belongs to which, and whether another crowd would say so.
+
+Schools are a mixture of normal distributions with one common covariance: people differ inside
+each school as they do inside any other. The number is that with the best integrated completed
+likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian information criterion plus twice
+the entropy of the memberships, so that schools must not only fit but stand apart. Opinions that
+are spread out without a gap are one school.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+from likeminds.rows import Bool, Float, Index
+
+# Inside a school, people differ in every direction by at least this share of the mean variance:
+# without it, a direction that hardly matters could be cut into schools.
+_FLOOR = 0.1
+# A school that is suggested, not asked for, has at least so many members, and this share.
+_FEWEST, _SMALLEST = 5, 0.05
+_MOST_SCHOOLS = 8
+# More people than these are represented by a sample of so many.
+_MOST_PEOPLE = 5_000
+_STARTS, _STEPS = 3, 200
+_RESAMPLES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """People divided into schools, the largest first.
+
+    Attributes
+    ----------
+    membership : array of shape (n_people, n_schools)
+        How likely each person belongs to each school.
+    criterion : dict
+        The criterion by number of schools tried; the least is best, infinity is ruled out.
+    stability : array of shape (n_schools,)
+        Of each school: the mean, over resampled crowds, of the members in common with the most
+        similar school found there over the members of either (Jaccard).
+    agreement : float
+        The mean over resampled crowds of the adjusted Rand index with the division found.
+    """
+
+    membership: Float
+    criterion: dict[int, float]
+    stability: Float
+    agreement: float
+
+    @property
+    def labels(self) -> Index:
+        """The most likely school of each person."""
+        return np.asarray(self.membership.argmax(axis=1))
+
+
+def divide(points: Float, n_schools: int | None, rng: Generator) -> Division:
+    """Divide people into schools by where they stand; None lets the data say how many.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> camps = np.repeat([[-3.0, 0.0], [3.0, 0.0]], 50, axis=0) + rng.standard_normal((100, 2))
+    >>> divide(camps, None, rng).membership.shape
+    (100, 2)
+    >>> divide(rng.standard_normal((100, 2)), None, rng).membership.shape
+    (100, 1)
+    """
+    n_people, n_directions = points.shape
+    if not n_directions or not points.any():
+        return _all_alike(n_people)
+    sample = points
+    if n_people > _MOST_PEOPLE:
+        sample = points[rng.choice(n_people, _MOST_PEOPLE, replace=False)]
+    most = max(1, min(_MOST_SCHOOLS, len(sample) // _FEWEST))
+    tried = range(1, most + 1) if n_schools is None else (n_schools,)
+    floor = _FLOOR * float((sample**2).mean())
+    mixtures = {k: _fitted(sample, k, floor, rng) for k in tried}
+    criterion = {k: _criterion(m, sample, ruled=n_schools is None) for k, m in mixtures.items()}
+    best = mixtures[min(criterion, key=lambda k: criterion[k])]
+    membership = best.predict_proba(points)
+    order = np.argsort(-np.bincount(membership.argmax(axis=1), minlength=best.n_components))
+    membership = membership[:, order]
+    stability, agreement = _stability(sample, best, rng)
+    return Division(membership, criterion, stability[order], agreement)
+
+
+def _all_alike(n_people: int) -> Division:
+    return Division(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
+
+
+def _fitted(points: Float, k: int, floor: float, rng: Generator) -> GaussianMixture:
+    mixture = GaussianMixture(
+        k,
+        covariance_type="tied",
+        reg_covar=floor,
+        n_init=_STARTS,
+        max_iter=_STEPS,
+        random_state=int(rng.integers(1 << 31)),
+    )
+    with warnings.catch_warnings():
+        # Fewer distinct points than schools, or slow last steps: the criterion judges both.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mixture.fit(points)
+
+
+def _criterion(mixture: GaussianMixture, points: Float, *, ruled: bool) -> float:
+    membership = mixture.predict_proba(points)
+    sizes = np.bincount(membership.argmax(axis=1), minlength=mixture.n_components)
+    smallest = max(_FEWEST, _SMALLEST * len(points))
+    if ruled and mixture.n_components > 1 and sizes.min() < smallest:
+        return float("inf")
+    entropy = -(membership * np.log(np.maximum(membership, 1e-300))).sum()
+    return float(mixture.bic(points) + 2.0 * entropy)
+
+
+def _stability(points: Float, found: GaussianMixture, rng: Generator) -> tuple[Float, float]:
+    """Divide resampled crowds afresh, and see how the schools come back."""
+    k = found.n_components
+    if k == 1:
+        return np.ones(1), 1.0
+    labels = found.predict(points)
+    mine = labels == np.arange(k)[:, None]
+    likeness = np.empty((_RESAMPLES, k))
+    agreement = np.empty(_RESAMPLES)
+    for i in range(_RESAMPLES):
+        drawn = points[rng.integers(len(points), size=len(points))]
+        again = _fitted(drawn, k, found.reg_covar, rng).predict(points)
+        likeness[i] = _jaccard(mine, again == np.arange(k)[:, None]).max(axis=1)
+        agreement[i] = adjusted_rand_score(labels, again)
+    return likeness.mean(axis=0), float(agreement.mean())
+
+
+def _jaccard(first: Bool, second: Bool) -> Float:
+    """Return the members in common over the members of either, for all pairs of sets."""
+    both = first.astype(np.float64) @ second.T.astype(np.float64)
+    either = first.sum(axis=1)[:, None] + second.sum(axis=1) - both
+    return np.asarray(both / np.maximum(either, 1))

@@ -1,0 +1,67 @@
+"""Where each person stands between the consensus, a school, and a view of their own."""
+
+import numpy as np
+from scipy.special import ndtr
+
+from likeminds._discoveries import discoveries
+from likeminds.rows import Bool, Float
+from likeminds.schools.levels import Levels
+
+# The share of people who are no loners, at most, among those called loners, where the personal
+# level is zero for nobody.
+_FALSE_LONERS = 0.05
+# The standard deviation of a normal distribution over its median absolute deviation.
+_NORMAL = 1.4826
+
+
+def score_variances(weights: Float, spread: Float) -> Float:
+    """Return the variance over the items of the scores that some weights give.
+
+    Examples
+    --------
+    >>> score_variances(np.array([[2.0, 0.0], [1.0, 1.0]]), np.eye(2))
+    array([4., 2.])
+    """
+    return np.asarray(np.maximum(np.einsum("nd,nd->n", weights @ spread, weights), 0.0))
+
+
+def shares(levels: Levels, spread: Float) -> Float:
+    """Return the share of each level in the variance of everybody's scores.
+
+    Returns
+    -------
+    array of shape (n_people, 3)
+        Of consensus, group and personal: the variance of each one's scores over the sum of the
+        three (which is the variance of the whole where they do not go together).
+    """
+    parts = np.column_stack(
+        [
+            np.repeat(score_variances(levels.consensus[None], spread), len(levels.users)),
+            score_variances(levels.group, spread),
+            score_variances(levels.personal, spread),
+        ]
+    )
+    total = parts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, parts / np.where(total > 0, total, 1.0), [1.0, 0.0, 0.0]))
+
+
+def loners(levels: Levels, spread: Float) -> Bool:
+    """Return who sees it their own way.
+
+    Where the personal level is exactly zero for most, those for whom it is not. Where it is
+    merely small, those for whom it is larger than chance lets it be among so many: the cube root
+    of a sum of squares is nearly normal (Wilson and Hilferty), the median and the median absolute
+    deviation say where and how wide it is for ordinary people, and false discoveries are held to
+    5 % (Benjamini and Hochberg).
+    """
+    if levels.own is not None:
+        return levels.own
+    size = score_variances(levels.personal, spread)
+    if size.max(initial=0.0) <= 1e-12 * score_variances(levels.coef, spread).max(initial=0.0):
+        return np.zeros(len(size), dtype=np.bool_)
+    root = np.cbrt(size)
+    middle = np.median(root)
+    width = _NORMAL * np.median(np.abs(root - middle))
+    if not width:
+        return np.asarray(root > middle)
+    return discoveries(ndtr(-(root - middle) / width), _FALSE_LONERS)
