@@ -1,5 +1,6 @@
 """What is believed about people: their weights, and how sure that is."""
 
+from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -9,11 +10,11 @@ from scipy.special import expit, ndtr
 
 from likeminds._checks import as_matrix, listing
 from likeminds._stacks import solve
-from likeminds._threads import one_blas_thread
+from likeminds._threads import in_threads, one_blas_thread
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.likelihoods import Curvature, Likelihood, Regression
-from likeminds.hierarchical.posterior import Dual, Primal, modes, system_of
+from likeminds.hierarchical.posterior import Dual, Primal, solved, system_of
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.identifiers import IdArray, lookup
@@ -221,16 +222,21 @@ def posterior_of(
     size = len(prior.mean)
     points = np.repeat(prior.mean[None], n_people, axis=0)
     known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)
+
+    def settle(number: int) -> None:
+        # Every block has people of its own, so that threads do not meet; and nothing as large
+        # as a block is left behind.
+        task = tasks.task(number)
+        earlier = None if task.places is None else pulls[task.places]
+        mode = solved(task, prior, crowd.likelihood, earlier)
+        points[task.people] = prior.mean + mode.system.z(mode.state) @ prior.root.T
+        _, curvature = crowd.likelihood.pull(mode.eta, task)
+        system = mode.system if predictive is prior else system_of(task, predictive)
+        inner = _known(system, curvature, known.shape[1])
+        known[task.people, : inner.shape[1]] = inner @ predictive.root.T
+
     with one_blas_thread():
-        for mode in modes(tasks, prior, crowd.likelihood, pulls):
-            people = mode.task.people
-            points[people] = prior.mean + mode.system.z(mode.state) @ prior.root.T
-            _, curvature = crowd.likelihood.pull(mode.eta, mode.task)
-            system = mode.system
-            if predictive is not prior:
-                system = system_of(mode.task, predictive)
-            inner = _known(system, curvature, known.shape[1])
-            known[people, : inner.shape[1]] = inner @ predictive.root.T
+        deque(in_threads(settle, range(len(tasks.plan))), maxlen=0)
     return points, known
 
 

@@ -6,7 +6,6 @@ coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*d
 of rows x rows). Newton's method finds the mode; for the regression it takes one step.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -306,16 +305,6 @@ def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
         float(mode.task.comparisons.sum()),
     )
     return found, pull
-
-
-def modes(tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float) -> Iterator[Mode]:
-    """Yield everybody's modes, a block at a time, from the pulls of an earlier visit."""
-
-    def visit(number: int) -> Mode:
-        task = tasks.task(number)
-        return solved(task, prior, likelihood, None if task.places is None else pulls[task.places])
-
-    return in_threads(visit, range(len(tasks.plan)))
 
 
 def _plus_identity(matrices: Float) -> Float:
