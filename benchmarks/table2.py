@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.evaluations import (
+from benchmarks.floor import MIDDLE, N_GROUPS, components_of
+from benchmarks.results import Result, Table
+from likeminds import Annotations, Statistics, make_simulation
+from likeminds._threads import one_blas_thread
+from likeminds.experiments.evaluations import (
     Person,
     ThroughRows,
     pair_bytes,
@@ -14,11 +18,7 @@ from benchmarks.evaluations import (
     pair_gradient,
     people_of,
 )
-from benchmarks.floor import MIDDLE, N_GROUPS, components_of
-from benchmarks.results import Result, Table
-from benchmarks.timing import in_turns, seconds
-from likeminds import Annotations, Statistics, make_simulation
-from likeminds._threads import one_blas_thread
+from likeminds.experiments.timing import in_turns, seconds
 from likeminds.losses import squared_auc
 from likeminds.rows import Float
 from likeminds.solvers import PaperSolver

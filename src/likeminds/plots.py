@@ -9,7 +9,7 @@ from likeminds.rows import Float
 
 # Blue and vermilion of Okabe and Ito's palette: distinct for everybody, and in grey.
 _PLAIN, _BEST = "#0072B2", "#D55E00"
-_MISSING = "Drawing needs matplotlib: install likeminds[plots] (pip install 'likeminds[plots]')."
+MISSING = "Drawing needs matplotlib: install likeminds[plots] (pip install 'likeminds[plots]')."
 
 
 def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = None) -> Any:
@@ -65,6 +65,6 @@ def _new_axes(n_names: int) -> Any:
     try:
         from matplotlib import pyplot  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
-        raise ImportError(_MISSING) from error
+        raise ImportError(MISSING) from error
     size = (7.0, 1.3 + 0.34 * n_names)
     return pyplot.subplots(figsize=size, layout="constrained")[1]
