@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,23 +21,33 @@ from likeminds.search import RankerCV
 from likeminds.selection import split_within_people
 from likeminds.tuning import ThreeLevelRankerCV
 
+
+class Step(NamedTuple):
+    """What is added, the model that has it, and the one that has not."""
+
+    name: str
+    new: str
+    old: str
+    ours: bool = False  # not in the paper
+
+
 CONSENSUS, PERSONAL, GROUP = "consensus", "consensus + personal", "consensus + group"
 ALL, SHRUNK, LEARNED = "all three", "all three, groups shrunk", "learned prior"
 MODELS = (CONSENSUS, PERSONAL, GROUP, ALL, SHRUNK, LEARNED)
 # What each adds to which: the steps of the ablation.
 STEPS = (
-    ("the personal level, to the consensus", PERSONAL, CONSENSUS),
-    ("the group level, to the consensus", GROUP, CONSENSUS),
-    ("the personal level, to consensus and group", ALL, GROUP),
-    ("group shrinkage, to all three", SHRUNK, ALL),
-    ("the learned prior, against all three shrunk", LEARNED, SHRUNK),
+    Step("the personal level, to the consensus", PERSONAL, CONSENSUS),
+    Step("the group level, to the consensus", GROUP, CONSENSUS),
+    Step("the personal level, to consensus and group", ALL, GROUP),
+    Step("group shrinkage, to all three", SHRUNK, ALL, ours=True),
+    Step("a learned prior, instead of tuned and shrunk levels", LEARNED, SHRUNK, ours=True),
 )
 # A penalty that leaves nothing of a level.
 _NOTHING = 1e6
 _ALPHA_CONSENSUS = 1e-3
-_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_ALPHA_PERSONAL = (3.0, 1.0, 0.3, 0.1, 0.03)
-_SHRINKAGE = (0.03, 0.1, 0.3, 1.0)
+_GROUP_TIMES = (0.3, 1.0, 3.0, 10.0, 30.0)
+_ALPHA_PERSONAL = (_NOTHING, 3.0, 1.0, 0.3, 0.1, 0.03)
+_SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 4)
 # Labels of each person that are held out, whatever there is to learn from.
 _TEST_LABELS = 50
@@ -63,7 +73,9 @@ def run(setting: Setting) -> Part:
         for model, n in keys
     ]
     chosen = dict(zip(keys, setting.store.all(searches), strict=True))
-    runs = [(model, n, draw) for model, n in keys for draw in range(size.repeats)]
+    draws = dict.fromkeys(MODELS, size.repeats)
+    draws[LEARNED] = min(size.repeats, setting.scale.learned_prior_repeats)
+    runs = [(model, n, draw) for model, n in keys for draw in range(draws[model])]
     fits = [
         Job(
             f"ablation-{n}-{draw}",
@@ -81,7 +93,7 @@ def run(setting: Setting) -> Part:
     scores = dict(zip(runs, setting.store.all(fits), strict=True))
     found = {
         model: np.array(
-            [[scores[model, n, draw] for draw in range(size.repeats)] for n in size.labels]
+            [[scores[model, n, draw] for draw in range(draws[model])] for n in size.labels]
         )
         for model in MODELS
     }
@@ -96,6 +108,7 @@ def run(setting: Setting) -> Part:
 
 
 def search(
+    *,
     model: str,
     n_labels: int,
     n_folds: int,
@@ -126,6 +139,7 @@ def search(
 
 
 def score(
+    *,
     model: str,
     n_labels: int,
     parameters: Mapping[str, Any],
@@ -186,11 +200,11 @@ def _n_items(n_labels: int) -> int:
 
 def _facts(found: Mapping[str, Float], labels: Sequence[int]) -> dict[str, Any]:
     steps = {}
-    for name, new, old in STEPS:
-        judged: list[PairedDifference] = [
-            over_people(found[new][place] - found[old][place]) for place in range(len(labels))
-        ]
-        steps[name] = [[j.mean, j.low, j.high] for j in judged]
+    for step in STEPS:
+        shared = min(found[step.new].shape[1], found[step.old].shape[1])
+        differences = found[step.new][:, :shared] - found[step.old][:, :shared]
+        judged: list[PairedDifference] = [over_people(row) for row in differences]
+        steps[step.name] = [[j.mean, j.low, j.high] for j in judged]
     return {
         "labels": list(labels),
         "auc": {model: values.mean(axis=1).tolist() for model, values in found.items()},
@@ -288,5 +302,10 @@ def _how(setting: Setting) -> str:
         f"quarter of {size.n_features} features, everybody with a small part of their own, 5 % of "
         f"the labels wrong. {size.repeats} crowds (seeds {setting.seed} to "
         f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "
-        f"held out. {tuned}. The learned prior has nothing to tune."
+        f"held out. {tuned}. The learned prior has nothing to tune"
+        + (
+            "."
+            if setting.scale.learned_prior_repeats >= size.repeats
+            else f"; it takes part on the first {setting.scale.learned_prior_repeats} crowds."
+        )
     )

@@ -75,6 +75,7 @@ def reproduce(
         The report: Markdown and HTML.
     """
     chosen = _chosen(what, scale, jobs)
+    _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = _made(Path(out))
     store = Store(folder / _KEPT, n_cores() if jobs is None else jobs, progress)
     setting = Setting(
@@ -101,6 +102,15 @@ def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, but is {jobs}.")
     return list(PARTS) if what == EVERYTHING else [what]
+
+
+def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str | Path]) -> None:
+    for option, folder in folders.items():
+        if folder is not None and not Path(folder).is_dir():
+            raise FileNotFoundError(f"There is no folder {folder}, which {option} names.")
+    for path in data:
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"There is no file {path}, which --data names.")
 
 
 def _made(folder: Path) -> Path:

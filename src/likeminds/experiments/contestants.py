@@ -44,9 +44,10 @@ HONEST = {
     "Consensus only": ConsensusOnly,
 }
 
-_GROUP_TIMES = (0.03, 0.1, 0.3, 1.0, 3.0)
-_N_GROUPS = (1, 3, 5)
-_ALPHA_PERSONAL = (1.0, 0.1)
+# As wide as what the other rankers search: from next to nothing to a level that is silent.
+_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_N_GROUPS = (1, 2, 4)
+_ALPHA_PERSONAL = (10.0, 1.0, 0.1)
 _ALPHA_CONSENSUS = (1e-4, 1e-2)
 
 

@@ -75,9 +75,14 @@ def _decomposition(ranker: ThreeLevelRanker) -> Picture:
     figure = new_figure(11, 3.9)
     sides = figure.subplots(1, 4, sharey=True)
     limit = float(np.quantile(np.abs(ranker.coef_), 0.995))
+    # What is the person's own is small: in the colours of the others it would not be seen.
+    faint = limit / (float(np.abs(ranker.personal_).max()) or limit)
     for axes, (sign, what, weights) in zip(sides, parts, strict=True):
-        image = axes.imshow(weights.T, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
-        axes.set_title(f"{sign}\n{what}", fontsize="medium")
+        times = faint if weights is ranker.personal_ else 1.0
+        shown = times * weights.T
+        image = axes.imshow(shown, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+        enlarged = f" (colours x {times:.0f})" if times > 1.5 else ""
+        axes.set_title(f"{sign}\n{what}{enlarged}", fontsize="medium")
         axes.set_xlabel("person")
     sides[0].set_ylabel("feature")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")

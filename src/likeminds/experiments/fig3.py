@@ -22,7 +22,7 @@ def run(setting: Setting) -> Part:
     drawn = setting.simulation()
     parameters = simulation_parameters(setting, drawn.annotations)
     ranker = ThreeLevelRanker(**parameters).fit(drawn.annotations)
-    facts = {
+    facts: dict[str, Any] = {
         "cosine": float(np.mean(np.sum(directions(ranker.coef_) * directions(drawn.coef), axis=1))),
         "groups": _agreement(drawn, ranker.coef_),
         "personal_found": int((np.abs(ranker.personal_).sum(axis=1) > 0).sum()),

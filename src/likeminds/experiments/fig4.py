@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, cast
 
@@ -111,7 +112,7 @@ def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, A
     ]
     lengths = [
         float(np.sqrt(sum(np.sum((b - a) ** 2) for a, b in zip(before, after, strict=True))))
-        for before, after in zip(places[:-1], places[1:], strict=True)
+        for before, after in pairwise(places)
     ]
     return {
         "objective": solution.history.objective.tolist(),
@@ -153,11 +154,11 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     gap, taken = facts["gap"][PAPER], facts["n_iterations"]
     falls = "falls" if facts["objective_falls"] else "does not fall"
     return (
-        f"The objective of the paper's solver {falls} at every one of {taken[PAPER]:,} iterations, and its steps get shorter in "
-        f"{facts['steps_fall']:.0%} of them; it then is {gap:.1%} above the lowest objective "
-        f"known. Newton's method, our default, ends after {taken[FAST]} steps, "
-        f"{facts['gap'][FAST]:.1%} above it, in {facts['seconds'][FAST]:.2g} s instead of "
-        f"{facts['seconds'][PAPER]:.2g} s."
+        f"The objective of the paper's solver {falls} at every one of {taken[PAPER]:,} "
+        f"iterations, and its steps get shorter in {facts['steps_fall']:.0%} of them; it then is "
+        f"{gap:.1%} above the lowest objective known. Newton's method, our default, ends after "
+        f"{taken[FAST]} steps, {facts['gap'][FAST]:.1%} above it, in "
+        f"{facts['seconds'][FAST]:.2g} s instead of {facts['seconds'][PAPER]:.2g} s."
     )
 
 

@@ -39,8 +39,8 @@ def _sentence(each: CrowdTrials) -> str:
     }
     reached = ", ".join(f"{name} {percent(each.mean(name), 1)}" for name in best.values())
     return (
-        f"{each.crowd.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the best "
-        f"competitors, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
+        f"{each.crowd.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the "
+        f"best competitors, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
     )
 
 

@@ -84,10 +84,10 @@ def points(difference: float) -> str:
 
     Examples
     --------
-    >>> points(0.0123)
-    '+1.2'
+    >>> points(0.0123), points(-0.0001)
+    ('+1.2', '+0.0')
     """
-    return f"{100 * difference:+.1f}"
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"  # never -0.0
 
 
 def plus_minus(mean: float, deviation: float) -> str:

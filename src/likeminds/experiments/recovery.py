@@ -70,7 +70,7 @@ def _affordable(scale: Scale, n_labels: int, draw: int) -> bool:
 
 
 def found_again(
-    ranker: str, n_people: int, n_labels: int, n_features: int, n_folds: int, seed: int
+    *, ranker: str, n_people: int, n_labels: int, n_features: int, n_folds: int, seed: int
 ) -> dict[str, float]:
     """Fit one ranker to one draw, and compare what it says with the truth (a `Job`)."""
     n_positive = max(_LEAST_POSITIVE, round(_POSITIVE * n_labels))

@@ -129,7 +129,7 @@ def _how(setting: Setting) -> str:
     paper = SCALES["paper"].simulation
     same = "" if scale.simulation == paper else f" (the paper: {paper})"
     return (
-        f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's labels are held "
-        f"out, {scale.repeats} times anew (seeds {setting.seed} to "
+        f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's "
+        f"labels are held out, {scale.repeats} times anew (seeds {setting.seed} to "
         f"{setting.seed + scale.repeats - 1}). {scale.search(scale.tuned_table_1)}"
     )

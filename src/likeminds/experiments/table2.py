@@ -8,7 +8,7 @@ import numpy as np
 
 from likeminds._threads import one_blas_thread
 from likeminds.annotations import Annotations
-from likeminds.components import Consensus, Group, Personal
+from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.datasets import make_simulation
 from likeminds.experiments.evaluations import (
     Person,
@@ -21,6 +21,7 @@ from likeminds.experiments.evaluations import (
 from likeminds.experiments.pictures import as_png, line, new_figure, tidy
 from likeminds.experiments.pieces import Part, Picture, Table
 from likeminds.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
+from likeminds.experiments.scale import SCALES
 from likeminds.experiments.setting import Setting
 from likeminds.experiments.store import Job
 from likeminds.experiments.timing import in_turns, seconds
@@ -54,7 +55,7 @@ def run(setting: Setting) -> Part:
         )
         for share in SHARES
     ]
-    facts = _facts(measured)
+    facts = _facts(measured) | {"paper_size": scale.pairs == SCALES["paper"].pairs}
     return Part(
         key="table2",
         title="Table 2: what the efficient evaluation saves",
@@ -64,10 +65,8 @@ def run(setting: Setting) -> Part:
     )
 
 
-def measure_share(
-    sizes: Sequence[int], share: int, rounds: int, seed: int
-) -> dict[str, Any]:  # a Job
-    """Measure a share of the simulation."""
+def measure_share(sizes: Sequence[int], share: int, rounds: int, seed: int) -> dict[str, Any]:
+    """Measure a share of the simulation (a `Job`)."""
     n_people, n_samples, n_features, n_positive = sizes
     drawn = make_simulation(n_people, n_samples, n_features, n_positive, random_state=seed)
     return measure(share_of_each(drawn.annotations, share), rounds)
@@ -100,7 +99,7 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     gradient["pairs"] = _pairs_seconds(people, W)
     lambda1, lambda2, lambda3 = PENALTIES
     n_groups = min(N_GROUPS, *statistics.shape)
-    components = [Consensus(lambda1), Group(lambda2, n_groups), Personal(lambda3)]
+    components: list[Component] = [Consensus(lambda1), Group(lambda2, n_groups), Personal(lambda3)]
     iterate = partial(PaperSolver().solve, components=components, tol=0.0, max_iter=N_ITER)
     settled = iterate(statistics).history
     n_gradients = 1 + N_ITER + round(np.log2(settled.step_constant[-1]))  # type: ignore[attr-defined]
