@@ -9,7 +9,7 @@ import numpy as np
 from likeminds.baselines import ConsensusOnly
 from likeminds.datasets import make_schools
 from likeminds.experiments.entrants import Entrant
-from likeminds.experiments.pictures import as_png, line, new_figure, tidy
+from likeminds.experiments.pictures import COLOURS, as_png, legend_below, line, new_figure, tidy
 from likeminds.experiments.pieces import Part, Picture, Table, percent, points
 from likeminds.experiments.setting import Setting
 from likeminds.experiments.store import Job
@@ -229,13 +229,13 @@ def _sentence(facts: Mapping[str, Any]) -> str:
 
 
 def _picture(facts: Mapping[str, Any]) -> Picture:
-    figure = new_figure(7.5, 4.6)
+    figure = new_figure(8, 5)
     axes = figure.subplots()
     for place, (model, means) in enumerate(facts["auc"].items()):
         line(axes, place, facts["labels"], 100 * np.array(means), model)
         spread = np.array(facts["deviation"][model])
         low, high = (100 * (np.array(means) + sign * spread) for sign in (-1, 1))
-        axes.fill_between(facts["labels"], low, high, alpha=0.08, linewidth=0)
+        axes.fill_between(facts["labels"], low, high, color=COLOURS[place], alpha=0.1, linewidth=0)
     axes.set_xscale("log")
     axes.set_xticks(facts["labels"], [str(n) for n in facts["labels"]])
     axes.minorticks_off()
@@ -245,7 +245,7 @@ def _picture(facts: Mapping[str, Any]) -> Picture:
         x="labels per person (log scale)",
         y="AUC on held-out labels, per cent",
     )
-    axes.legend(frameon=False)
+    legend_below(figure, axes)
     return Picture(
         "ablation",
         as_png(figure),

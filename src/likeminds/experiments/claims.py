@@ -9,6 +9,7 @@ from likeminds.experiments.ablation import STEPS
 from likeminds.experiments.contestants import INTERCEPT, OURS, RAW
 from likeminds.experiments.pieces import percent, points
 from likeminds.experiments.published import SPEED_UP, TABLE_1
+from likeminds.experiments.table3 import ahead, told_of_learned
 
 Facts = Mapping[str, Any]
 
@@ -137,16 +138,15 @@ def _table3(facts: Facts) -> list[Verdict]:
         n = len(crowd["attributes"])
         for way in (RAW, INTERCEPT):
             leads = crowd["lead"][way]
-            ahead = sum(lead[1] > 0 for lead in leads.values())
-            surely = sum(lead[2] > 0 for lead in leads.values())
+            leading, surely = ahead(leads)
             average = mean(lead[1] for lead in leads.values())
             verdicts.append(
                 Verdict(
                     f"{name}: the method beats all competitors on every attribute ({way})",
                     crowd["paper_lead"],
-                    f"ahead on {ahead} of {n}, surely on {surely}; {points(average)} points on "
+                    f"ahead on {leading} of {n}, surely on {surely}; {points(average)} points on "
                     "average over the best of them",
-                    HOLDS if surely == n else (IN_PART if 2 * ahead > n else FAILS),
+                    HOLDS if surely == n else (IN_PART if 2 * leading > n else FAILS),
                     "table3",
                 )
             )
@@ -283,15 +283,12 @@ def _tell_table3(facts: Facts) -> str:
     for name, crowd in facts.items():
         n = len(crowd["attributes"])
         leads = crowd["lead"][INTERCEPT]
-        ahead = sum(lead[1] > 0 for lead in leads.values())
         stands_in = ", which stand in for Shoes," if crowd["stands_in"] else ""
         told.append(
             f"On {name.lower()}{stands_in} it is ahead of every competitor with an intercept on "
-            f"{ahead} of {n} attributes; its distance from the best of them is "
+            f"{ahead(leads)[0]} of {n} attributes; its distance from the best of them is "
             f"{points(mean(v[1] for v in leads.values()))} points on average, from the consensus "
-            f"alone {points(mean(crowd['lead_over_consensus'].values()))}. The learned prior, with "
-            f"nothing to tune, is {points(-mean(crowd['lead_over_learned'].values()))} points "
-            "from it."
+            f"alone {points(mean(crowd['lead_over_consensus'].values()))}." + told_of_learned(crowd)
         )
     return " ".join(told)
 

@@ -17,7 +17,7 @@ from likeminds.rankers import ThreeLevelRanker
 from likeminds.rows import Float
 
 # Lowered until this share of the people has a personal part, so that there is one to see.
-_PERSONAL = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+_PERSONAL = tuple(float(alpha) for alpha in np.geomspace(3.0, 0.003, 25))
 _SHARE_PERSONAL = 0.1
 # One person's pictures in the graph of the AUC.
 _SHOWN_POSITIVE, _SHOWN_NEGATIVE = 4, 5
@@ -65,14 +65,15 @@ def _fitted(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
 
 
 def _decomposition(ranker: ThreeLevelRanker) -> Picture:
+    n_personal = int((np.abs(ranker.personal_).sum(axis=1) > 0).sum())
     everybody = np.broadcast_to(ranker.consensus_, ranker.coef_.shape)
     parts = [
         ("W", "everybody's weights", ranker.coef_),
-        ("= θ", "consensus: the same for all", everybody),
-        ("+ G", "group: shared by a school", ranker.group_),
-        ("+ P", "personal: zero for most", ranker.personal_),
+        ("= θ", "consensus: all the same", everybody),
+        ("+ G", "group: a school's", ranker.group_),
+        ("+ P", f"personal: {n_personal} people's", ranker.personal_),
     ]
-    figure = new_figure(11, 3.9)
+    figure = new_figure(11, 4.3)
     sides = figure.subplots(1, 4, sharey=True)
     limit = float(np.quantile(np.abs(ranker.coef_), 0.995))
     # What is the person's own is small: in the colours of the others it would not be seen.
@@ -81,16 +82,17 @@ def _decomposition(ranker: ThreeLevelRanker) -> Picture:
         times = faint if weights is ranker.personal_ else 1.0
         shown = times * weights.T
         image = axes.imshow(shown, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
-        enlarged = f" (colours x {times:.0f})" if times > 1.5 else ""
+        enlarged = f" (colours x {times:.0f})" if times >= 1.5 else ""
         axes.set_title(f"{sign}\n{what}{enlarged}", fontsize="medium")
         axes.set_xlabel("person")
     sides[0].set_ylabel("feature")
+    figure.suptitle("Everybody's weights: what all share, what a school adds, what is one's own")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")
     return Picture(
         "fig1",
         as_png(figure),
         "Figure 1, from a fit to the simulation: weights are the sum of three levels. The penalty "
-        f"on the personal level is {ranker.alpha_personal:g}, low enough for it to be seen.",
+        f"on the personal level is {ranker.alpha_personal:.2g}, low enough for it to be seen.",
     )
 
 

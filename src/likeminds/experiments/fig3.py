@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from likeminds.datasets import Simulation
-from likeminds.experiments.contestants import LEARNED, OURS
+from likeminds.experiments.contestants import OURS
 from likeminds.experiments.pictures import DIVERGING, as_png, new_figure
 from likeminds.experiments.pieces import Part, Picture
 from likeminds.experiments.recovery import ALONE, directions, picture, recover, schools
@@ -96,11 +96,8 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
 
 def _how(setting: Setting) -> str:
     scale = setting.scale
-    learned = (
-        ""
-        if scale.learned_prior_rows >= scale.simulation.n_people * max(scale.recovery_labels)
-        else f" {LEARNED} takes part up to {scale.learned_prior_rows:,} labels in all."
-    )
+    most = scale.simulation.n_people * max(scale.recovery_labels)
+    learned = "" if most <= scale.learned_prior_rows else scale.learned_prior_part(most)
     return (
         "Heat maps: the data of Table 1, all rows, with the penalties found there. Recovery: "
         f"{scale.simulation.n_people} people, {scale.simulation.n_features} features, 2 % of the "

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds.annotations import Annotations
 from likeminds.components import Component
 from likeminds.datasets import make_simulation
-from likeminds.experiments.pictures import as_png, line, new_figure, tidy
+from likeminds.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.experiments.pieces import Part, Picture, Table
 from likeminds.experiments.setting import Setting
 from likeminds.experiments.store import Job
@@ -163,7 +163,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
 
 
 def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
-    figure = new_figure(10, 4)
+    figure = new_figure(10, 4.3)
     left, right = figure.subplots(1, 2)
     for place, (name, solver) in enumerate(found["solvers"].items()):
         excess = np.maximum(np.array(solver["objective"]) / facts["lowest"] - 1, _FLOOR)
@@ -172,6 +172,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
         line(left, place, np.maximum(iterations, 0.7), excess, name, markevery=mark)
         if solver["steps"]:
             steps = np.array(solver["steps"])
+            steps = np.where(steps > 0, steps, np.nan)  # a log scale has no zero
             mark = max(1, len(steps) // 8)
             line(right, place, 1 + np.arange(len(steps)), steps, name, markevery=mark)
     for axes in (left, right):
@@ -179,8 +180,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
         axes.set_yscale("log")
     tidy(
         left,
-        title=f"a) After {facts['n_iterations'][PAPER]:,} iterations the paper's solver is "
-        f"{facts['gap'][PAPER]:.1%} above",
+        title=f"a) The paper's solver ends {facts['gap'][PAPER]:.1%} above the lowest objective",
         x="iteration (log scale)",
         y="objective above the lowest, relative",
     )
@@ -190,7 +190,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
         x="iteration (log scale)",
         y="length of the step in (θ, G, P)",
     )
-    left.legend(frameon=False)
+    legend_below(figure, left)
     return Picture(
         "fig4",
         as_png(figure),

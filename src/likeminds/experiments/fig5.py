@@ -52,8 +52,7 @@ def _picture(each: CrowdTrials) -> Picture:
         "a) As in the paper": [both(name, RAW) for name in COMPETITORS],
         "b) With an intercept, and what the paper leaves out": [
             *(both(name, INTERCEPT) for name in COMPETITORS),
-            LEARNED,
-            *HONEST,
+            *(name for name in (LEARNED, *HONEST) if name in each.names),
         ],
     }
     for axes, (title, names) in zip(sides, rows.items(), strict=True):

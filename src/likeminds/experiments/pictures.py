@@ -39,6 +39,12 @@ def tidy(axes: Any, *, title: str, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
+    """Say which line is which under the figure, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
 def line(axes: Any, place: int, x: Any, y: Any, label: str, **options: Any) -> None:
     """Draw the curve at a place of the palette: colour, dashes and marker of its own."""
     axes.plot(

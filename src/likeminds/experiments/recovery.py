@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds.baselines import OnePerPerson
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.experiments.contestants import LEARNED, OURS, paper_grid
-from likeminds.experiments.pictures import as_png, line, new_figure, tidy
+from likeminds.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.experiments.pieces import Picture
 from likeminds.experiments.scale import Scale
 from likeminds.experiments.store import Job, Store
@@ -134,23 +134,22 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
 
 def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> Picture:
     """Draw recovery by labels per person."""
-    figure = new_figure(10, 3.9)
+    figure = new_figure(10, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
     for place, name in enumerate(RANKERS):
         shown = facts[name]
         line(left, place, shown["labels"], shown["groups"], name)
-        how = " (P ≠ 0)" if name == OURS else " (far from the leading directions)"
-        line(right, place, shown["labels"], shown["personal"], name + how)
+        line(right, place, shown["labels"], shown["personal"], name)
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xticks(labels, [f"{n:,}" for n in labels])
         axes.minorticks_off()
         axes.set_ylim(-0.1, 1.05)
         axes.axhline(0, color="0.6", linewidth=0.8)
-        axes.legend(frameon=False, fontsize="small")
     y = "adjusted Rand index (1 found, 0 chance)"
     tidy(left, title="a) Which school people belong to", x="labels per person", y=y)
     tidy(right, title="b) Who has a personal part", x="labels per person", y="")
+    legend_below(figure, left)
     return Picture(
         "recovery",
         as_png(figure),

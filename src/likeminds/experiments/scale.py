@@ -66,7 +66,7 @@ class Scale:
     learned_prior_repeats : int
         In how many of them `HierarchicalRanker` takes part.
     learned_prior_rows : int
-        Up to how many labels in all it takes part in the figure of recovery.
+        Up to how many labels in all it takes part.
     n_folds : int
         Folds of the search for penalties; 0 takes the defaults of each ranker.
     tuned_table_1, tuned_table_3 : str
@@ -104,6 +104,14 @@ class Scale:
     recovery_repeats: int
     ablation: SchoolsSize
     minutes: Mapping[str, float] = field(hash=False)
+
+    def learned_prior_part(self, n_rows: int) -> str:
+        """Say where the learned prior takes part in trials on so many labels, if not everywhere."""
+        if n_rows > self.learned_prior_rows:
+            return f" The learned prior takes part up to {self.learned_prior_rows:,} labels."
+        if self.learned_prior_repeats < self.repeats:
+            return f" The learned prior takes part in the first {self.learned_prior_repeats}."
+        return ""
 
     def search(self, tuned: Tuned) -> str:
         """Say how penalties are chosen."""
@@ -143,7 +151,7 @@ _QUICK = Scale(
     name="quick",
     repeats=5,
     learned_prior_repeats=2,
-    learned_prior_rows=10_000,
+    learned_prior_rows=50_000,
     n_folds=3,
     tuned_table_1="in the first repeat",
     tuned_table_3="in the first repeat",
@@ -161,7 +169,7 @@ _PAPER = Scale(
     name="paper",
     repeats=15,
     learned_prior_repeats=3,
-    learned_prior_rows=20_000,
+    learned_prior_rows=50_000,
     n_folds=3,
     tuned_table_1="in every repeat",
     tuned_table_3="in the first repeat",

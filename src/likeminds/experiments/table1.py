@@ -58,7 +58,7 @@ def summary(trials: Trials) -> dict[str, Any]:
         "best_honest": honest,
         "best_honest_auc": trials.means[honest],
         "lead_over_honest": [against_honest.mean, against_honest.low, against_honest.high],
-        "learned_prior": trials.means[LEARNED],
+        "learned_prior": trials.means.get(LEARNED),
     }
 
 
@@ -98,7 +98,7 @@ def _main_table(trials: Trials) -> Table:
 
 
 def _others_table(trials: Trials) -> Table:
-    names = [SHRUNK, LEARNED, *HONEST]
+    names = [name for name in (SHRUNK, LEARNED, *HONEST) if name in trials.means]
     rows = []
     for name in sorted(names, key=lambda name: -trials.means[name]):
         judged = trials.difference(name, OURS)
@@ -127,9 +127,10 @@ def _cell(trials: Trials, name: str) -> str:
 def _how(setting: Setting) -> str:
     scale = setting.scale
     paper = SCALES["paper"].simulation
+    rows = scale.simulation.n_people * scale.simulation.n_samples
     same = "" if scale.simulation == paper else f" (the paper: {paper})"
     return (
         f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's "
         f"labels are held out, {scale.repeats} times anew (seeds {setting.seed} to "
-        f"{setting.seed + scale.repeats - 1}). {scale.search(scale.tuned_table_1)}"
+        f"{setting.seed + scale.repeats - 1}).{scale.learned_prior_part(rows)} {scale.search(scale.tuned_table_1)}"
     )

@@ -18,7 +18,7 @@ from likeminds.experiments.evaluations import (
     pair_gradient,
     people_of,
 )
-from likeminds.experiments.pictures import as_png, line, new_figure, tidy
+from likeminds.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.experiments.pieces import Part, Picture, Table
 from likeminds.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
 from likeminds.experiments.scale import SCALES
@@ -181,7 +181,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> Table:
 
 def _picture(facts: dict[str, Any]) -> Picture:
     grown = {way: times[-1] / times[0] for way, times in facts["iterations"].items()}
-    figure = new_figure(6.5, 3.8)
+    figure = new_figure(7, 4)
     axes = figure.subplots()
     names = ("all pairs", "Proposition 1, through the rows", "sufficient statistics")
     for place, (way, name) in enumerate(zip(WAYS, names, strict=True)):
@@ -195,7 +195,7 @@ def _picture(facts: dict[str, Any]) -> Picture:
         x="share of the data, per cent",
         y=f"seconds of {N_ITER} iterations",
     )
-    axes.legend(frameon=False)
+    legend_below(figure, axes)
     return Picture("table2", as_png(figure), "Running time by share of the data, log scale.")
 
 

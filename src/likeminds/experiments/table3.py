@@ -37,8 +37,9 @@ class CrowdTrials:
 
     @cached_property
     def names(self) -> list[str]:
-        """Everybody who took part."""
-        return list(next(iter(self.trials.values())).by_repeat)
+        """Everybody who took part on all attributes."""
+        first, *others = self.trials.values()
+        return [name for name in first.means if all(name in trials.means for trials in others)]
 
     def by_repeat(self, name: str) -> Float:
         """Return a ranker's mean over attributes, by repeat."""
@@ -86,6 +87,7 @@ class CrowdTrials:
         return {
             attribute: trials.difference(OURS, name).mean
             for attribute, trials in self.trials.items()
+            if name in trials.means
         }
 
 
@@ -144,9 +146,18 @@ def _sentence(name: str, facts: Mapping[str, Any]) -> str:
         f"is ahead of all seven competitors run as in the paper on {counts[RAW][0]} of {n} "
         f"attributes (surely on {counts[RAW][1]}), and of all seven with an intercept on "
         f"{counts[INTERCEPT][0]} (surely on {counts[INTERCEPT][1]}). On average it reaches "
-        f"{percent(facts['means'][OURS], 1)}; the learned prior is "
-        f"{points(-mean(facts['lead_over_learned'].values()))} points from that, on the splits "
-        "that both saw."
+        f"{percent(facts['means'][OURS], 1)}.{told_of_learned(facts)}"
+    )
+
+
+def told_of_learned(facts: Mapping[str, Any]) -> str:
+    """Say how far the learned prior is from the paper's method, where it took part."""
+    behind = facts["lead_over_learned"]
+    if not behind:
+        return ""
+    return (
+        " The learned prior, with nothing to tune, is "
+        f"{points(-mean(behind.values()))} points from it, on the splits that both saw."
     )
 
 
@@ -186,7 +197,7 @@ def _table(each: CrowdTrials) -> Table:
         ]
         means = [_mean_cell(each, both(name, way)) for way in (RAW, INTERCEPT)]
         rows.append([name, *pairs, " / ".join(means)])
-    for name in PLAIN:
+    for name in [name for name in PLAIN if name in each.names]:
         cells = [percent(trials.means[name], 1) for trials in each.trials.values()]
         shown = f"{name} (Ours)" if name == OURS else name
         rows.append([shown, *cells, _mean_cell(each, name)])
@@ -232,11 +243,7 @@ def _paper_table(crowd: Crowd) -> Table:
 def _how(setting: Setting) -> str:
     scale = setting.scale
     last = setting.seed + scale.repeats - 1
-    learned = (
-        ""
-        if scale.learned_prior_repeats >= scale.repeats
-        else f" The learned prior takes part in the first {scale.learned_prior_repeats}."
-    )
+    learned = scale.learned_prior_part(0)
     return (
         f"15 % of everybody's labels are held out, {scale.repeats} times (seeds {setting.seed} to "
         f"{last}).{learned} {scale.search(scale.tuned_table_3)} People with fewer than 8 labels "

@@ -102,6 +102,8 @@ def run_trials(
     if not scale.n_folds:
         everybody = {name: entrant.settled({}) for name, entrant in everybody.items()}
     first = run_entrants(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
+    if len(annotations) > scale.learned_prior_rows:
+        return first
     alone = entered(learned_prior(), share)
     repeats = min(scale.repeats, scale.learned_prior_repeats)
     second = run_entrants(annotations, alone, repeats, store, seed, tuned=tuned)
