@@ -228,6 +228,19 @@ class TestClaims:
         found = claims.judged({"table3": {"Shoes": crowd}})
         assert [v.verdict for v in found] == [verdict, verdict, "holds"]
 
+    @pytest.mark.parametrize(
+        ("steps", "verdict"),
+        [
+            ([[0.02, 0.01, 0.03], [0.01, 0.005, 0.02]], "holds"),
+            ([[0.02, 0.01, 0.03], [0.0, -0.01, 0.01]], "holds in part"),
+            ([[0.0, -0.001, 0.001], [-0.02, -0.03, -0.01]], "does not hold"),
+            ([[0.0, -0.1, 0.1], [-0.02, -0.03, -0.01]], "cannot be told"),
+        ],
+    )
+    def test_what_a_level_adds(self, steps, verdict):
+        found = claims.judged({"ablation": {"steps": {"a level": steps}}})
+        assert [v.verdict for v in found] == [verdict]
+
     def test_no_part_no_claim(self):
         assert claims.judged({}) == []
         assert claims.lead({}, []) == ""
@@ -265,6 +278,22 @@ class TestParts:
         found = apart(coef, 1)
         assert set(np.flatnonzero(found == found[3])) == {3, 25}
 
+    def test_the_ablation_takes_the_best_candidate(self):
+        size = {"n_labels": 12, "seed": 0, "n_people": 12, "n_features": 8, "n_schools": 2}
+        chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
+        aucs = {}
+        for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):
+            seeds = [ablation._TUNING + crowd for crowd in range(ablation._TUNING_CROWDS)]
+            aucs[alpha] = np.mean(
+                [
+                    ablation.score(
+                        model=ablation.CONSENSUS, parameters={"alpha": alpha}, **size | {"seed": s}
+                    )
+                    for s in seeds
+                ]
+            )
+        assert chosen == {"alpha": max(aucs, key=aucs.__getitem__)}
+
     def test_each_ablation_leaves_out_what_it_says(self):
         said = make_schools(15, 20, 60, 6, 2, random_state=0).annotations
         for model, (group, personal) in {
@@ -274,7 +303,7 @@ class TestParts:
             parameters = ablation._middle(model, 0.3) | (
                 {"alpha_personal": 0.03} if personal else {}
             )
-            fitted = Entrant(ablation.models(0.3, 2)[model]).settled(parameters).fit(said).ranker_
+            fitted = Entrant(ablation.models(0.3)[model]).settled(parameters).fit(said).ranker_
             assert (np.abs(fitted.group_).max() > 1e-3) == group
             assert (np.abs(fitted.personal_).max() > 1e-3) == personal
 
@@ -401,6 +430,15 @@ class TestCommand:
         assert [str(path) for path in asked["data"]] == ["a.npz", "b.csv"]
         assert (asked["jobs"], asked["seed"]) == (2, 3)
         assert "table1.html" in result.output
+
+    def test_an_interrupt_says_how_to_go_on(self, tmp_path, monkeypatch):
+        def run(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "reproduce", run)
+        result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+        assert result.exit_code == 130
+        assert "the same command continues" in result.output
 
     @pytest.mark.parametrize(
         ("options", "message"),

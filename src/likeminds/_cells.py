@@ -111,22 +111,32 @@ class Cell:
         train, test = split_within_people(annotations, self.test_size, self.seed)
         ranker = clone(self.ranker)
         start = perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            # It holds for all rankers alike, in every repeat: no news.
-            warnings.filterwarnings("ignore", ".*one class only", UserWarning)
-            ranker.fit(train)
+        warned = fit_to_the_end(ranker, train)
         seconds = perf_counter() - start
-        if was_interrupted(ranker):
-            raise KeyboardInterrupt
         scores = ranker.decision_function(test)
         return CellResult(
             mean_auc(test.labels, scores, test.users, test.weights),
             tuple(_aucs(annotations, test, scores).tolist()),
             seconds,
             _parameters(ranker),
-            tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+            warned,
         )
+
+
+def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
+    """Fit, and return what it warned of; an interrupt that the ranker survives is raised here.
+
+    What is kept on disk must not come from half a fit.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # It holds for all rankers alike, in every repeat: no news.
+        warnings.filterwarnings("ignore", ".*one class only", UserWarning)
+        ranker.fit(annotations)
+    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    if was_interrupted(ranker) or any(message.startswith("Interrupted") for message in told):
+        raise KeyboardInterrupt
+    return told
 
 
 def all_cells(

@@ -1,7 +1,7 @@
 """The command line: ``likeminds COMMAND``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,7 +87,12 @@ def reproduce(  # noqa: PLR0917 - options, which nobody passes by position
     """
     from likeminds.experiments.command import reproduce as run  # noqa: PLC0415 - as above
 
-    pages = run(what, scale, out, shoes=shoes, sun=sun, data=data or (), jobs=jobs, seed=seed)
+    options: dict[str, Any] = {"shoes": shoes, "sun": sun, "data": data or (), "seed": seed}
+    try:
+        pages = run(what, scale, out, jobs=jobs, **options)
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. What is finished is kept in {out}: the same command continues.")
+        raise typer.Exit(130) from None
     typer.echo(f"Written: {', '.join(map(str, pages))}")
     typer.echo(f"Open {pages[-1]} in a browser; figures for programs are in {out}.")
 

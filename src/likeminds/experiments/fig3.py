@@ -97,7 +97,12 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
 def _how(setting: Setting) -> str:
     scale = setting.scale
     most = scale.simulation.n_people * max(scale.recovery_labels)
-    learned = "" if most <= scale.learned_prior_rows else scale.learned_prior_part(most)
+    learned = (
+        f" The learned prior takes part up to {scale.recovery_prior_rows:,} labels in all, on "
+        f"{min(scale.learned_prior_repeats, scale.recovery_repeats)} draws."
+        if most > scale.recovery_prior_rows
+        else ""
+    )
     return (
         "Heat maps: the data of Table 1, all rows, with the penalties found there. Recovery: "
         f"{scale.simulation.n_people} people, {scale.simulation.n_features} features, 2 % of the "

@@ -1,6 +1,5 @@
 """A figure that the paper does not have: when groups and personal columns are found again."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from likeminds._cells import fit_to_the_end
 from likeminds.baselines import OnePerPerson
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.experiments.contestants import LEARNED, OURS, paper_grid
@@ -66,7 +66,7 @@ def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
 
 def _affordable(scale: Scale, n_labels: int, draw: int) -> bool:
     rows = scale.simulation.n_people * n_labels
-    return rows <= scale.learned_prior_rows and draw < scale.learned_prior_repeats
+    return rows <= scale.recovery_prior_rows and draw < scale.learned_prior_repeats
 
 
 def found_again(
@@ -76,9 +76,7 @@ def found_again(
     n_positive = max(_LEAST_POSITIVE, round(_POSITIVE * n_labels))
     drawn = make_simulation(n_people, n_labels, n_features, n_positive, random_state=seed)
     fitted = _rankers(drawn, n_folds)[ranker]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted.fit(drawn.annotations)
+    fit_to_the_end(fitted, drawn.annotations)
     n_schools = len(np.unique(drawn.school))
     own = np.linalg.norm(fitted.personal_, axis=1)
     return {

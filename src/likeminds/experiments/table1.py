@@ -132,5 +132,6 @@ def _how(setting: Setting) -> str:
     return (
         f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's "
         f"labels are held out, {scale.repeats} times anew (seeds {setting.seed} to "
-        f"{setting.seed + scale.repeats - 1}).{scale.learned_prior_part(rows)} {scale.search(scale.tuned_table_1)}"
+        f"{setting.seed + scale.repeats - 1}).{scale.learned_prior_part(rows)} "
+        f"{scale.search(scale.tuned_table_1)}"
     )
