@@ -78,9 +78,7 @@ def run(setting: Setting) -> Part:
         for model, n in keys
     ]
     chosen = dict(zip(keys, setting.store.all(searches), strict=True))
-    draws = dict.fromkeys(MODELS, size.repeats)
-    draws[LEARNED] = min(size.repeats, setting.scale.learned_prior_repeats)
-    runs = [(model, n, draw) for model, n in keys for draw in range(draws[model])]
+    runs = [(model, n, draw) for model, n in keys for draw in range(size.repeats)]
     fits = [
         Job(
             f"ablation-{n}-{draw}",
@@ -98,7 +96,7 @@ def run(setting: Setting) -> Part:
     scores = dict(zip(runs, setting.store.all(fits), strict=True))
     found = {
         model: np.array(
-            [[scores[model, n, draw] for draw in range(draws[model])] for n in size.labels]
+            [[scores[model, n, draw] for draw in range(size.repeats)] for n in size.labels]
         )
         for model in MODELS
     }
@@ -212,8 +210,7 @@ def _middle(model: str, features_per_label: float) -> dict[str, Any]:
 def _facts(found: Mapping[str, Float], labels: Sequence[int]) -> dict[str, Any]:
     steps = {}
     for step in STEPS:
-        shared = min(found[step.new].shape[1], found[step.old].shape[1])
-        differences = found[step.new][:, :shared] - found[step.old][:, :shared]
+        differences = found[step.new] - found[step.old]
         judged: list[PairedDifference] = [over_people(row) for row in differences]
         steps[step.name] = [[j.mean, j.low, j.high] for j in judged]
     return {
@@ -313,10 +310,5 @@ def _how(setting: Setting) -> str:
         f"quarter of {size.n_features} features, everybody with a small part of their own, 5 % of "
         f"the labels wrong. {size.repeats} crowds (seeds {setting.seed} to "
         f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "
-        f"held out. {tuned}. The learned prior has nothing to tune"
-        + (
-            "."
-            if setting.scale.learned_prior_repeats >= size.repeats
-            else f"; it takes part on the first {setting.scale.learned_prior_repeats} crowds."
-        )
+        f"held out. {tuned}. The learned prior has nothing to tune."
     )

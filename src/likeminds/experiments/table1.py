@@ -38,7 +38,14 @@ def simulation_trials(setting: Setting) -> Trials:
     """Return everybody's results on the simulation; kept, so that others may ask again."""
     annotations = setting.simulation().annotations
     scale = setting.scale
-    return run_trials(annotations, scale, setting.store, setting.seed, tuned=scale.tuned_table_1)
+    return run_trials(
+        annotations,
+        scale,
+        setting.store,
+        setting.seed,
+        tuned=scale.tuned_table_1,
+        prior_repeats=scale.learned_prior_repeats,
+    )
 
 
 def summary(trials: Trials) -> dict[str, Any]:

@@ -243,10 +243,9 @@ def _paper_table(crowd: Crowd) -> Table:
 def _how(setting: Setting) -> str:
     scale = setting.scale
     last = setting.seed + scale.repeats - 1
-    learned = scale.learned_prior_part(0)
     return (
         f"15 % of everybody's labels are held out, {scale.repeats} times (seeds {setting.seed} to "
-        f"{last}).{learned} {scale.search(scale.tuned_table_3)} People with fewer than 8 labels "
+        f"{last}). {scale.search(scale.tuned_table_3)} People with fewer than 8 labels "
         "of either kind are left out of Shoes, SUN and sketch shoes, as in the paper. "
         f'"Surely" means: the 95 % interval of the lead over the repeats, widened for their '
         f"overlap, lies above 0 ({points(0.0)} points)."

@@ -83,6 +83,7 @@ def run_trials(
     *,
     tuned: Tuned,
     share: float | None = None,
+    prior_repeats: int | None = None,
 ) -> Trials:
     """Let everybody take part on one data set; the learned prior where the scale says so.
 
@@ -96,6 +97,8 @@ def run_trials(
         Whether penalties found in the first repeat's training rows serve for all repeats.
     share : float, optional
         Reduce features to components with this share of the variance, in each split anew.
+    prior_repeats : int, optional
+        In how many repeats the learned prior takes part; by default in all.
     """
     n_features = None if share is None else Reduce(share).fit(annotations).n_components_
     everybody = entered(contestants(annotations, scale.n_folds, seed, n_features), share)
@@ -105,7 +108,7 @@ def run_trials(
     if len(annotations) > scale.learned_prior_rows:
         return first
     alone = entered(learned_prior(), share)
-    repeats = min(scale.repeats, scale.learned_prior_repeats)
+    repeats = scale.repeats if prior_repeats is None else min(scale.repeats, prior_repeats)
     second = run_entrants(annotations, alone, repeats, store, seed, tuned=tuned)
     return first.together(second)
 
