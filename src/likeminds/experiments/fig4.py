@@ -156,8 +156,8 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     return (
         f"The objective of the paper's solver {falls} at every one of {taken[PAPER]:,} "
         f"iterations, and its steps get shorter in {facts['steps_fall']:.0%} of them; it then is "
-        f"{100 * gap:.2g} % above the lowest objective known. Newton's method, our default, ends after "
-        f"{taken[FAST]} steps, {100 * facts['gap'][FAST]:.2g} % above it, in "
+        f"{100 * gap:.2g} % above the lowest objective known. Newton's method, our default, ends "
+        f"after {taken[FAST]} steps, {100 * facts['gap'][FAST]:.2g} % above it, in "
         f"{facts['seconds'][FAST]:.2g} s instead of {facts['seconds'][PAPER]:.2g} s."
     )
 
@@ -180,7 +180,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
         axes.set_yscale("log")
     tidy(
         left,
-        title=f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest objective",
+        title=f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest",
         x="iteration (log scale)",
         y="objective above the lowest, relative",
     )
