@@ -1,7 +1,7 @@
 """The command line: ``likeminds COMMAND``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,10 +49,64 @@ def demo(
     run(out, seed)
 
 
+@app.command()
+def reproduce(  # noqa: PLR0917 - options, which nobody passes by position
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, fig3, fig4, fig5, drawings (Figures 1 and 2), ablation, "
+            "or all."
+        ),
+    ] = "all",
+    scale: Annotated[
+        str, typer.Option(help="quick (minutes) or paper (15 repeats, about an hour).")
+    ] = "quick",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the report.")] = Path(
+        "reproduced"
+    ),
+    shoes: Annotated[
+        Path | None, typer.Option(help="A folder with the original Shoes data.")
+    ] = None,
+    sun: Annotated[Path | None, typer.Option(help="A folder with the original SUN data.")] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A further data set for Table 3 (.csv, .parquet, .npz); may be repeated."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Fits at the same time; by default one for each core.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Where data and splits start from.")] = 0,
+) -> None:
+    """Rebuild the tables and figures of the paper, and say what holds.
+
+    What is finished is kept in the folder: an interrupted run continues where it was.
+
+    Example: likeminds reproduce all --scale quick --out reproduced
+    """
+    from likeminds.experiments.command import reproduce as run  # noqa: PLC0415 - as above
+
+    options: dict[str, Any] = {"shoes": shoes, "sun": sun, "data": data or (), "seed": seed}
+    try:
+        pages = run(what, scale, out, jobs=jobs, **options)
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. What is finished is kept in {out}: the same command continues.")
+        raise typer.Exit(130) from None
+    typer.echo(f"Written: {', '.join(map(str, pages))}")
+    typer.echo(f"Open {pages[-1]} in a browser; figures for programs are in {out}.")
+
+
 def main() -> None:
     """Run the command line; bad input ends in one sentence and exit code 2."""
     try:
         app()
-    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except (
+        ValueError,
+        FileNotFoundError,
+        IsADirectoryError,
+        NotADirectoryError,
+        PermissionError,
+    ) as error:
         typer.secho(f"Error: {error}", fg="red", err=True)
         raise SystemExit(2) from error
