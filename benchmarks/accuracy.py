@@ -9,17 +9,17 @@ others as ``NAME.npz`` with ``X`` (items x features), and one row per label in `
 import argparse
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
-import numpy as np
 from sklearn.decomposition import PCA
 
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.baselines.popularity import has_shared_items
 from likeminds.contenders import COMPETITORS, default_rankers
+from likeminds.experiments.real_data import DataSet, fewer_people, read_data
 
 ROOT = Path(__file__).parents[1]
 AS_IN_THE_PAPER = ", as in the paper"
@@ -29,53 +29,23 @@ VARIANCE = 0.99
 MOST_PEOPLE = 300
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """One attribute of one data set."""
-
-    name: str
-    annotations: Annotations
-    attribute: str | None = None
-
-
 def data_sets(folder: Path | None, most_people: int) -> Iterator[DataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
-    yield DataSet("electricity", _fewer_people(load_electricity(), most_people))
+    yield DataSet("electricity", fewer_people(load_electricity(), most_people))
     for path in sorted(folder.glob("*.npz")) if folder else []:
-        if path.stem == "electricity":
-            continue
-        with np.load(path) as archive:
-            columns = {name: archive[name] for name in archive.files}
-        yield from _attributes(path.stem, columns, most_people)
+        if path.stem != "electricity":
+            for data in read_data(path):
+                whole = _reduced(data.annotations)
+                yield replace(data, annotations=fewer_people(whole, most_people))
 
 
-def _attributes(name: str, columns: dict[str, np.ndarray], most_people: int) -> Iterator[DataSet]:
-    group = columns["group"]
-    whole = Annotations(
-        users=columns["user"],
-        items=columns["item"],
-        labels=columns["label"],
-        features=_reduced(columns["X"].astype(np.float64)),
-        item_ids=np.arange(len(columns["X"])),
-        # Where every label is a group of its own, splits had better balance the labels.
-        groups=None if len(np.unique(group)) == len(group) else group,
-        attributes=columns.get("attribute"),
-    )
-    parts = whole.by_attribute() if "attribute" in columns else {None: whole}
-    for attribute, annotations in parts.items():
-        yield DataSet(name, _fewer_people(annotations, most_people), attribute)
-
-
-def _fewer_people(annotations: Annotations, most: int) -> Annotations:
-    if annotations.n_people <= most:
-        return annotations
-    drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:most]
-    return annotations.of_people(drawn)
-
-
-def _reduced(X: np.ndarray) -> np.ndarray:
+def _reduced(annotations: Annotations) -> Annotations:
     """Describe items by fewer directions where there are more features than items."""
-    return PCA(VARIANCE, random_state=0).fit_transform(X) if X.shape[1] > len(X) else X
+    if annotations.n_features <= annotations.n_items:
+        return annotations
+    reduced = PCA(VARIANCE, random_state=0).fit_transform(annotations.features)
+    names = tuple(f"component_{number}" for number in range(1, reduced.shape[1] + 1))
+    return annotations._with(features=reduced, feature_names=names)
 
 
 def rankers() -> dict:

@@ -3,8 +3,8 @@
 from statistics import mean
 
 from benchmarks.results import Result, at_most
-from benchmarks.timing import seconds
 from likeminds import Statistics, ThreeLevelRanker, make_schools
+from likeminds.experiments.timing import seconds
 
 N_LABELS = 50
 

@@ -7,11 +7,11 @@ from statistics import median
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.evaluations import Person, ThroughRows, people_of
 from benchmarks.results import Goal, Result, Table, at_least, at_most
-from benchmarks.timing import in_turns, n_cores
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
+from likeminds.experiments.evaluations import Person, ThroughRows, people_of
+from likeminds.experiments.timing import in_turns, n_cores
 from likeminds.losses import QuadraticLoss, squared_auc
 from likeminds.solvers import FastSolver, PaperSolver
 

@@ -5,7 +5,6 @@ from importlib.util import find_spec
 
 from benchmarks.peers import mixed_logit
 from benchmarks.results import Result, at_least, at_most
-from benchmarks.timing import in_turns, seconds
 from likeminds import (
     Annotations,
     HierarchicalRanker,
@@ -14,6 +13,7 @@ from likeminds import (
     make_schools,
 )
 from likeminds import split_within_people as split
+from likeminds.experiments.timing import in_turns, seconds
 
 OURS, TUNED, GPBOOST = "HierarchicalRanker", "ThreeLevelRankerCV", "GPBoost"
 N_LABELS = 50

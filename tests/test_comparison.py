@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from interrupted import Interrupted
 from likeminds import (
     Annotations,
+    HierarchicalRanker,
     RankerCV,
     ThreeLevelRanker,
     auc_by_person,
@@ -147,6 +148,16 @@ def test_a_failed_comparison_continues_where_it_was(tmp_path, schools, fits, fai
 def test_an_interrupted_fit_is_no_result(tmp_path, schools):
     with pytest.raises(KeyboardInterrupt):
         compare(schools, [Interrupted()], repeats=1, folder=tmp_path, **QUIET)
+    assert list(tmp_path.iterdir()) == []
+
+
+def stop(*arguments):
+    return True
+
+
+def test_an_interrupt_that_is_only_warned_of_is_no_result_either(tmp_path, schools):
+    with pytest.raises(KeyboardInterrupt):
+        compare(schools, [HierarchicalRanker(callback=stop)], repeats=1, folder=tmp_path, **QUIET)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ from likeminds import (
     load_electricity,
     make_schools,
     mean_auc,
+    split_within_people,
 )
 from likeminds.losses import LOSSES
 from likeminds.statistics import Statistics
@@ -31,7 +32,7 @@ def fitted(request, schools):
     fresh = {
         "three levels": ThreeLevelRanker(),
         "tuned": ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
-        "logistic": HierarchicalRanker(2),
+        "logistic": HierarchicalRanker(2, "logistic"),
         "auc": HierarchicalRanker(2, "auc"),
     }
     return fresh[request.param].fit(schools)
@@ -58,7 +59,9 @@ CROWDS = {
 
 @pytest.mark.parametrize("crowd", CROWDS)
 @pytest.mark.parametrize("n_labels", [5, 10, 25])
-@pytest.mark.parametrize("ranker", [ThreeLevelRanker(), HierarchicalRanker(2)], ids=repr)
+@pytest.mark.parametrize(
+    "ranker", [ThreeLevelRanker(), HierarchicalRanker(2, "logistic")], ids=repr
+)
 def test_about_as_good_as_a_refit(crowd, n_labels, ranker):
     everybody = CROWDS[crowd]()
     there, few, rest = held_out(everybody, everybody.n_people // 5, n_labels)
@@ -67,6 +70,21 @@ def test_about_as_good_as_a_refit(crowd, n_labels, ranker):
     folded = mean_auc(rest.labels, scores, rest.users)
     consensus = ranker.score(rest)
     refitted = ranker.fit(there.concat(few)).score(rest)
+    assert folded > refitted - 0.01
+    assert folded > consensus + 0.02
+
+
+def test_choices_are_about_as_good_as_a_refit():
+    households = load_electricity()
+    there = households.of_people(households.user_ids[60:])
+    new = households.of_people(households.user_ids[:60])
+    few, rest = split_within_people(new, 0.7, 0)  # whole choice sets
+    ranker = HierarchicalRanker().fit(there)
+    assert ranker.loss_ == "choice"
+    scores = ranker.newcomer(few).decision_function(rest.X, rest.users)
+    folded = mean_auc(rest.labels, scores, rest.users)
+    consensus = ranker.score(rest)
+    refitted = HierarchicalRanker().fit(there.concat(few)).score(rest)
     assert folded > refitted - 0.01
     assert folded > consensus + 0.02
 

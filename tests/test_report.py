@@ -170,6 +170,13 @@ def test_a_hierarchical_ranker_brings_its_own_annotations(tmp_path, crowd):
     assert any("2,000 labels" in words for words in found.said)
 
 
+@pytest.mark.parametrize("n_people", [1, 3])
+def test_very_small_crowds(tmp_path, n_people):
+    few = make_schools(n_people, 20, 40, 4, 1, random_state=0).annotations
+    found = outline(write_report(HierarchicalRanker().fit(few), tmp_path / "page.html", few))
+    assert any(words.startswith(f"{n_people} p") for words in found.said)
+
+
 def test_equal_reports_are_equal_files(tmp_path, crowd, ranker):
     first, second = (
         write_report(ranker, tmp_path / name, crowd, diagnostics=False).read_bytes()

@@ -3,17 +3,19 @@
 import json
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from likeminds._files import write_whole
+from likeminds._progress import progress_bar
 from likeminds._version import __version__
 from likeminds.annotations import Annotations
 from likeminds.identifiers import lookup
@@ -23,6 +25,7 @@ from likeminds.search import was_interrupted
 from likeminds.selection import split_within_people
 
 Key = tuple[str, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -108,22 +111,32 @@ class Cell:
         train, test = split_within_people(annotations, self.test_size, self.seed)
         ranker = clone(self.ranker)
         start = perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            # It holds for all rankers alike, in every repeat: no news.
-            warnings.filterwarnings("ignore", ".*one class only", UserWarning)
-            ranker.fit(train)
+        warned = fit_to_the_end(ranker, train)
         seconds = perf_counter() - start
-        if was_interrupted(ranker):
-            raise KeyboardInterrupt
         scores = ranker.decision_function(test)
         return CellResult(
             mean_auc(test.labels, scores, test.users, test.weights),
             tuple(_aucs(annotations, test, scores).tolist()),
             seconds,
             _parameters(ranker),
-            tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+            warned,
         )
+
+
+def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
+    """Fit, and return what it warned of; an interrupt that the ranker survives is raised here.
+
+    What is kept on disk must not come from half a fit.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # It holds for all rankers alike, in every repeat: no news.
+        warnings.filterwarnings("ignore", ".*one class only", UserWarning)
+        ranker.fit(annotations)
+    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    if was_interrupted(ranker) or any(message.startswith("Interrupted") for message in told):
+        raise KeyboardInterrupt
+    return told
 
 
 def all_cells(
@@ -146,6 +159,21 @@ def all_cells(
     return cells
 
 
+def work_on(
+    calls: Sequence[tuple[Callable[..., T], tuple[Any, ...]]],
+    n_jobs: int | None,
+    progress: bool,
+    describe: Callable[[T], str],
+) -> Iterator[T]:
+    """Yield what each call returns, as it comes, and show how far it is."""
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    with progress_bar(progress) as bar:
+        task = bar.add_task("fits", total=len(calls))
+        for result in work(delayed(call)(*arguments) for call, arguments in calls):
+            yield result
+            bar.update(task, advance=1, description=describe(result))
+
+
 def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
     """Return where a cell is kept: a name that people can read and inputs cannot share."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
@@ -154,7 +182,7 @@ def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
 
 def _data_fingerprint(annotations: Annotations) -> str:
     """Return a hash of all that a split, a fit or a score can depend on."""
-    return _hash(
+    return fingerprint(
         annotations.features,
         annotations.feature_rows,
         annotations.feature_names,
@@ -176,14 +204,15 @@ def _cell_fingerprint(data: str, ranker: Any, test_size: float, seed: int) -> st
         for name, value in sorted(ranker.get_params().items())
         if name.split("__")[-1] != "n_jobs"  # the same result, however many work on it
     }
-    return _hash(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
+    return fingerprint(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
 
 
 def _class_of(estimator: Any) -> str:
     return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
 
 
-def _hash(*parts: Any) -> str:
+def fingerprint(*parts: Any) -> str:
+    """Return a hash of some arrays, texts and numbers."""
     # Array by array, and not in one list: whether two are views of one must not matter.
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
 

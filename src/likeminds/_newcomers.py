@@ -20,8 +20,9 @@ from likeminds.annotations import Annotations
 from likeminds.components.singular import top_directions
 from likeminds.hierarchical.beliefs import posterior_of
 from likeminds.hierarchical.coordinates import Coordinates
+from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.likelihoods import Regression
-from likeminds.hierarchical.newcomers import Crowd, Welcoming
+from likeminds.hierarchical.newcomers import Welcoming
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Task
 from likeminds.losses import LOSSES, Factors, QuadraticLoss
@@ -83,10 +84,13 @@ class FoldingIn(Welcoming):
         n_features = len(self.scale_)
         # How items are spread matters to none of what newcomers are asked.
         spread = np.eye(n_features)
+        prior = Prior(self.consensus_ * self.scale_, self.prior_loadings_, self.prior_residual_)
         return Crowd(
             Coordinates(self.origin_, self.scale_, None, spread, intercept=False),
-            Prior(self.consensus_ * self.scale_, self.prior_loadings_, self.prior_residual_),
+            prior,
             Regression(self.precision_),
+            # How well the crowd knows itself is not known here.
+            predictive=prior,
         )
 
     def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
@@ -96,8 +100,7 @@ class FoldingIn(Welcoming):
         points, known = posterior_of(
             _FactorTasks(factors, weight, count),
             said.n_people,
-            crowd.prior,
-            crowd.likelihood,
+            crowd,
             pulls=np.empty(0),
             rank=_COVARIANCE_RANK,
         )

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from likeminds._averages import nan_mean
-from likeminds._cells import Cell, CellResult, Key, all_cells
+from likeminds._cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds._checks import counted
 from likeminds.annotations import Annotations
 from likeminds.baselines.popularity import has_shared_items
@@ -314,18 +311,9 @@ def _made(folder: str | PathLike[str] | None) -> Path | None:
 def _run(
     annotations: Annotations, cells: list[Cell], n_jobs: int | None, progress: bool
 ) -> dict[Key, CellResult]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    results: dict[Key, CellResult] = {}
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not progress, transient=True
-    ) as bar:
-        task = bar.add_task("fits", total=len(cells))
-        for key, result in work(delayed(cell.run)(annotations) for cell in cells):
-            results[key] = result
-            bar.update(task, advance=1, description=f"{key[0]}, repeat {key[1]}")
-    return results
+    calls = [(cell.run, (annotations,)) for cell in cells]
+    done = work_on(calls, n_jobs, progress, lambda found: f"{found[0][0]}, repeat {found[0][1]}")
+    return dict(done)
 
 
 def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:

@@ -14,13 +14,11 @@ import numpy as np
 from likeminds._checks import FloatArray
 from likeminds.datasets._item_features import ItemFeatures
 from likeminds.datasets.image_folders import compute_features
-from likeminds.datasets.shoes import gist_and_colour
+from likeminds.datasets.shoes import SHOES_VARIANCE, gist_and_colour_extractors
 from likeminds.features.reduction import Reduce
 
 CACHE = ".features"
 _KIND = "GIST and Lab colour histogram"
-# As the paper does for its pictures of shoes.
-_SHARE = 0.99
 
 
 class Reduction(NamedTuple):
@@ -30,7 +28,7 @@ class Reduction(NamedTuple):
     components: FloatArray
 
     @classmethod
-    def of(cls, features: FloatArray, share: float = _SHARE) -> "Reduction":
+    def of(cls, features: FloatArray, share: float = SHOES_VARIANCE) -> "Reduction":
         """Keep a share of the variance of some rows of features."""
         found = Reduce(share).fit(np.asarray(features, dtype=np.float64))
         return cls(found.mean_, found.components_)
@@ -80,4 +78,5 @@ def picture_features(
     """
     root = Path(folder)
     cache = root / CACHE if os.access(root, os.W_OK) else None
-    return compute_features(root, wanted, gist_and_colour(cache=cache, progress=progress))
+    options = {"cache": cache, "progress": progress}
+    return compute_features(root, wanted, gist_and_colour_extractors(root, options))

@@ -24,7 +24,7 @@ _MODULES = (
     *("demo", "data", "simulate"),
     *("fit", "evaluate", "compare", "update"),
     *("rank", "newcomer", "explain", "report"),
-    "doctor",
+    *("reproduce", "doctor"),
 )
 
 

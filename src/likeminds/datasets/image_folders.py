@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 TABLES = ("annotations.parquet", "annotations.csv")
 IMAGES = "images"
+# The paper removes people with fewer labels of either kind.
+ENOUGH_LABELS = 8
 _ROLES = ("attribute", "person", "image", "label")
 _CACHE = ".features"
 _DOCS = "docs/features.md says what goes where."

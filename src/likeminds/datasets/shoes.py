@@ -2,20 +2,32 @@
 
 import os
 from collections.abc import Hashable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeminds.datasets.image_folders import FolderKind, ImageCrowd, load_folder
+from likeminds.datasets.image_folders import (
+    ENOUGH_LABELS,
+    FolderKind,
+    ImageCrowd,
+    load_folder,
+)
 
 if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
 
 
-def gist_and_colour(**options: Any) -> "list[ImageExtractor]":
-    """Return what the paper describes pictures of shoes by; the options are the extractors'."""
+def gist_and_colour_extractors(
+    root: Path,  # noqa: ARG001 - needs nothing from the folder
+    options: dict[str, Any],
+) -> "list[ImageExtractor]":
+    """Return what computes the features of Shoes."""
     from likeminds.features import GIST, ColourHistogram  # noqa: PLC0415 - imports scikit-learn
 
     return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
 
+
+# The share of the variance that the paper keeps.
+SHOES_VARIANCE = 0.99
 
 _SHOES = FolderKind(
     title="Shoes",
@@ -28,8 +40,8 @@ _SHOES = FolderKind(
         "ornate": ("ON",),
         "pointy": ("PT",),
     },
-    reduce=0.99,
-    extractors=lambda _, options: gist_and_colour(**options),
+    reduce=SHOES_VARIANCE,
+    extractors=gist_and_colour_extractors,
 )
 
 
@@ -37,8 +49,8 @@ def load_shoes(
     folder: str | os.PathLike[str],
     *,
     attributes: Iterable[str] | None = None,
-    min_labels: int = 8,
-    reduce: float | None = _SHOES.reduce,
+    min_labels: int = ENOUGH_LABELS,
+    reduce: float | None = SHOES_VARIANCE,
     positive: Hashable | None = None,
     cache: bool | str | os.PathLike[str] = True,
     progress: bool = False,

@@ -5,7 +5,12 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeminds.datasets.image_folders import FolderKind, ImageCrowd, load_folder
+from likeminds.datasets.image_folders import (
+    ENOUGH_LABELS,
+    FolderKind,
+    ImageCrowd,
+    load_folder,
+)
 
 if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
@@ -38,7 +43,7 @@ def load_sun(
     folder: str | os.PathLike[str],
     *,
     attributes: Iterable[str] | None = None,
-    min_labels: int = 8,
+    min_labels: int = ENOUGH_LABELS,
     reduce: float | None = _SUN.reduce,
     positive: Hashable | None = None,
     cache: bool | str | os.PathLike[str] = True,

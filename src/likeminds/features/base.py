@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from likeminds._progress import progress_bar
 from likeminds.features.cache import FeatureCache, Rows, digest_of_array, digest_of_file
 from likeminds.features.images import as_images
 
@@ -93,14 +92,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not things:
             return
         extract = self._extractor()
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-        with Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not self.progress,
-            transient=True,
-        ) as bar:
+        with progress_bar(self.progress) as bar:
             task = bar.add_task(type(self).__name__, total=len(things))
             for start in range(0, len(things), self.batch_size):
                 part = slice(start, start + self.batch_size)

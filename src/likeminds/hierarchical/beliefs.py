@@ -1,5 +1,6 @@
 """What is believed about people: their weights, and how sure that is."""
 
+from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -9,10 +10,11 @@ from scipy.special import expit, ndtr
 
 from likeminds._checks import as_matrix, listing
 from likeminds._stacks import solve
-from likeminds._threads import one_blas_thread
+from likeminds._threads import in_threads, one_blas_thread
 from likeminds.hierarchical.coordinates import Coordinates
-from likeminds.hierarchical.likelihoods import Likelihood, Regression
-from likeminds.hierarchical.posterior import Dual, Primal, modes
+from likeminds.hierarchical.crowd import Crowd
+from likeminds.hierarchical.likelihoods import Curvature, Likelihood, Regression
+from likeminds.hierarchical.posterior import Dual, Primal, solved, system_of
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.identifiers import IdArray, lookup
@@ -40,7 +42,7 @@ class Beliefs:
     known : array of shape (n_people, m, p)
         The matrices K.
     coordinates, prior, likelihood
-        What the numbers refer to.
+        What the numbers refer to; the prior with what is not known about it.
 
     Examples
     --------
@@ -210,35 +212,39 @@ class Beliefs:
 
 
 def posterior_of(
-    tasks: Tasks,
-    n_people: int,
-    prior: Prior,
-    likelihood: Likelihood,
-    *,
-    pulls: Float,
-    rank: int,
+    tasks: Tasks, n_people: int, crowd: Crowd, *, pulls: Float, rank: int
 ) -> tuple[Float, NDArray[np.float32]]:
-    """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`."""
+    """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
+
+    The mode is that of the prior; the uncertainty has what is not known about the prior, too.
+    """
+    prior, predictive = crowd.prior, crowd.predictive
     size = len(prior.mean)
     points = np.repeat(prior.mean[None], n_people, axis=0)
     known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)
+
+    def settle(number: int) -> None:
+        # Every block has people of its own, so that threads do not meet; and nothing as large
+        # as a block is left behind.
+        task = tasks.task(number)
+        earlier = None if task.places is None else pulls[task.places]
+        mode = solved(task, prior, crowd.likelihood, earlier)
+        points[task.people] = prior.mean + mode.system.z(mode.state) @ prior.root.T
+        _, curvature = crowd.likelihood.pull(mode.eta, task)
+        system = mode.system if predictive is prior else system_of(task, predictive)
+        inner = _known(system, curvature, known.shape[1])
+        known[task.people, : inner.shape[1]] = inner @ predictive.root.T
+
     with one_blas_thread():
-        for mode in modes(tasks, prior, likelihood, pulls):
-            people, system = mode.task.people, mode.system
-            points[people] = prior.mean + system.z(mode.state) @ prior.root.T
-            _, curvature = likelihood.pull(mode.eta, mode.task)
-            inner = _known(system, curvature, known.shape[1])
-            known[people, : inner.shape[1]] = inner @ prior.root.T
+        deque(in_threads(settle, range(len(tasks.plan))), maxlen=0)
     return points, known
 
 
-def _known(system: Primal | Dual, curvature: Float, most: int) -> Float:
+def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
     """Return matrices K of at most so many rows, (b, m, p), with the covariance I - K'K of z."""
     if isinstance(system, Dual) and system.rows.shape[1] <= most:
         # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
-        root = np.sqrt(curvature)
-        inner = root[:, :, None] * system.gram * root[:, None, :] + np.eye(root.shape[1])
-        factor: Float = np.asarray(np.linalg.cholesky(inner), dtype=np.float64)
-        return solve(factor, root[:, :, None] * system.rows)
+        factor: Float = np.asarray(np.linalg.cholesky(system.inner(curvature)), dtype=np.float64)
+        return solve(factor, curvature.times_root_back(system.rows))
     directions, shrunk = system.information(curvature, most)
     return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)

@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.beliefs import Beliefs
 from likeminds.hierarchical.coordinates import Coordinates
+from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.learning import Learned
-from likeminds.hierarchical.likelihoods import Likelihood, Logistic, Regression
-from likeminds.hierarchical.newcomers import Crowd, Welcoming
+from likeminds.hierarchical.likelihoods import LIKELIHOODS, Regression
+from likeminds.hierarchical.newcomers import Welcoming
 from likeminds.hierarchical.prior import Prior
 from likeminds.rows import Float, Index
 
@@ -18,8 +19,8 @@ from likeminds.rows import Float, Index
 class PriorRanker(Welcoming):
     """Base: from the prior and everybody's posterior to fitted attributes, and back to answers."""
 
-    loss: str
-
+    loss_: str
+    n_groups_: int
     information_: NDArray[np.floating]
 
     def standard_error(
@@ -130,11 +131,13 @@ class PriorRanker(Welcoming):
         self.objective_ = learned.trace[-1]
         self.n_iter_ = len(learned.trace) - 1
         self.converged_ = learned.converged
-        self.criterion_ = np.array([learned.criterion[k] for k in sorted(learned.criterion)])
+        self.criterion_ = np.array(learned.criterion)
+        self.n_groups_ = learned.n_groups
+        self.prior_unsure_ = learned.unsure
 
     def _set_levels(self, points: Float, prior: Prior, coordinates: Coordinates) -> None:
         n_weights = coordinates.n_weights
-        directions = prior.directions(n_weights)
+        directions = prior.directions(self.n_groups_, n_weights)
         deviation = points[:, :n_weights] - prior.mean[:n_weights]
         group = deviation @ directions @ directions.T
         self.consensus_ = coordinates.weights(prior.mean)
@@ -142,7 +145,6 @@ class PriorRanker(Welcoming):
         self.personal_ = coordinates.weights(deviation - group)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
         self.directions_ = coordinates.weights(directions.T)
-        self.n_groups_ = prior.rank
         at_origin = points[:, n_weights:].sum(axis=1)
         self.intercept_ = at_origin
         if coordinates.intercept:
@@ -155,13 +157,16 @@ class PriorRanker(Welcoming):
 
     def _crowd(self) -> Crowd:
         """Put together again what the fitted attributes hold in pieces."""
-        intercept = self.loss == "logistic"
+        intercept = self.loss_ == "logistic"
         square = self.basis_.shape[0] == self.basis_.shape[1]
         basis = None if square else self.basis_
         coordinates = Coordinates(self.origin_, self.scale_, basis, self.item_spread_, intercept)
         prior = Prior(self.prior_mean_, self.prior_loadings_, self.prior_residual_)
-        likelihood: Likelihood = Logistic() if intercept else Regression(self.precision_)
-        return Crowd(coordinates, prior, likelihood)
+        likelihood = LIKELIHOODS[self.loss_]
+        if isinstance(likelihood, Regression):
+            likelihood = Regression(self.precision_)
+        predictive = prior.predictive(self.prior_unsure_, self.n_groups_)
+        return Crowd(coordinates, prior, likelihood, predictive)
 
     def _beliefs(self) -> Beliefs:
         """Return what is believed about everybody seen in training."""
@@ -174,4 +179,4 @@ class PriorRanker(Welcoming):
         if coordinates.intercept:
             points[:, -1] = self.intercept_ + self.coef_ @ self.origin_
         known: NDArray[np.floating] = self.information_
-        return Beliefs(self.users_, points, known, coordinates, crowd.prior, crowd.likelihood)
+        return Beliefs(self.users_, points, known, coordinates, crowd.predictive, crowd.likelihood)

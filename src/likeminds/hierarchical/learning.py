@@ -1,4 +1,4 @@
-"""Learning the prior: quasi-Newton steps on the objective, one leading direction after another."""
+"""Learning the prior: which form it takes, and steps down the objective."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,32 +6,29 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from likeminds._threads import one_blas_thread
-from likeminds.hierarchical.likelihoods import Logistic, Regression
+from likeminds.hierarchical.likelihoods import Likelihood
 from likeminds.hierarchical.objective import Model, Objective
-from likeminds.hierarchical.posterior import Moments
 from likeminds.hierarchical.prior import Prior
+from likeminds.hierarchical.scoring import Visited, step, visited
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.rows import Float
 from likeminds.solvers.base import Callback
 
 # Larger crowds find their directions, and where to start, on this many of the people.
 _SAMPLE = 1000
-# How exactly the objective is minimised before a direction is judged, and in how many steps.
-_ROUGH = 1e-5
-_ROUGH_STEPS = 100
-# A stage is over when a fresh start gains less than this (in units of log-likelihood, as the
-# criterion is), or after so many of them.
-_NEGLIGIBLE = 1.0
-_FRESH_STARTS = 4
-# Directions that do not pay are followed by so many more before the search ends: a pair of
-# them may pay where one does not.
+# How exactly the whole of Omega is learned before its directions are judged, and in how many
+# steps: what comes after starts from it.
+_ROUGH = 1e-4
+_ROUGH_STEPS = 15
+# Modes are found so much more exactly than the objective is minimised (what Newton's method
+# leaves is about the square of what it gained last).
+_EXACTER = 100.0
+# Directions that do not pay are followed by so many more before the search ends.
 _PATIENCE = 2
 # Logarithms of standard deviations and of the precision stay within these bounds.
 _SMALLEST, _LARGEST = -9.0, 7.0
 # Steps the quasi-Newton method remembers.
 _MEMORY = 20
-# What the regression's precision starts from: that of labels nothing is known about.
-_FIRST_PRECISION = 2.0
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,12 @@ class Learned:
         Whether it ended by the tolerance; whether it was stopped from outside.
     pulls : array
         Where the next visit to the crowd may start.
-    criterion : dict
-        For each number of directions tried, what was compared: smaller is better.
+    n_groups : int
+        How many of the prior's directions stand out.
+    criterion : list of float
+        For each number of directions, from none, what was compared: smaller is better.
+    unsure : array of shape (p, p)
+        The covariance of the prior's mean: how well the crowd knows its consensus.
     """
 
     model: Model
@@ -57,7 +58,9 @@ class Learned:
     converged: bool
     interrupted: bool
     pulls: Float
-    criterion: dict[int, float] = field(default_factory=dict)
+    n_groups: int = 0
+    criterion: list[float] = field(default_factory=list)
+    unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 def learn(
@@ -66,12 +69,12 @@ def learn(
     size: int,
     n_groups: int | None,
     *,
-    logistic: bool,
+    likelihood: Likelihood,
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
 ) -> Learned:
-    """Find the leading directions (on a sample of a large crowd), then descend on everybody.
+    """Choose the form of the prior (on a sample of a large crowd), then learn it from everybody.
 
     Parameters
     ----------
@@ -81,21 +84,93 @@ def learn(
         The number of coordinates that are weights, and of all of them.
     n_groups : int or None
         The number of leading directions; None leaves it to the data.
-    logistic : bool
-        Whether labels are logistic, or rows are a regression.
+    likelihood : Likelihood
+        What labels say; a regression's precision is where learning starts.
     tol, max_iter, callback
         As in `HierarchicalRanker`.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
-    model = _first_model(size, n_weights, logistic=logistic)
+    model = _first_model(size, n_weights, likelihood)
     start = Objective(few, n_weights, model, model.prior.residual, np.zeros(few.n_places))
     with one_blas_thread():  # the matrices are small, even where there are many of them
-        rough = _grown(start, n_groups)
+        form = _chosen_form(start, n_groups)
         if few is not tasks:
             start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
-        start = replace(start, model=rough.model)
-        found = descend(start, tol=tol, max_iter=max_iter, callback=callback)
-    return replace(found, criterion=rough.criterion)
+        start = replace(start, model=form.model, enough=min(start.enough, _EXACTER * tol))
+        finish = score if form.is_whole else descend
+        found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
+        unsure = start.covariance_of_mean(found.model, start.visit(found.model))
+    return replace(found, criterion=form.criterion, n_groups=form.n_groups, unsure=unsure)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Whether the whole of Omega is learned or a few directions, and where to start."""
+
+    model: Model
+    is_whole: bool
+    n_groups: int
+    criterion: list[float]
+
+
+def _chosen_form(start: Objective, n_groups: int | None) -> _Form:
+    """Learn the whole of Omega roughly, and see how many of its directions stand out.
+
+    All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
+    (half of it: what the labels of as many other people would cost). Else as many directions
+    are as pay for themselves; each of them counts twice its p numbers, because as the strongest
+    of all directions even one that is nothing but noise gains p, not p / 2.
+    """
+    size = len(start.unit)
+    at = visited(start, start.model)
+    for _ in range(_ROUGH_STEPS if n_groups != 0 else 1):
+        new = step(start, at)
+        gain, at = at.value - new.value, new
+        at = _with_ridge(start, at)
+        if gain <= _ROUGH * abs(at.value):
+            break
+    if n_groups is not None:
+        return _Form(_truncated(start, at, n_groups), False, n_groups, [])
+    criterion: list[float] = []
+    for rank in range(start.n_weights + 1):
+        cost = start.visit(_truncated(start, at, rank)).objective + 2.0 * rank * size
+        criterion.append(cost)
+        if rank - int(np.argmin(criterion)) == _PATIENCE:
+            break
+    best = int(np.argmin(criterion))
+    is_whole = at.found.objective + 0.5 * size * (size + 1) <= min(criterion)
+    return _Form(at.model if is_whole else _truncated(start, at, best), is_whole, best, criterion)
+
+
+def _truncated(start: Objective, at: Visited, rank: int) -> Model:
+    return replace(at.model, prior=at.model.prior.truncated(rank, start.n_weights))
+
+
+def _with_ridge(start: Objective, at: Visited) -> Visited:
+    """Let the ridge follow what is known of the consensus."""
+    ridge = start.learned_ridge(at.model, at.found)
+    theta = at.model.prior.mean[: start.n_weights]
+    more = 0.5 * (ridge - at.model.ridge) * float(theta @ theta)
+    return Visited(replace(at.model, ridge=ridge), at.found, at.value + more)
+
+
+def score(
+    objective: Objective, *, tol: float, max_iter: int, callback: Callback | None = None
+) -> Learned:
+    """Learn the whole of Omega from where the objective's model stands; J never rises."""
+    at = visited(objective, objective.model)
+    trace, converged, stopped = [at.value], False, False
+    try:
+        while not (converged or stopped) and len(trace) <= max_iter:
+            new = step(objective, at)
+            gain, at = at.value - new.value, new
+            trace.append(at.value)
+            converged = gain <= tol * abs(at.value)
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, at.value, gain))
+    except KeyboardInterrupt:
+        stopped = True
+    return Learned(at.model, trace, converged and not stopped, stopped, objective.pulls)
 
 
 def descend(
@@ -157,49 +232,8 @@ class _Watch:
             raise StopIteration
 
 
-def _first_model(size: int, n_weights: int, *, logistic: bool) -> Model:
+def _first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
     """Return where everybody starts: no consensus, and scores that differ by about one."""
     residual = np.full(size, 1.0 / np.sqrt(max(n_weights, 1)))
     residual[n_weights:] = 0.5
-    prior = Prior(np.zeros(size), np.zeros((size, 0)), residual)
-    return Model(prior, Logistic() if logistic else Regression(_FIRST_PRECISION), ridge=1.0)
-
-
-def _grown(start: Objective, n_groups: int | None) -> Learned:
-    """Add directions while that pays (or as many as asked for)."""
-    current, found = _settled(start)
-    for _ in range(2):  # the ridge was a guess
-        current, found = _settled(replace(start, model=current.model))
-    best, criterion = current, {0: _criterion(current)}
-    most = start.n_weights if n_groups is None else n_groups
-    while current.model.prior.rank < most:
-        wider = replace(start, model=current.model).with_new_direction(current.model, found)
-        if wider is None:
-            break
-        current, found = _settled(replace(start, model=wider))
-        rank = wider.prior.rank
-        criterion[rank] = _criterion(current)
-        if n_groups is not None or criterion[rank] == min(criterion.values()):
-            best = current
-        if n_groups is None and rank - best.model.prior.rank == _PATIENCE:
-            break
-    return replace(best, criterion=criterion)
-
-
-def _settled(start: Objective) -> tuple[Learned, Moments]:
-    """Descend roughly, again while a fresh start still gains, then let the ridge follow."""
-    learned = descend(start, tol=_ROUGH, max_iter=_ROUGH_STEPS)
-    for _ in range(_FRESH_STARTS):
-        again = descend(replace(start, model=learned.model), tol=_ROUGH, max_iter=_ROUGH_STEPS)
-        gain, learned = again.trace[0] - again.trace[-1], again
-        if gain < _NEGLIGIBLE:
-            break
-    found = start.visit(learned.model)
-    ridge = start.learned_ridge(learned.model, found)
-    return replace(learned, model=replace(learned.model, ridge=ridge)), found
-
-
-def _criterion(learned: Learned) -> float:
-    """Return half of Akaike's criterion: what the labels of as many other people would cost."""
-    size, rank = learned.model.prior.loadings.shape
-    return float(learned.trace[-1] + size * rank - 0.5 * rank * (rank - 1))
+    return Model(Prior(np.zeros(size), np.zeros((size, 0)), residual), likelihood, ridge=1.0)

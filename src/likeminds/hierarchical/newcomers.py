@@ -1,7 +1,6 @@
 """People who were not there when the ranker was fitted: what their labels say about them."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,20 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._ranker import Ranker
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.beliefs import Beliefs
-from likeminds.hierarchical.coordinates import Coordinates
-from likeminds.hierarchical.likelihoods import Likelihood
+from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.prior import Prior
 from likeminds.identifiers import IdArray, encode
 from likeminds.rows import Float
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """What newcomers are seen against: coordinates, a prior over people, and what labels say."""
-
-    coordinates: Coordinates
-    prior: Prior
-    likelihood: Likelihood
 
 
 class Welcoming(Ranker):
@@ -73,7 +62,7 @@ class Welcoming(Ranker):
             said = self._as_annotations(X, y, users, sample_weight, reset=False)
             people = said.user_ids
             points, known = self._fold_in(said, crowd)
-        return Beliefs(people, points, known, crowd.coordinates, crowd.prior, crowd.likelihood)
+        return Beliefs(people, points, known, crowd.coordinates, crowd.predictive, crowd.likelihood)
 
     def _crowd(self) -> Crowd:
         """Put together again what the fitted attributes hold in pieces."""

@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likeminds.hierarchical.likelihoods import Likelihood, Logistic, Regression
+from likeminds.hierarchical.likelihoods import Likelihood, Regression
 from likeminds.hierarchical.posterior import Moments, moments
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.rows import Float
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
-# by about one). Residuals: a gamma distribution of shape 2. The likelihood is so flat near zero
-# that its maximum often sits there, sure of what it cannot know; this moves it off zero by about
-# one standard error (Chung et al. 2013). Both: a scale so large that it matters only where labels
-# can be separated perfectly, and the likelihood has no maximum.
+# by about one). Residuals: a gamma distribution of shape 1 + _OFF_ZERO. The likelihood is so flat
+# near zero that its maximum often sits there, sure of what it cannot know; this moves it off zero
+# by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
+# are as wide as they should be). All: a scale so large that it matters only where labels can be
+# separated perfectly, and the likelihood has no maximum.
 _FAR = 10.0
-# How far scores may differ along a new direction at first (standard deviations).
-_LENGTHS = (0.5, 2.0)
+_OFF_ZERO = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Objective:
         What the mean and the leading directions are measured in.
     pulls : array
         Where visits to the crowd start; brought up to date by each of them.
+    enough : float
+        How exactly modes are found: see `posterior.solved`.
     """
 
     tasks: Tasks
@@ -62,13 +64,14 @@ class Objective:
     model: Model
     unit: Float
     pulls: Float
+    enough: float = 1e-3
 
     @property
     def start(self) -> Float:
         """The vector of the model."""
         prior, likelihood = self.model.prior, self.model.likelihood
         directions = prior.loadings * (prior.residual / self.unit)[:, None]
-        residual = [prior.residual[0], *prior.residual[self.n_weights :]]
+        residual = self._one_each(prior.residual)
         precision = [likelihood.precision] if isinstance(likelihood, Regression) else []
         logs = np.log([*residual, *precision])
         return np.concatenate([prior.mean / self.unit, directions.ravel(), logs])
@@ -84,15 +87,16 @@ class Objective:
         mean, directions, logs = np.split(vector, [size, size + size * rank])
         residual = np.full(size, np.exp(logs[0]))
         residual[self.n_weights :] = np.exp(logs[1 : 1 + size - self.n_weights])
-        is_regression = isinstance(self.model.likelihood, Regression)
-        likelihood = Regression(float(np.exp(logs[-1]))) if is_regression else Logistic()
+        likelihood = self.model.likelihood
+        if isinstance(likelihood, Regression):
+            likelihood = Regression(float(np.exp(logs[-1])))
         loadings = directions.reshape(size, rank) * (self.unit / residual)[:, None]
         prior = Prior(mean * self.unit, loadings, residual)
         return replace(self.model, prior=prior, likelihood=likelihood)
 
     def visit(self, model: Model) -> Moments:
         """Visit everybody."""
-        return moments(self.tasks, model.prior, model.likelihood, self.pulls)
+        return moments(self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough)
 
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""
@@ -100,12 +104,12 @@ class Objective:
         held = 0.5 * model.ridge * float(theta @ theta)
         far = model.prior.residual / self.unit / _FAR
         directions = model.prior.loadings * far[:, None]
-        return float(
-            found.objective
-            + held
-            + (far - np.log(model.prior.residual)).sum()
-            + 0.5 * (directions**2).sum()
-        )
+        own = self._one_each(far - _OFF_ZERO * np.log(model.prior.residual))
+        return float(found.objective + held + own.sum() + 0.5 * (directions**2).sum())
+
+    def _one_each(self, numbers: Float) -> Float:
+        """Return the entry that all weights share, and the intercept's where there is one."""
+        return np.array([numbers[0], *numbers[self.n_weights :]])
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
         """Return J per person, and its slope."""
@@ -123,41 +127,31 @@ class Objective:
         in_units = (prior.residual / self.unit)[:, None]
         directions = 2.0 * (inner @ prior.loadings) / in_units
         directions += prior.loadings * in_units / _FAR**2
-        by_residual = 2.0 * inner.diagonal() - 1.0 + prior.residual / self.unit / _FAR
-        logs = [by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]]
+        by_residual = 2.0 * inner.diagonal()
+        logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
+        logs += self._one_each(prior.residual / self.unit / _FAR - _OFF_ZERO)
         if isinstance(model.likelihood, Regression):
-            logs.append(_slope_by_log_precision(found, model.likelihood))
+            logs = np.append(logs, slope_by_log_precision(found, model.likelihood))
         return np.concatenate([mean * self.unit, directions.ravel(), logs])
 
-    def with_new_direction(self, model: Model, found: Moments) -> Model | None:
-        """Return the model with the direction that Omega lacks most, or None if it lacks none."""
-        middle = model.prior.inverse_middle * (self.unit / model.prior.residual)
-        values, vectors = np.linalg.eigh(middle.T @ _missing(found) @ middle)
-        if values[0] >= 0.0:
-            return None
-        sign = np.sign(vectors[np.abs(vectors[:, 0]).argmax(), 0])
-        # A unit is the share of one weight in a score; a direction has the shares of all.
-        whole = np.sqrt(self.n_weights) * self.unit
-        direction = sign * vectors[:, 0] * whole / model.prior.residual
-        tried = [
-            replace(model, prior=model.prior.with_direction(length * direction))
-            for length in _LENGTHS
-        ]
-        return min(tried, key=lambda wider: self.value(wider, self.visit(wider)))
+    def covariance_of_mean(self, model: Model, found: Moments) -> Float:
+        """Return how uncertain the mean is, shape (p, p), given all else.
 
-    def learned_ridge(self, model: Model, found: Moments) -> float:
-        """Return the ridge that makes the consensus most likely (MacKay's fixed point).
-
-        The consensus itself is N(0, I / ridge). What the crowd knows of it is
-        L^-T (U I - spread) L^-1, and every direction that it knows well counts.
+        The consensus itself is N(0, I / ridge), and what the crowd knows of the mean is
+        L^-T (U I - spread) L^-1.
         """
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
         known = found.n_people * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
-        covariance = np.linalg.pinv(held, hermitian=True)[weights, weights]
-        well_known = self.n_weights - model.ridge * float(np.trace(covariance))
-        theta = model.prior.mean[weights]
+        return np.asarray(np.linalg.pinv(held, hermitian=True), dtype=np.float64)
+
+    def learned_ridge(self, model: Model, found: Moments) -> float:
+        """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""
+        unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
+        # Every direction of the consensus that is well known counts.
+        well_known = self.n_weights - model.ridge * float(unsure.sum())
+        theta = model.prior.mean[: self.n_weights]
         return max(well_known, _LEAST_KNOWN) / max(float(theta @ theta), _LEAST_KNOWN)
 
 
@@ -170,7 +164,8 @@ def _missing(found: Moments) -> Float:
     return np.asarray(found.n_people * np.eye(len(found.first)) - found.second)
 
 
-def _slope_by_log_precision(found: Moments, likelihood: Regression) -> float:
+def slope_by_log_precision(found: Moments, likelihood: Regression) -> float:
+    """Return the slope of J by the logarithm of a regression's precision."""
     squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
     explained = found.n_people * len(found.first) - np.trace(found.spread)
     return float(0.5 * (squares + explained - found.comparisons))

@@ -6,7 +6,6 @@ coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*d
 of rows x rows). Newton's method finds the mode; for the regression it takes one step.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -15,14 +14,14 @@ import numpy as np
 
 from likeminds._stacks import row_dots, times, times_back
 from likeminds._threads import in_threads
-from likeminds.hierarchical.likelihoods import Likelihood
+from likeminds.hierarchical.likelihoods import Curvature, Likelihood
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Task, Tasks
 from likeminds.rows import Float
 
-# Newton's method ends when nobody gains more than this (in units of log-likelihood; the next
-# step would gain about its square), and stops in any case after so many steps and halvings.
-_GAIN = 1e-8
+# What Newton's method may leave to gain (see `solved`); it stops in any case after so many steps
+# and halvings.
+_EXACT = 1e-9
 _STEPS = 100
 _HALVINGS = 40
 
@@ -38,9 +37,9 @@ class Spread:
     total : array of shape (p, p)
         The sum of S over the people.
     variance : array of shape (b, n)
-        The variance of eta.
+        The variance of R' eta, where R R' is the likelihood's curvature.
     inner : array
-        S itself (primal), or W^1/2 B^-1 W^1/2 (dual).
+        S itself (primal), or (I + R' X X' R)^-1 (dual).
     """
 
     log_determinant: Float
@@ -69,41 +68,34 @@ class Primal:
         del eta
         return 0.5 * row_dots(state, state)
 
-    def newton(self, state: Float, eta: Float, pull: Float, curvature: Float) -> Float:
+    def newton(self, state: Float, eta: Float, pull: Float, curvature: Curvature) -> Float:
         """Return the state that Newton's method proposes."""
         del eta
         slope = times_back(self.rows, pull) - state
-        return np.asarray(
-            state + np.linalg.solve(self._precision(curvature), slope[:, :, None])[:, :, 0]
-        )
+        precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
+        return np.asarray(state + np.linalg.solve(precision, slope[:, :, None])[:, :, 0])
 
     def z(self, state: Float) -> Float:
         """Return everybody's z: the state."""
         return state
 
-    def spread(self, curvature: Float) -> Spread:
+    def spread(self, curvature: Curvature) -> Spread:
         """Return everybody's uncertainty."""
-        precision = self._precision(curvature)
-        covariance: Float = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        variance = ((self.rows @ covariance) * self.rows).sum(axis=2)
-        return Spread(
-            _half_log_determinant(precision), covariance.sum(axis=0), variance, covariance
-        )
+        scaled = curvature.times_root_back(self.rows)
+        covariance, half = _inverse(_plus_identity(_gram(scaled)))
+        variance = ((scaled @ covariance) * scaled).sum(axis=2)
+        return Spread(half, covariance.sum(axis=0), variance, covariance)
 
-    def shift(self, spread: Spread, bend: Float) -> Float:
+    def shift(self, spread: Spread, curvature: Curvature) -> Float:
         """Return how far the mode lies from the mean, to first order; see `Moments`."""
-        return times(spread.inner, times_back(self.rows, 0.5 * bend * spread.variance))
+        return times(spread.inner, times_back(self.rows, curvature.tilt(spread.variance)))
 
-    def information(self, curvature: Float, most: int) -> tuple[Float, Float]:
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
-        values, vectors = np.linalg.eigh(self._precision(curvature))
+        precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
+        values, vectors = np.linalg.eigh(precision)
         best = vectors[:, :, ::-1][:, :, :most].transpose(0, 2, 1)
         return best, 1.0 - 1.0 / np.maximum(values[:, ::-1][:, :most], 1.0)
-
-    def _precision(self, curvature: Float) -> Float:
-        weighted = self.rows * curvature[:, :, None]
-        precision = weighted.transpose(0, 2, 1) @ self.rows
-        return _plus_identity(precision)
 
 
 @dataclass(frozen=True)
@@ -126,48 +118,47 @@ class Dual:
         """Return half the squared length of z = X'a."""
         return 0.5 * row_dots(state, eta - self.offset)
 
-    def newton(self, state: Float, eta: Float, pull: Float, curvature: Float) -> Float:
+    def newton(self, state: Float, eta: Float, pull: Float, curvature: Curvature) -> Float:
         """Return the state that Newton's method proposes."""
         del state
-        root = np.sqrt(curvature)
-        wanted = curvature * (eta - self.offset) + pull
-        right = root * times(self.gram, wanted)
-        solved = np.linalg.solve(self._inner(root), right[:, :, None])[:, :, 0]
-        return np.asarray(wanted - root * solved)
+        wanted = curvature.times_root(curvature.times_root_back(eta - self.offset)) + pull
+        right = curvature.times_root_back(times(self.gram, wanted))
+        solved = np.linalg.solve(self.inner(curvature), right[:, :, None])[:, :, 0]
+        return np.asarray(wanted - curvature.times_root(np.asarray(solved)))
 
     def z(self, state: Float) -> Float:
         """Return everybody's z."""
         return times_back(self.rows, state)
 
-    def spread(self, curvature: Float) -> Spread:
+    def spread(self, curvature: Curvature) -> Spread:
         """Return everybody's uncertainty."""
-        root = np.sqrt(curvature)
-        inner = self._inner(root)
-        shrinking: Float = np.asarray(np.linalg.inv(inner), dtype=np.float64)
-        shrinking *= root[:, :, None] * root[:, None, :]
+        inner, half = _inverse(self.inner(curvature))
         size = self.rows.shape[2]
-        reduced = (shrinking @ self.rows).reshape(-1, size)
-        total = len(self.rows) * np.eye(size) - self.rows.reshape(-1, size).T @ reduced
-        variance = np.einsum("bnn->bn", self.gram) - ((self.gram @ shrinking) * self.gram).sum(2)
-        return Spread(_half_log_determinant(inner), total, variance, shrinking)
+        scaled = curvature.times_root_back(self.rows)
+        reduced = (inner @ scaled).reshape(-1, size)
+        total = len(self.rows) * np.eye(size) - scaled.reshape(-1, size).T @ reduced
+        return Spread(half, total, 1.0 - np.einsum("bnn->bn", inner), inner)
 
-    def shift(self, spread: Spread, bend: Float) -> Float:
+    def shift(self, spread: Spread, curvature: Curvature) -> Float:
         """Return how far the mode lies from the mean, to first order; see `Moments`."""
-        slope = 0.5 * bend * spread.variance
-        return times_back(self.rows, slope - times(spread.inner, times(self.gram, slope)))
+        slope = curvature.tilt(spread.variance)
+        less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
+        return times_back(self.rows, slope - curvature.times_root(less))
 
-    def information(self, curvature: Float, most: int) -> tuple[Float, Float]:
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
-        root = np.sqrt(curvature)
-        values, vectors = np.linalg.eigh(self._inner(root))
+        values, vectors = np.linalg.eigh(self.inner(curvature))
         values, vectors = values[:, ::-1][:, :most], vectors[:, :, ::-1][:, :, :most]
-        scale = 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300))
         known = values > 1.0 + 1e-12
-        back = vectors * root[:, :, None] * np.where(known, scale, 0.0)[:, None, :]
-        return back.transpose(0, 2, 1) @ self.rows, np.where(known, 1.0 - 1.0 / values, 0.0)
+        scale = np.where(known, 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300)), 0.0)
+        best = (vectors * scale[:, None, :]).transpose(0, 2, 1)
+        scaled = curvature.times_root_back(self.rows)
+        return best @ scaled, np.where(known, 1.0 - 1.0 / values, 0.0)
 
-    def _inner(self, root: Float) -> Float:
-        return _plus_identity(root[:, :, None] * self.gram * root[:, None, :])
+    def inner(self, curvature: Curvature) -> Float:
+        """Return I + R' X X' R."""
+        half = curvature.times_root_back(self.gram).transpose(0, 2, 1)
+        return _plus_identity(curvature.times_root_back(half))
 
 
 @dataclass(frozen=True)
@@ -182,20 +173,36 @@ class Mode:
     penalty: Float
 
 
-def solved(task: Task, prior: Prior, likelihood: Likelihood, pulls: Float | None = None) -> Mode:
-    """Find the modes of a block, from the pulls of an earlier visit if there are any."""
+def solved(
+    task: Task,
+    prior: Prior,
+    likelihood: Likelihood,
+    pulls: Float | None = None,
+    *,
+    gain: float = _EXACT,
+) -> Mode:
+    """Find the modes of a block, from the pulls of an earlier visit if there are any.
+
+    Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
+    more step would gain about its square.
+    """
+    system = system_of(task, prior)
+    start = system.start(np.zeros(task.weight.shape) if pulls is None else pulls)
+    return _newton(task, system, likelihood, start, gain)
+
+
+def system_of(task: Task, prior: Prior) -> Primal | Dual:
+    """Return a block's rows as the prior sees them."""
     rows = prior.whitened(task.rows)
     offset = task.rows @ prior.mean
-    system: Primal | Dual
     if rows.shape[1] < rows.shape[2]:
-        system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
-    else:
-        system = Primal(rows, offset)
-    start = system.start(np.zeros(task.weight.shape) if pulls is None else pulls)
-    return _newton(task, system, likelihood, start)
+        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
+    return Primal(rows, offset)
 
 
-def _newton(task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float) -> Mode:
+def _newton(
+    task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
+) -> Mode:
     eta = system.eta(state)
     loss, penalty = likelihood.value(eta, task), system.penalty(state, eta)
     for _ in range(_STEPS):
@@ -212,7 +219,7 @@ def _newton(task: Task, system: Primal | Dual, likelihood: Likelihood, state: Fl
                 break
             share = np.where(rises, 0.5 * share, share)
         state, eta, loss, penalty = new, new_eta, new_loss, new_penalty
-        if likelihood.is_quadratic or gain.max() <= _GAIN:
+        if likelihood.is_quadratic or gain.max() <= enough:
             break
     return Mode(task, system, state, eta, loss, penalty)
 
@@ -259,13 +266,15 @@ class Moments:
         )
 
 
-def moments(tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float) -> Moments:
+def moments(
+    tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float = _EXACT
+) -> Moments:
     """Visit everybody; ``pulls`` are where the visit starts, and are brought up to date."""
 
     def visit(number: int) -> Moments:
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
-        mode = solved(task, prior, likelihood, earlier)
+        mode = solved(task, prior, likelihood, earlier, gain=gain)
         found, pull = _moments(mode, likelihood)
         if task.places is not None:
             pulls[task.places] = pull
@@ -281,7 +290,7 @@ def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
     if not likelihood.is_quadratic:
-        shift = system.shift(spread, likelihood.bend(mode.eta, curvature))
+        shift = system.shift(spread, curvature)
         crossed = shift.T @ z
         second -= crossed + crossed.T
         first = first - shift.sum(axis=0)
@@ -298,22 +307,19 @@ def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
     return found, pull
 
 
-def modes(tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float) -> Iterator[Mode]:
-    """Yield everybody's modes, a block at a time, from the pulls of an earlier visit."""
-
-    def visit(number: int) -> Mode:
-        task = tasks.task(number)
-        return solved(task, prior, likelihood, None if task.places is None else pulls[task.places])
-
-    return in_threads(visit, range(len(tasks.plan)))
-
-
 def _plus_identity(matrices: Float) -> Float:
     diagonal = np.einsum("bii->bi", matrices)
     diagonal += 1.0
     return matrices
 
 
-def _half_log_determinant(matrices: Float) -> Float:
+def _gram(rows: Float) -> Float:
+    """Return X'X for each person."""
+    return np.asarray(rows.transpose(0, 2, 1) @ rows)
+
+
+def _inverse(matrices: Float) -> tuple[Float, Float]:
+    """Return the inverses of matrices, and half the logarithms of their determinants."""
     factor = np.linalg.cholesky(matrices)
-    return np.asarray(np.log(np.einsum("bii->bi", factor)).sum(axis=1))
+    half = np.log(np.einsum("bii->bi", factor)).sum(axis=1)
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64), np.asarray(half)

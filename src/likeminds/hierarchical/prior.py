@@ -3,9 +3,9 @@
     Omega = D (I + F F') D,      D = diag(s, ..., s, v)
 
 where s is the standard deviation of a weight's residual and v that of the intercept's. As many
-columns of F as coordinates less one make Omega as good as any matrix; fewer leave the crowd
-less room than it has labels for. This is the one place where the formula meets its names:
-``residual`` is the diagonal of D, ``loadings`` is F.
+columns of F as coordinates less one make Omega any matrix; fewer leave the crowd less room.
+This is the one place where the formula meets its names: ``residual`` is the diagonal of D,
+``loadings`` is F.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from likeminds.rows import Float
+
+# Variances less than this share of the largest are rounding.
+_LEAST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,49 @@ class Prior:
     loadings: Float
     residual: Float
 
+    @classmethod
+    def of_covariance(cls, mean: Float, covariance: Float) -> "Prior":
+        """Return the prior with any covariance: a residual as small as its least eigenvalue.
+
+        Examples
+        --------
+        >>> prior = Prior.of_covariance(np.zeros(2), np.array([[2.0, 1.0], [1.0, 3.0]]))
+        >>> prior.covariance.round(6)
+        array([[2., 1.],
+               [1., 3.]])
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.maximum(values, _LEAST * values[-1])
+        loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
+        return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])))
+
+    def predictive(self, unsure: Float, n_groups: int) -> "Prior":
+        """Return the prior with what is not known about it.
+
+        A person is the mean plus coordinates times leading directions. The directions are no
+        better known than the mean, whose covariance is ``unsure``; and as the coordinates have
+        variance one, each direction adds that much once more.
+        """
+        return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
+
+    def truncated(self, rank: int, n_weights: int) -> "Prior":
+        """Return the prior with only its strongest directions, and the rest averaged."""
+        covariance = self.covariance
+        values, vectors = np.linalg.eigh(covariance[:n_weights, :n_weights])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        rest = float(values[rank:].mean()) if rank < n_weights else float(values[-1])
+        rest = max(rest, _LEAST * float(values[0]))
+        directions = np.zeros((len(covariance), rank))
+        lengths = np.sqrt(np.maximum(values[:rank] - rest, _LEAST * values[0]))
+        directions[:n_weights] = vectors[:, :rank] * lengths
+        crossed = covariance[n_weights:, :n_weights] @ vectors[:, :rank]
+        directions[n_weights:] = crossed / lengths
+        residual = np.full(len(covariance), np.sqrt(rest))
+        whole = covariance.diagonal()[n_weights:]
+        own = whole - (directions[n_weights:] ** 2).sum(axis=1)
+        residual[n_weights:] = np.sqrt(np.maximum(own, 0.01 * whole))
+        return Prior(self.mean, directions / residual[:, None], residual)
+
     @property
     def rank(self) -> int:
         """How many leading directions there are."""
@@ -68,6 +114,8 @@ class Prior:
 
     def whitened(self, rows: Float) -> Float:
         """Return rows @ root, shape (..., p), in time proportional to the rank."""
+        if 2 * self.rank > len(self.mean):
+            return np.asarray(rows @ self.root)
         vectors, stretch = self._leading
         scaled = rows * self.residual
         if self.rank:
@@ -86,14 +134,10 @@ class Prior:
         """The matrix (I + F F')^-1/2."""
         return np.asarray(self.inverse_root * self.residual)
 
-    def directions(self, n_weights: int) -> Float:
-        """Return an orthonormal basis, shape (n_weights, k), of what schools differ in."""
-        inner = self.residual[:n_weights, None] * self.loadings[:n_weights]
-        vectors, values, _ = np.linalg.svd(inner, full_matrices=False)
-        kept = values > 1e-12 * max(values.max(initial=0.0), np.finfo(np.float64).tiny)
-        return np.asarray(vectors[:, kept])
-
-    def with_direction(self, direction: Float) -> "Prior":
-        """Return the prior with one more leading direction (in units of the residual)."""
-        wider = np.column_stack([self.loadings, direction])
-        return Prior(self.mean, wider, self.residual)
+    def directions(self, rank: int, n_weights: int) -> Float:
+        """Return an orthonormal basis, shape (n_weights, rank), of what schools differ in."""
+        _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
+        leading = vectors[:, ::-1][:, :rank]
+        # Which way round is anybody's choice: the largest weight is positive.
+        largest = np.abs(leading).argmax(axis=0)
+        return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))

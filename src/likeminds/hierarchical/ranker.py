@@ -13,10 +13,12 @@ from likeminds._callbacks import both_callbacks
 from likeminds._fitting import GrowingRanker, warn_of_one_class
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.beliefs import posterior_of
+from likeminds.hierarchical.choices import ChoiceTasks, are_choices
 from likeminds.hierarchical.coordinates import Coordinates
+from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.fitted import PriorRanker
 from likeminds.hierarchical.learning import Learned, learn
-from likeminds.hierarchical.newcomers import Crowd
+from likeminds.hierarchical.likelihoods import LIKELIHOODS
 from likeminds.hierarchical.tasks import AucTasks, LabelTasks, Tasks
 from likeminds.rows import Float, Rows, has_both_classes
 from likeminds.solvers.base import Callback
@@ -25,22 +27,26 @@ from likeminds.solvers.base import Callback
 class HierarchicalRanker(GrowingRanker, PriorRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
-    Everybody's weights are W_i ~ N(theta, Omega), where Omega has a few leading directions and
-    an equal residual in all others. theta, Omega, the number of directions, and how much the
-    consensus is held back are learned by maximising the marginal likelihood of the labels
-    (Laplace approximation; exact for ``loss="auc"``): there is nothing to tune. What a person's
-    labels say is weighed against what the crowd is like, and the result comes with its
-    uncertainty. A keyboard interrupt keeps the best prior found so far.
+    Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
+    and how much the consensus is held back are learned by maximising the marginal likelihood of
+    the labels (Laplace approximation; exact for ``loss="auc"``): there is nothing to tune. Where
+    there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
+    in all directions; else it has a few leading directions, and an equal residual in all others.
+    What a person's labels say is weighed against what the crowd is like, and the result comes
+    with its uncertainty. A keyboard interrupt keeps the best prior found so far.
 
     Parameters
     ----------
     n_groups : int or "auto", default="auto"
-        How many leading directions Omega has. "auto" adds one after the other while Akaike's
-        criterion improves: what the labels of other people like these would cost.
-    loss : {"logistic", "auc"}, default="logistic"
+        How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
+        Akaike's criterion, or all of Omega (of which those that stand out are called leading).
+    loss : {"auto", "logistic", "choice", "auc"}, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
-        with labels of one class teach, too. "auc": the squared AUC loss of `ThreeLevelRanker`,
-        as a regression whose precision is learned.
+        with labels of one class teach, too. "choice": each positive label is a choice among it
+        and the negatives shown with it (its group; without groups, all of the person's): a
+        conditional logit, which needs no intercept. "auc": the squared AUC loss of
+        `ThreeLevelRanker`, as a regression whose precision is learned. "auto" is "choice" where
+        labels came in groups with one positive each, else "logistic".
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -64,8 +70,10 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         As in `ThreeLevelRanker`: ``coef_ = consensus_ + group_ + personal_``. The group level
         is the part of a person's deviation in the leading directions, the personal level is
         the rest.
+    loss_ : str
+        The loss that was used.
     intercept_ : array of shape (n_people,)
-        What makes scores log-odds of a positive label (zeros for ``loss="auc"``).
+        What makes scores log-odds of a positive label (zeros but for the logistic loss).
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -74,7 +82,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         The share of the disagreement about items (the variance of scores between people) that
         the "group" and the "personal" level explain.
     criterion_ : array
-        Akaike's criterion, halved, by number of directions tried, from none.
+        Akaike's criterion, halved, by number of directions tried, from none ("auto" only).
     objective_, objective_trace_ : float, array
         Minus the log marginal likelihood, at the end and by step of the last descent.
     n_iter_, converged_ : int, bool
@@ -99,7 +107,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "loss": [StrOptions({"logistic", "auc"})],
+        "loss": [StrOptions({"auto", *LIKELIHOODS})],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -112,7 +120,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     def __init__(
         self,
         n_groups: int | str = "auto",
-        loss: str = "logistic",
+        loss: str = "auto",
         *,
         standardize: bool = True,
         covariance_rank: int = 16,
@@ -137,8 +145,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         return posterior_of(
             tasks,
             said.n_people,
-            crowd.prior,
-            crowd.likelihood,
+            crowd,
             pulls=np.zeros(tasks.n_places),
             rank=self.covariance_rank,
         )
@@ -148,9 +155,9 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self._check_classes(annotations)
-        logistic = self.loss == "logistic"
+        self.loss_ = self._chosen_loss(annotations)
         coordinates = Coordinates.of_annotations(
-            annotations, standardize=self.standardize, intercept=logistic
+            annotations, standardize=self.standardize, intercept=self.loss_ == "logistic"
         )
         tasks = self._tasks(annotations, coordinates)
         with both_callbacks(self, self.callback) as callback:
@@ -159,29 +166,34 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
                 coordinates.n_weights,
                 coordinates.size,
                 self._asked_groups(coordinates.n_weights),
-                logistic=logistic,
+                likelihood=LIKELIHOODS[self.loss_],
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
             )
         self._warn_if_unfinished(learned)
-        model = learned.model
-        points, self.information_ = posterior_of(
-            tasks,
-            annotations.n_people,
-            model.prior,
-            model.likelihood,
-            pulls=learned.pulls,
-            rank=self.covariance_rank,
-        )
         self.users_ = annotations.user_ids
         self.annotations_ = annotations
         self._set_prior(learned, coordinates)
-        self._set_levels(points, model.prior, coordinates)
+        points, self.information_ = posterior_of(
+            tasks,
+            annotations.n_people,
+            self._crowd(),
+            pulls=learned.pulls,
+            rank=self.covariance_rank,
+        )
+        self._set_levels(points, learned.model.prior, coordinates)
 
     def _tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        if self.loss_ == "choice":
+            return ChoiceTasks.of_annotations(annotations, coordinates)
         labels = LabelTasks.of_annotations(annotations, coordinates)
-        return labels if self.loss == "logistic" else AucTasks(labels)
+        return labels if self.loss_ == "logistic" else AucTasks(labels)
+
+    def _chosen_loss(self, annotations: Annotations) -> str:
+        if self.loss != "auto":
+            return self.loss
+        return "choice" if are_choices(annotations) else "logistic"
 
     def _check_classes(self, annotations: Annotations) -> None:
         counted = annotations.labels
@@ -192,7 +204,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
                 "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
                 "needs positive and negative labels."
             )
-        if self.loss == "auc":
+        if self._chosen_loss(annotations) != "logistic":
             weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
             warn_of_one_class(annotations.user_ids, has_both_classes(weight))
 

@@ -34,6 +34,10 @@ class Task:
         How many observations a person's rows amount to.
     places : array of shape (b, n), optional
         Where the rows' pulls are kept from one visit to the next.
+    set_size : int
+        How many rows in succession are a set that one was chosen from; see `choices`.
+    log_count : array of shape (b, n), optional
+        The logarithm of how often an item is in its set (minus infinity fills up).
     """
 
     people: Index
@@ -42,6 +46,8 @@ class Task:
     weight: Float
     comparisons: Float
     places: Index | None = None
+    set_size: int = 1
+    log_count: Float | float = 0.0
 
 
 class Tasks(Protocol):
@@ -71,7 +77,7 @@ class Tasks(Protocol):
         ...
 
 
-class _KeptTasks:
+class KeptTasks:
     """Base: blocks are made once, and kept where all of them fit into memory."""
 
     @property
@@ -102,7 +108,7 @@ class _KeptTasks:
 
 
 @dataclass(frozen=True)
-class LabelTasks(_KeptTasks):
+class LabelTasks(KeptTasks):
     """One row per label, for the logistic loss.
 
     Attributes
@@ -152,7 +158,7 @@ class LabelTasks(_KeptTasks):
 
     def sample(self, most: int) -> "LabelTasks":
         """Return the labels of at most so many people, evenly spread."""
-        rows = self.rows.of(_evenly(self.n_people, most))
+        rows = self.rows.of(evenly(self.n_people, most))
         return LabelTasks(rows, self.coordinates, self.is_ready)
 
     def _made(self, chosen: Index) -> Task:
@@ -170,7 +176,7 @@ class LabelTasks(_KeptTasks):
 
 
 @dataclass(frozen=True)
-class AucTasks(_KeptTasks):
+class AucTasks(KeptTasks):
     """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
 
     Z has a row per label (the item less the mean of its class, over the root of the class's
@@ -229,7 +235,8 @@ def _triangle(matrices: Float) -> Float:
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
 
 
-def _evenly(n_people: int, most: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def evenly(n_people: int, most: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Choose at most so many people, evenly spread."""
     chosen = np.zeros(n_people, dtype=np.bool_)
     chosen[np.linspace(0, n_people - 1, min(most, n_people)).astype(np.intp)] = True
     return chosen

@@ -10,7 +10,7 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 DIVERGING = "RdBu_r"
 
-_MISSING = "Drawing needs matplotlib: install likeminds[plots] (pip install 'likeminds[plots]')."
+MISSING = "Drawing needs matplotlib: install likeminds[plots] (pip install 'likeminds[plots]')."
 
 
 def require_matplotlib() -> Any:
@@ -18,7 +18,7 @@ def require_matplotlib() -> Any:
     try:
         from matplotlib import pyplot  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
-        raise ImportError(_MISSING) from error
+        raise ImportError(MISSING) from error
     return pyplot
 
 

@@ -106,7 +106,8 @@ def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     consensus = diagnostics.consensus_auc[order]
     axes.plot(place, consensus, "_", color="black", markersize=5, label="by the consensus")
     axes.axhline(0.5, color="black", linewidth=1, linestyle="--")
-    axes.text(len(order), 0.5, "chance ", ha="right", va="bottom", fontsize="small")
+    axes.set_xlim(-1, max(len(order), 10))
+    axes.text(0.99, 0.5, "chance", ha="right", va="bottom", transform=axes.get_yaxis_transform())
     axes.set_xlabel("people, from the worst predicted to the best")
     axes.set_ylabel("AUC on held-out labels, 95 % interval")
     axes.set_xticks([])

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from os import PathLike
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -9,8 +11,11 @@ from numpy.typing import NDArray
 
 from likeminds._checks import as_matrix
 from likeminds.annotations import Annotations
+from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
+from likeminds.datasets.shoes import SHOES_VARIANCE
 from likeminds.datasets.sketch_shoes.album import Album
 from likeminds.datasets.sketch_shoes.crowd import ATTRIBUTES, judge, make_crowd
+from likeminds.datasets.sketch_shoes.described import gist_and_colour
 from likeminds.datasets.sketch_shoes.pixels import Features, describe, reduce
 from likeminds.datasets.sketch_shoes.styles import draw_shoe
 from likeminds.datasets.sketch_shoes.traits import TRAITS, traits_of
@@ -58,6 +63,21 @@ class SketchShoes:
     weights: Float
     consensus: Float
 
+    def as_crowd(
+        self, reduce: float | None = SHOES_VARIANCE, min_labels: int = ENOUGH_LABELS
+    ) -> ImageCrowd:
+        """Return the labels as `load_shoes` does: few labels removed, components to be found.
+
+        Parameters
+        ----------
+        reduce : float or None
+            The share of the variance that `ImageCrowd.split` keeps, of the features here
+            (``features="gist+colour", n_components=None`` are those of Shoes).
+        min_labels : int
+            How many labels of each kind a person must have given about an attribute.
+        """
+        return ImageCrowd(self.annotations.with_enough_labels(min_labels), reduce)
+
     def __repr__(self) -> str:
         kinds = len(set(self.kinds))
         return f"SketchShoes: {len(self.kinds):,} pictures of {kinds} kinds; {self.annotations!r}"
@@ -71,10 +91,12 @@ def make_sketch_shoes(
     attributes: Iterable[str] | None = None,
     loners: float = 0.05,
     label_noise: float = 0.05,
-    features: Features | None = None,
+    features: Features | Literal["gist+colour"] | None = None,
     n_components: int | None = 60,
     picture_size: int = 256,
     n_jobs: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: bool = False,
     random_state: int | Generator | None = 0,
 ) -> SketchShoes:
     """Draw shoes, and simulate people in schools of thought who annotate them.
@@ -99,10 +121,11 @@ def make_sketch_shoes(
         The share of people, for each attribute, who belong to no school.
     label_noise : float
         The probability with which a label is the opposite of what the person meant.
-    features : callable, optional
-        Takes an array of pictures (n, size, size, 3) of bytes and returns an array with a row
-        for each. It is given some pictures at a time. By default `pixels.describe`: edges,
-        silhouette and colours.
+    features : "gist+colour" or callable, optional
+        "gist+colour" are the features that `load_shoes` computes. A callable takes an array
+        of pictures (n, size, size, 3) of bytes and returns an array with a row for each; it
+        is given some pictures at a time. By default `pixels.describe`: edges, silhouette and
+        colours.
     n_components : int, optional
         Reduce the features to this many principal components; None leaves them.
     picture_size : int
@@ -110,6 +133,10 @@ def make_sketch_shoes(
     n_jobs : int, optional
         The number of processes that draw; -1 is one for each core, None is this one alone.
         The result is the same.
+    cache : path, optional
+        A folder to keep "gist+colour" in: what is there is not drawn again.
+    progress : bool
+        Show a bar with the time left, for "gist+colour".
     random_state : int or Generator, optional
         Makes the result reproducible.
 
@@ -146,7 +173,11 @@ def make_sketch_shoes(
     n_loners = round(loners * people_per_attribute)
     crowds = [make_crowd(rng, name, people_per_attribute, n_loners) for name in names]
     judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
-    table = _features(album, features, n_components)
+    if features == "gist+colour":
+        described = gist_and_colour(album, cache, progress)
+    else:
+        described = np.concatenate(list(album.map(describe if features is None else features)))
+    table = _as_table(described, len(album), n_components)
     return SketchShoes(
         annotations=_annotations(names, judged, table),
         pictures=album,
@@ -179,13 +210,12 @@ def _annotations(
     )
 
 
-def _features(album: Album, features: Features | None, n_components: int | None) -> Float:
-    parts = list(album.map(describe if features is None else features))
-    table = as_matrix(np.concatenate(parts), "What features= returned")
-    if len(table) != len(album):
+def _as_table(described: NDArray[np.floating], n_pictures: int, n_components: int | None) -> Float:
+    table = as_matrix(described, "What features= returned")
+    if len(table) != n_pictures:
         raise ValueError(
             f"features= must return a row for each picture, but returned {len(table)} rows "
-            f"for {len(album)} pictures."
+            f"for {n_pictures} pictures."
         )
     reduced = table if n_components is None else reduce(table, n_components)
     return np.asarray(reduced, dtype=np.float64)

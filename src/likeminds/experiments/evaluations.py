@@ -21,7 +21,8 @@ class Person:
 def people_of(annotations: Annotations) -> list[Person]:
     """Return everybody's rows."""
     order, offsets = annotations.person_index()
-    features, labels = annotations.X[order], annotations.labels[order]
+    features = annotations.X[order].astype(np.float64, copy=False)
+    labels = annotations.labels[order]
     return [Person(features[begin:end], labels[begin:end]) for begin, end in pairwise(offsets)]
 
 
@@ -53,15 +54,17 @@ def _laplacian_times(scores: Float, positive: np.ndarray) -> Float:
     n_negative = len(positive) - n_positive
     mean_positive = scores[positive].sum() / n_positive
     mean_negative = (scores.sum() - mean_positive * n_positive) / n_negative
-    return np.where(
+    product: Float = np.where(
         positive, (scores - mean_negative) / n_positive, (scores - mean_positive) / n_negative
     )
+    return product
 
 
 def pair_differences(person: Person) -> Float:
     """Return x_p - x_q for every positive p and negative q, shape (n+ n-, d)."""
     liked, others = person.rows[person.positive], person.rows[~person.positive]
-    return (liked[:, None, :] - others[None, :, :]).reshape(-1, person.rows.shape[1])
+    differences: Float = (liked[:, None, :] - others[None, :, :]).reshape(-1, liked.shape[1])
+    return differences
 
 
 def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:

@@ -1,0 +1,59 @@
+"""Figures as bytes: no window, no state, colours that survive grey and colour blindness."""
+
+from io import BytesIO
+from typing import Any
+
+from likeminds.plots._canvas import MISSING
+
+# Okabe and Ito's palette, in an order that also differs in lightness, and lines to match.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DIVERGING = "RdBu_r"
+_DPI = 130
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure, its size in inches."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def as_png(figure: Any) -> bytes:
+    """Return a figure as the content of a PNG file, the same for the same figure."""
+    content = BytesIO()
+    figure.savefig(content, format="png", dpi=_DPI, metadata={"Software": None})
+    return content.getvalue()
+
+
+def tidy(axes: Any, *, title: str, x: str, y: str) -> None:
+    """Name the axes, say what one should see, and take away what carries nothing."""
+    axes.set_title(title, loc="left", fontsize="medium")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(color="0.9")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
+    """Say which line is which under the figure, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def line(axes: Any, place: int, x: Any, y: Any, label: str, **options: Any) -> None:
+    """Draw the curve at a place of the palette: colour, dashes and marker of its own."""
+    axes.plot(
+        x,
+        y,
+        label=label,
+        color=COLOURS[place % len(COLOURS)],
+        linestyle=DASHES[place % len(DASHES)],
+        marker=MARKERS[place % len(MARKERS)],
+        markersize=4.5,
+        **options,
+    )
