@@ -186,8 +186,8 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
     usual = tables.COLUMN_NAMES["person"]
     if columns.person is None and not any(c.lower() in usual for c in table.column_names):
         table = table.append_column("person", pa.array([_NEW] * table.num_rows))
-    names = {role: getattr(columns, role) for role in ("person", "label", "attribute", "weight")}
-    names |= {"item": key, "group": None}
+    roles = ("person", "label", "attribute", "weight", "group")
+    names = {role: getattr(columns, role) for role in roles} | {"item": key}
     found = tables.find_columns(tables.as_frame(table), names, ())
     values = {role: table[name].to_pylist() for role, name in found.items() if name is not None}
     return Annotations(
@@ -197,6 +197,7 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
         features=shown.features,
         attributes=values.get("attribute"),
         weights=values.get("weight"),
+        groups=values.get("group"),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
         **label_reading(table, names, columns),
