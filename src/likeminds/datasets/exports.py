@@ -28,10 +28,8 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = write_electricity(folder)
-    ...     print(*(Path(folder) / "annotations.csv").read_text().split()[:3], sep="\\n")
-    person,choice_set,item,label
-    household-001,1,7ct-5y-known,0
-    household-001,1,9ct-1y-local,0
+    ...     print(*(Path(folder) / "annotations.csv").read_text().split()[:3])
+    person,choice_set,item,label household-001,1,7ct-5y-known,0 household-001,1,9ct-1y-local,0
     """
     said = load_electricity()
     offers, codes = np.unique(said.features, axis=0, return_inverse=True)
