@@ -252,7 +252,7 @@ def test_a_missing_postgres_driver_is_asked_for(monkeypatch):
     ("source", "file"),
     [
         ("sqlite:///here.db SELECT 1", "here.db"),
-        ("sqlite:////tmp/there.db SELECT 1", "/tmp/there.db"),
+        ("sqlite:////data/there.db SELECT 1", "/data/there.db"),
         ("sqlite:here.db select 1", "here.db"),
         ("duckdb:///a%20b.db FROM t", "a b.db"),
     ],

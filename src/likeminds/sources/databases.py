@@ -25,7 +25,7 @@ class Address(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file of SQLite or DuckDB: as usual, sqlite:///here.db and sqlite:////tmp/there.db."""
+        """The file of SQLite or DuckDB: as usual, sqlite:///here.db and sqlite:////data/there.db."""
         rest = self.url.partition(":")[2]
         return unquote(rest[3:] if rest.startswith("///") else rest.removeprefix("//"))
 
