@@ -19,6 +19,7 @@ from likeminds.rows import Float, Index
 class PriorRanker(Welcoming):
     """Base: from the prior and everybody's posterior to fitted attributes, and back to answers."""
 
+    loss: str
     loss_: str
     n_groups_: int
     information_: NDArray[np.floating]
@@ -157,15 +158,20 @@ class PriorRanker(Welcoming):
 
     def _crowd(self) -> Crowd:
         """Put together again what the fitted attributes hold in pieces."""
-        intercept = self.loss_ == "logistic"
+        # Files of the first format have neither the loss that was chosen (there was no choice) nor
+        # what is not known about the prior.
+        loss = getattr(self, "loss_", self.loss)
+        intercept = loss == "logistic"
         square = self.basis_.shape[0] == self.basis_.shape[1]
         basis = None if square else self.basis_
         coordinates = Coordinates(self.origin_, self.scale_, basis, self.item_spread_, intercept)
         prior = Prior(self.prior_mean_, self.prior_loadings_, self.prior_residual_)
-        likelihood = LIKELIHOODS[self.loss_]
+        likelihood = LIKELIHOODS[loss]
         if isinstance(likelihood, Regression):
             likelihood = Regression(self.precision_)
-        predictive = prior.predictive(self.prior_unsure_, self.n_groups_)
+        predictive = prior
+        if hasattr(self, "prior_unsure_"):
+            predictive = prior.predictive(self.prior_unsure_, self.n_groups_)
         return Crowd(coordinates, prior, likelihood, predictive)
 
     def _beliefs(self) -> Beliefs:

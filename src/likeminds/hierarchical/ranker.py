@@ -185,10 +185,11 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         self._set_levels(points, learned.model.prior, coordinates)
 
     def _tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
-        if self.loss_ == "choice":
+        loss = getattr(self, "loss_", self.loss)  # files of the first format
+        if loss == "choice":
             return ChoiceTasks.of_annotations(annotations, coordinates)
         labels = LabelTasks.of_annotations(annotations, coordinates)
-        return labels if self.loss_ == "logistic" else AucTasks(labels)
+        return labels if loss == "logistic" else AucTasks(labels)
 
     def _chosen_loss(self, annotations: Annotations) -> str:
         if self.loss != "auto":
