@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
+from tools.next_items_picture import learning_curves
 
 from crowds import make_crowd
 from likeminds import (
@@ -291,3 +292,11 @@ def test_items_asked_for_tell_more_than_items_at_random(schools):
     asked = ranker.newcomer().next_items(items, n=6)
     at_random = [unsure_after(rng.choice(60, 6, replace=False)) for _ in range(30)]
     assert unsure_after(asked) < np.quantile(at_random, 0.2)
+
+
+def test_newcomers_learn_faster_from_the_items_asked_for():
+    # The curves of docs/next-items.png, smaller.
+    curves = learning_curves(7, n_there=60, n_new=10, sizes=(0, 4, 8))
+    at_random, asked = curves["items at random"], curves["next_items"]
+    assert asked[0] == at_random[0]  # nothing asked, nothing learned
+    assert (asked[1:] > at_random[1:] + 0.01).all()
