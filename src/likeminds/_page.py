@@ -26,6 +26,7 @@ p, ul, ol { margin: .5rem 0; max-width: 46rem; }
 .lead { font-size: 1.12rem; max-width: 50rem; }
 .note, figcaption, caption, footer { color: var(--faint); font-size: .9rem; }
 a { color: var(--accent); }
+code { background: var(--wash); padding: .1rem .3rem; border-radius: 4px; font-size: .9em; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; }
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
