@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from likeminds.datasets import Simulation
-from likeminds.experiments.contestants import OURS
+from likeminds.experiments.contestants import OURS, loss_of_learned_prior
 from likeminds.experiments.pictures import DIVERGING, as_png, new_figure
 from likeminds.experiments.pieces import Part, Picture
 from likeminds.experiments.recovery import ALONE, directions, picture, recover, schools
@@ -97,12 +97,7 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
 def _how(setting: Setting) -> str:
     scale = setting.scale
     most = scale.simulation.n_people * max(scale.recovery_labels)
-    learned = (
-        f" The learned prior takes part up to {scale.recovery_prior_rows:,} labels in all, on "
-        f"{min(scale.learned_prior_repeats, scale.recovery_repeats)} draws."
-        if most > scale.recovery_prior_rows
-        else ""
-    )
+    learned = loss_of_learned_prior(most)
     return (
         "Heat maps: the data of Table 1, all rows, with the penalties found there. Recovery: "
         f"{scale.simulation.n_people} people, {scale.simulation.n_features} features, 2 % of the "

@@ -10,12 +10,11 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._cells import fit_to_the_end
 from likeminds.baselines import OnePerPerson
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.experiments.contestants import LEARNED, OURS, paper_grid
+from likeminds.experiments.contestants import LEARNED, OURS, learned_prior, paper_grid
 from likeminds.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.experiments.pieces import Picture
 from likeminds.experiments.scale import Scale
 from likeminds.experiments.store import Job, Store
-from likeminds.hierarchical import HierarchicalRanker
 from likeminds.rankers import ThreeLevelRanker
 from likeminds.rows import Float, Index
 from likeminds.search import RankerCV
@@ -35,7 +34,6 @@ def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
         for ranker in RANKERS
         for n_labels in scale.recovery_labels
         for draw in range(scale.recovery_repeats)
-        if ranker != LEARNED or _affordable(scale, n_labels, draw)
     ]
     jobs = [
         Job(
@@ -62,11 +60,6 @@ def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
             for kind in ("groups", "personal", "cosine")
         }
     return facts
-
-
-def _affordable(scale: Scale, n_labels: int, draw: int) -> bool:
-    rows = scale.simulation.n_people * n_labels
-    return rows <= scale.recovery_prior_rows and draw < scale.learned_prior_repeats
 
 
 def found_again(
@@ -120,12 +113,13 @@ def _deviation(coef: Float) -> Float:
 
 
 def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
+    learned = learned_prior(len(drawn.annotations))
     if not n_folds:
-        return {OURS: ThreeLevelRanker(), LEARNED: HierarchicalRanker(), ALONE: OnePerPerson()}
+        return {OURS: ThreeLevelRanker(), LEARNED: learned, ALONE: OnePerPerson()}
     grid = paper_grid(drawn.annotations)
     return {
         OURS: ThreeLevelRankerCV(grid, n_folds=n_folds),
-        LEARNED: HierarchicalRanker(),
+        LEARNED: learned,
         ALONE: RankerCV(OnePerPerson(), n_folds=n_folds),
     }
 

@@ -63,13 +63,6 @@ class Scale:
         What `--scale` calls it.
     repeats : int
         Splits of Tables 1 and 3 (15 in the paper).
-    learned_prior_repeats : int
-        In how many of those of Table 1 `HierarchicalRanker` takes part, and on how many draws
-        of the figure of recovery.
-    learned_prior_rows : int
-        Up to how many labels in all it takes part in Table 1 and Table 3.
-    recovery_prior_rows : int
-        The same for the figure of recovery.
     n_folds : int
         Folds of the search for penalties; 0 takes the defaults of each ranker.
     tuned_table_1, tuned_table_3 : str
@@ -93,9 +86,6 @@ class Scale:
 
     name: str
     repeats: int
-    learned_prior_repeats: int
-    learned_prior_rows: int
-    recovery_prior_rows: int
     n_folds: int
     tuned_table_1: Tuned
     tuned_table_3: Tuned
@@ -108,17 +98,6 @@ class Scale:
     recovery_repeats: int
     ablation: SchoolsSize
     minutes: Mapping[str, float] = field(hash=False)
-
-    def learned_prior_part(self, n_rows: int) -> str:
-        """Say where the learned prior takes part in trials on so many labels, if not everywhere."""
-        if n_rows > self.learned_prior_rows:
-            return (
-                f" The learned prior takes part up to {self.learned_prior_rows:,} labels: here it "
-                "would take too long."
-            )
-        if self.learned_prior_repeats < self.repeats:
-            return f" The learned prior takes part in the first {self.learned_prior_repeats}."
-        return ""
 
     def search(self, tuned: Tuned) -> str:
         """Say how penalties are chosen."""
@@ -139,9 +118,6 @@ class Scale:
 _TINY = Scale(
     name="tiny",
     repeats=2,
-    learned_prior_repeats=1,
-    learned_prior_rows=2_000,
-    recovery_prior_rows=1_000,
     n_folds=0,
     tuned_table_1="in the first repeat",
     tuned_table_3="in the first repeat",
@@ -158,9 +134,6 @@ _TINY = Scale(
 _QUICK = Scale(
     name="quick",
     repeats=5,
-    learned_prior_repeats=2,
-    learned_prior_rows=50_000,
-    recovery_prior_rows=10_000,
     n_folds=3,
     tuned_table_1="in the first repeat",
     tuned_table_3="in the first repeat",
@@ -188,9 +161,6 @@ _QUICK = Scale(
 _PAPER = Scale(
     name="paper",
     repeats=15,
-    learned_prior_repeats=5,
-    learned_prior_rows=500_000,
-    recovery_prior_rows=50_000,
     n_folds=3,
     tuned_table_1="in the first repeat",
     tuned_table_3="in the first repeat",

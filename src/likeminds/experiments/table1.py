@@ -13,6 +13,7 @@ from likeminds.experiments.contestants import (
     RAW,
     SHRUNK,
     both,
+    loss_of_learned_prior,
 )
 from likeminds.experiments.pieces import Part, Table, percent, plus_minus, points
 from likeminds.experiments.published import TABLE_1
@@ -44,7 +45,6 @@ def simulation_trials(setting: Setting) -> Trials:
         setting.store,
         setting.seed,
         tuned=scale.tuned_table_1,
-        prior_repeats=scale.learned_prior_repeats,
     )
 
 
@@ -139,6 +139,6 @@ def _how(setting: Setting) -> str:
     return (
         f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's "
         f"labels are held out, {scale.repeats} times anew (seeds {setting.seed} to "
-        f"{setting.seed + scale.repeats - 1}).{scale.learned_prior_part(rows)} "
+        f"{setting.seed + scale.repeats - 1}).{loss_of_learned_prior(rows)} "
         f"{scale.search(scale.tuned_table_1)}"
     )

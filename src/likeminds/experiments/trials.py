@@ -12,7 +12,7 @@ from pyarrow import compute
 
 from likeminds.annotations import Annotations
 from likeminds.comparison import Comparison, compare
-from likeminds.experiments.contestants import contestants, learned_prior
+from likeminds.experiments.contestants import LEARNED, contestants, learned_prior
 from likeminds.experiments.entrants import Entrant, entered
 from likeminds.experiments.scale import Scale, Tuned
 from likeminds.experiments.store import Store
@@ -83,7 +83,6 @@ def run_trials(
     *,
     tuned: Tuned,
     share: float | None = None,
-    prior_repeats: int | None = None,
 ) -> Trials:
     """Let everybody take part on one data set; the learned prior where the scale says so.
 
@@ -97,19 +96,14 @@ def run_trials(
         Whether penalties found in the first repeat's training rows serve for all repeats.
     share : float, optional
         Reduce features to components with this share of the variance, in each split anew.
-    prior_repeats : int, optional
-        In how many repeats the learned prior takes part; by default in all.
     """
     n_features = None if share is None else Reduce(share).fit(annotations).n_components_
     everybody = entered(contestants(annotations, scale.n_folds, seed, n_features), share)
     if not scale.n_folds:
         everybody = {name: entrant.settled({}) for name, entrant in everybody.items()}
     first = run_entrants(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
-    if len(annotations) > scale.learned_prior_rows:
-        return first
-    alone = entered(learned_prior(), share)
-    repeats = scale.repeats if prior_repeats is None else min(scale.repeats, prior_repeats)
-    second = run_entrants(annotations, alone, repeats, store, seed, tuned=tuned)
+    alone = entered({LEARNED: learned_prior(len(annotations))}, share)
+    second = run_entrants(annotations, alone, scale.repeats, store, seed, tuned=tuned)
     return first.together(second)
 
 
