@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results import Result, at_most
-from benchmarks.timing import in_turns, seconds
 from likeminds import ThreeLevelRanker, load, make_schools, read_card, save
+from likeminds.experiments.timing import in_turns, seconds
 
 N_FEATURES = 20
 # What a fit sets for each person.

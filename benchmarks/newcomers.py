@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results import Result, at_least, at_most
-from benchmarks.timing import in_turns
 from likeminds import (
     HierarchicalRanker,
     ThreeLevelRanker,
@@ -15,6 +14,7 @@ from likeminds import (
     mean_auc,
 )
 from likeminds.annotations import Annotations
+from likeminds.experiments.timing import in_turns
 
 N_FEATURES, N_LABELS = 20, 10
 

@@ -443,6 +443,7 @@ def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
 
 
 def test_doctor_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")  # nothing is cut in two
     from likeminds.cli import doctor
 
     monkeypatch.setattr(
