@@ -11,6 +11,7 @@ Deviations longer than the knee of the model's personal level cost their length,
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,12 @@ class _FactorTasks:
         return len(self.factors)
 
     @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        rows = self.factors.rows
+        return 8 * len(rows.index) * int(rows.table.shape[1])
+
+    @cached_property
     def plan(self) -> Sequence[Index]:
         """The people of each block."""
         return list(self.factors.rows.plan())

@@ -200,14 +200,17 @@ class Rows:
         """Yield everybody's rows, a cache-sized block of people at a time."""
         return (self.block(chosen, origin) for chosen in self.plan())
 
-    def plan(self) -> Iterator[Index]:
-        """Divide the people (positions in ``people``) into blocks of about equal length."""
+    def plan(self, padding: float = _PADDING) -> Iterator[Index]:
+        """Divide the people (positions in ``people``) into blocks of about equal length.
+
+        Nobody's rows are padded to more than ``padding`` times their number.
+        """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
         row_bytes = 8 * self.table.shape[1]
         start = 0
         while start < len(counts):
-            most = int(counts[start] * _PADDING)
+            most = int(counts[start] * padding)
             stop = start + max(1, _BLOCK_BYTES // (most * row_bytes))
             stop = min(stop, int(np.searchsorted(counts, most, side="right")))
             yield by_count[start:stop]

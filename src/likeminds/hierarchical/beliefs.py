@@ -10,11 +10,11 @@ from scipy.special import expit, ndtr
 
 from likeminds._checks import as_matrix, listing
 from likeminds._stacks import solve
-from likeminds._threads import in_threads, one_blas_thread
+from likeminds._threads import one_blas_thread
 from likeminds.hierarchical.coordinates import Coordinates
 from likeminds.hierarchical.crowd import Crowd
 from likeminds.hierarchical.likelihoods import Curvature, Likelihood, Regression
-from likeminds.hierarchical.posterior import Dual, Primal, solved, system_of
+from likeminds.hierarchical.posterior import Dual, Primal, over_blocks, solved, system_of
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import Tasks
 from likeminds.identifiers import IdArray, lookup
@@ -236,7 +236,7 @@ def posterior_of(
         known[task.people, : inner.shape[1]] = inner @ predictive.root.T
 
     with one_blas_thread():
-        deque(in_threads(settle, range(len(tasks.plan))), maxlen=0)
+        deque(over_blocks(settle, tasks), maxlen=0)
     return points, known
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from likeminds.annotations import Annotations
 from likeminds.hierarchical.coordinates import Coordinates
-from likeminds.hierarchical.tasks import KeptTasks, Task, evenly
+from likeminds.hierarchical.tasks import KeptTasks, Task, evenly, planned
 from likeminds.rows import POSITIVE, Float, Index, Rows
 
 
@@ -89,7 +89,7 @@ class ChoiceTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return list(self.sets.plan())
+        return planned(self.sets, self.n_bytes)
 
     @property
     def n_bytes(self) -> int:

@@ -6,9 +6,11 @@ coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*d
 of rows x rows). Newton's method finds the mode; for the regression it takes one step.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,8 +18,10 @@ from likeminds._stacks import row_dots, times, times_back
 from likeminds._threads import in_threads
 from likeminds.hierarchical.likelihoods import Curvature, Likelihood
 from likeminds.hierarchical.prior import Prior
-from likeminds.hierarchical.tasks import Task, Tasks
+from likeminds.hierarchical.tasks import SMALL_BYTES, Task, Tasks
 from likeminds.rows import Float
+
+R = TypeVar("R")
 
 # What Newton's method may leave to gain (see `solved`); it stops in any case after so many steps
 # and halvings.
@@ -280,7 +284,13 @@ def moments(
             pulls[task.places] = pull
         return found
 
-    return reduce(add, in_threads(visit, range(len(tasks.plan))))
+    return reduce(add, over_blocks(visit, tasks))
+
+
+def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
+    """Yield what the work makes of each block, by its number; in threads where that pays."""
+    numbers = range(len(tasks.plan))
+    return map(work, numbers) if tasks.n_bytes < SMALL_BYTES else in_threads(work, numbers)
 
 
 def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:

@@ -14,6 +14,10 @@ from likeminds.rows import POSITIVE, Float, Index, Rows
 
 # Blocks are kept in memory when all of them together take no more than this.
 _KEPT_BYTES = 1 << 28
+# Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
+# then cost more than what they compute.
+SMALL_BYTES = 1 << 22
+_SMALL_PADDING = 2.0
 # So are the coordinates of a table of items, if it is that small or is shared by the people.
 _SHARED = 2
 
@@ -61,6 +65,11 @@ class Tasks(Protocol):
     @property
     def n_places(self) -> int:
         """How many pulls are kept from one visit to the next."""
+        ...
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
         ...
 
     @property
@@ -149,7 +158,7 @@ class LabelTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return list(self.rows.plan())
+        return planned(self.rows, self.n_bytes)
 
     @property
     def n_bytes(self) -> int:
@@ -229,6 +238,11 @@ class AucTasks(KeptTasks):
             weight=np.repeat(strength[:, None], Z.shape[1], axis=1),
             comparisons=2.0 * strength,
         )
+
+
+def planned(rows: Rows, n_bytes: int) -> list[Index]:
+    """Divide people into blocks, few of them where there is little to do."""
+    return list(rows.plan(_SMALL_PADDING) if n_bytes < SMALL_BYTES else rows.plan())
 
 
 def _triangle(matrices: Float) -> Float:
