@@ -61,7 +61,9 @@ CROWDS = {
 @pytest.mark.parametrize("crowd", CROWDS)
 @pytest.mark.parametrize("n_labels", [5, 10, 25])
 @pytest.mark.parametrize(
-    "ranker", [ThreeLevelRanker(), HierarchicalRanker(2, "logistic")], ids=repr
+    "ranker",
+    [ThreeLevelRanker(), HierarchicalRanker(), HierarchicalRanker(2, "logistic")],
+    ids=repr,
 )
 def test_about_as_good_as_a_refit(crowd, n_labels, ranker):
     everybody = CROWDS[crowd]()

@@ -156,11 +156,13 @@ class PriorRanker(Welcoming):
         share = float((coordinates.spread * projected).sum()) / whole if whole > 0 else 0.0
         self.explained_ = {"group": share, "personal": 1.0 - share}
 
+    def _loss(self) -> str:
+        """Return the loss that was used; in files of the first format there was no choice."""
+        return str(getattr(self, "loss_", self.loss))
+
     def _crowd(self) -> Crowd:
         """Put together again what the fitted attributes hold in pieces."""
-        # Files of the first format have neither the loss that was chosen (there was no choice) nor
-        # what is not known about the prior.
-        loss = getattr(self, "loss_", self.loss)
+        loss = self._loss()
         intercept = loss == "logistic"
         square = self.basis_.shape[0] == self.basis_.shape[1]
         basis = None if square else self.basis_
@@ -170,7 +172,7 @@ class PriorRanker(Welcoming):
         if isinstance(likelihood, Regression):
             likelihood = Regression(self.precision_)
         predictive = prior
-        if hasattr(self, "prior_unsure_"):
+        if hasattr(self, "prior_unsure_"):  # files of the first format have nothing of the kind
             predictive = prior.predictive(self.prior_unsure_, self.n_groups_)
         return Crowd(coordinates, prior, likelihood, predictive)
 

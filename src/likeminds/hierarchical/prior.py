@@ -71,6 +71,11 @@ class Prior:
         """
         return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
 
+    def with_coordinate(self, mean: float, deviation: float) -> "Prior":
+        """Return the prior with one more coordinate, which goes with none of the others."""
+        loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
+        return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
+
     def truncated(self, rank: int, n_weights: int) -> "Prior":
         """Return the prior with only its strongest directions, and the rest averaged."""
         covariance = self.covariance

@@ -70,8 +70,8 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         As in `ThreeLevelRanker`: ``coef_ = consensus_ + group_ + personal_``. The group level
         is the part of a person's deviation in the leading directions, the personal level is
         the rest.
-    loss_ : str
-        The loss that was used.
+    loss_, positive_share_ : str, float
+        The loss that was used, and the share of positive labels.
     intercept_ : array of shape (n_people,)
         What makes scores log-odds of a positive label (zeros but for the logistic loss).
     n_groups_ : int
@@ -141,14 +141,21 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         self.callback = callback
 
     def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
-        tasks = self._tasks(said, crowd.coordinates)
-        return posterior_of(
+        single = self._loss() == "choice" and not are_choices(said)
+        if single:
+            crowd = crowd.of_single_labels(self.positive_share_)
+            tasks: Tasks = LabelTasks.of_annotations(said, crowd.coordinates)
+        else:
+            tasks = self._tasks(said, crowd.coordinates)
+        points, known = posterior_of(
             tasks,
             said.n_people,
             crowd,
             pulls=np.zeros(tasks.n_places),
             rank=self.covariance_rank,
         )
+        # The odds of liking the average item served their purpose: scores need none.
+        return (points[:, :-1], known[:, :, :-1]) if single else (points, known)
 
     def _fit_more(self, more: Annotations) -> None:
         self._fit_annotations(self.annotations_.concat(more))
@@ -156,6 +163,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     def _fit_annotations(self, annotations: Annotations) -> None:
         self._check_classes(annotations)
         self.loss_ = self._chosen_loss(annotations)
+        self.positive_share_ = float(annotations.labels.mean())
         coordinates = Coordinates.of_annotations(
             annotations, standardize=self.standardize, intercept=self.loss_ == "logistic"
         )
@@ -185,11 +193,10 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         self._set_levels(points, learned.model.prior, coordinates)
 
     def _tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
-        loss = getattr(self, "loss_", self.loss)  # files of the first format
-        if loss == "choice":
+        if self._loss() == "choice":
             return ChoiceTasks.of_annotations(annotations, coordinates)
         labels = LabelTasks.of_annotations(annotations, coordinates)
-        return labels if loss == "logistic" else AucTasks(labels)
+        return labels if self._loss() == "logistic" else AucTasks(labels)
 
     def _chosen_loss(self, annotations: Annotations) -> str:
         if self.loss != "auto":
