@@ -14,8 +14,9 @@ help:  ## List the commands
 demo: $(READY)  ## Fit the bundled data and tell what came out
 	$(BIN)/likeminds demo
 
+# One process per core, and so one thread of BLAS each: more would wait for each other.
 test: $(READY) lint types imports  ## Lint, types, import directions, doctests, tests with coverage
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term:skip-covered
 
 lint: $(READY)  ## Style and format, without changing anything
 	$(BIN)/ruff check .
