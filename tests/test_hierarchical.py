@@ -20,7 +20,6 @@ from likeminds.hierarchical.likelihoods import Chances, Choice, Diagonal, Logist
 from likeminds.hierarchical.objective import Model, Objective
 from likeminds.hierarchical.posterior import Dual, Primal, moments, solved
 from likeminds.hierarchical.prior import Prior
-from likeminds.hierarchical.scoring import PSEUDO
 from likeminds.hierarchical.tasks import AucTasks, LabelTasks
 from likeminds.selection import split_within_people
 
@@ -264,7 +263,7 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
     variances = 1.0 / inverse.diagonal()
     weights = slice(0, objective.n_weights)
     variances[weights] = objective.n_weights / inverse.diagonal()[weights].sum()
-    pseudo = PSEUDO * found.n_people
+    pseudo = objective.pseudo * found.n_people
     second = prior.root @ found.second @ prior.root.T + pseudo * np.diag(variances)
     expected = (found.n_people + pseudo) * prior.covariance
     np.testing.assert_allclose(second, expected, atol=0.02 * np.abs(expected).max())
@@ -285,7 +284,7 @@ def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
             for i, (rows, labels, weights) in enumerate(naive.by_person(crowd))
             if i in mode.task.people
         ]
-        assert (mode.loss + mode.penalty).sum() == pytest.approx(sum(expected))
+        assert (mode.said.loss + mode.penalty).sum() == pytest.approx(sum(expected))
     for i, (features, labels, weights) in enumerate(naive.by_person(crowd)):
         told = (coordinates.rows(features), labels, weights, prior)
         best = minimize(choice_cost, prior.mean, told, "BFGS", tol=1e-9)
@@ -379,6 +378,15 @@ def test_finds_the_schools(schools, loss):
     assert abs(cosine) / np.linalg.norm(truth) > 0.85
     assert ranker.explained_["group"] > 0.7
     assert ranker.criterion_.argmin() == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_finds_the_schools_with_five_labels_each(seed):
+    crowd = make_schools(300, 55, 1000, 20, random_state=seed).annotations
+    train, test = split_within_people(crowd, 50 / 55, seed)
+    ranker = HierarchicalRanker().fit(train)
+    assert ranker.n_groups_ == 2  # three schools
+    assert ranker.score(test) > HierarchicalRanker(n_groups=0).fit(train).score(test) + 0.1
 
 
 def test_levels_add_up(schools, fitted):

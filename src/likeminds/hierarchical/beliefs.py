@@ -230,9 +230,8 @@ def posterior_of(
         earlier = None if task.places is None else pulls[task.places]
         mode = solved(task, prior, crowd.likelihood, earlier)
         points[task.people] = prior.mean + mode.system.z(mode.state) @ prior.root.T
-        _, curvature = crowd.likelihood.pull(mode.eta, task)
         system = mode.system if predictive is prior else system_of(task, predictive)
-        inner = _known(system, curvature, known.shape[1])
+        inner = _known(system, mode.said.curvature, known.shape[1])
         known[task.people, : inner.shape[1]] = inner @ predictive.root.T
 
     with one_blas_thread():

@@ -23,6 +23,10 @@ _ROUGH_STEPS = 15
 # Modes are found so much more exactly than the objective is minimised (what Newton's method
 # leaves is about the square of what it gained last).
 _EXACTER = 100.0
+# The share of the pseudo-people that is tried, too.
+_FEWER = 0.1
+# The share of the objective that a direction has to gain to be noticed.
+_NOTICED = 0.01
 # Directions that do not pay are followed by so many more before the search ends.
 _PATIENCE = 2
 # Logarithms of standard deviations and of the precision stay within these bounds.
@@ -118,28 +122,55 @@ def _chosen_form(start: Objective, n_groups: int | None) -> _Form:
 
     All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
     (half of it: what the labels of as many other people would cost). Else as many directions
-    are as pay for themselves; each of them counts twice its p numbers, because as the strongest
-    of all directions even one that is nothing but noise gains p, not p / 2.
+    are as pay for themselves. Where people have fewer labels than there are coordinates the
+    pseudo-people may outweigh what they say, so that no direction gets off the ground: then
+    fewer of them are tried, too.
     """
     size = len(start.unit)
+    at = _rough(start, _ROUGH_STEPS if n_groups != 0 else 1)
+    if n_groups is not None:
+        return _Form(_truncated(start, at, n_groups), False, n_groups, [])
+    first = _judged(start, at)
+    if at.found.objective + 0.5 * size * (size + 1) <= min(first.criterion):
+        return replace(first, model=at.model, is_whole=True)
+    if at.found.comparisons >= size * at.found.n_people:
+        return first
+    freer = replace(start, pseudo=_FEWER * start.pseudo)
+    second = _judged(freer, _rough(freer, _ROUGH_STEPS))
+    return min(first, second, key=lambda form: min(form.criterion))
+
+
+def _rough(start: Objective, n_steps: int) -> Visited:
+    """Learn the whole of Omega, not very exactly."""
     at = visited(start, start.model)
-    for _ in range(_ROUGH_STEPS if n_groups != 0 else 1):
+    for _ in range(n_steps):
         new = step(start, at)
         gain, at = at.value - new.value, new
         at = _with_ridge(start, at)
         if gain <= _ROUGH * abs(at.value):
             break
-    if n_groups is not None:
-        return _Form(_truncated(start, at, n_groups), False, n_groups, [])
+    return at
+
+
+def _judged(start: Objective, at: Visited) -> _Form:
+    """Return the leading directions of Omega that pay.
+
+    Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
+    directions one that is nothing but noise gains up to p, too; and a gain of less than a
+    hundredth does not change how people rank items. The smaller of the two is counted on top.
+    """
+    size = len(start.unit)
     criterion: list[float] = []
+    cost = 0.0
     for rank in range(start.n_weights + 1):
-        cost = start.visit(_truncated(start, at, rank)).objective + 2.0 * rank * size
-        criterion.append(cost)
+        value = start.visit(_truncated(start, at, rank)).objective
+        if not rank:
+            cost = size + min(size, _NOTICED * value)
+        criterion.append(value + rank * cost)
         if rank - int(np.argmin(criterion)) == _PATIENCE:
             break
     best = int(np.argmin(criterion))
-    is_whole = at.found.objective + 0.5 * size * (size + 1) <= min(criterion)
-    return _Form(at.model if is_whole else _truncated(start, at, best), is_whole, best, criterion)
+    return _Form(_truncated(start, at, best), False, best, criterion)
 
 
 def _truncated(start: Objective, at: Visited, rank: int) -> Model:

@@ -10,8 +10,8 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit
 
+from likeminds._stacks import row_dots
 from likeminds.hierarchical.tasks import Task
 from likeminds.rows import Float
 
@@ -35,20 +35,35 @@ class Curvature(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the labels of a block say at some eta.
+
+    Attributes
+    ----------
+    loss : array of shape (b,)
+        Minus the logarithm of the probability of each person's labels.
+    pull : array of shape (b, n)
+        Minus the slope of the loss by eta.
+    curvature : Curvature
+        Its curvature.
+    """
+
+    loss: Float
+    pull: Float
+    curvature: Curvature
+
+
 class Likelihood(Protocol):
-    """Minus the logarithm of the probability of the labels, given eta."""
+    """The probability of the labels, given eta."""
 
     @property
     def is_quadratic(self) -> bool:
         """Whether its curvature is the same everywhere."""
         ...
 
-    def value(self, eta: Float, task: Task) -> Float:
-        """Return its value for each person, shape (b,)."""
-        ...
-
-    def pull(self, eta: Float, task: Task) -> tuple[Float, Curvature]:
-        """Return minus its slope by eta, shape (b, n), and its curvature."""
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say at an eta, shape (b, n)."""
         ...
 
 
@@ -78,18 +93,19 @@ class Logistic:
 
     is_quadratic = False
 
-    def value(self, eta: Float, task: Task) -> Float:
-        """Return its value for each person."""
-        # log(1 + exp(x)) without overflow, in fewer passes than logaddexp.
-        loss = np.maximum(eta, 0.0) - task.response * eta
-        loss += np.log1p(np.exp(-np.abs(eta)))
-        return np.asarray((task.weight * loss).sum(axis=1))
-
-    def pull(self, eta: Float, task: Task) -> tuple[Float, Diagonal]:
-        """Return minus its slope, and its curvature."""
-        chance = expit(eta)
-        root = np.sqrt(task.weight * chance * (1.0 - chance))
-        return task.weight * (task.response - chance), Diagonal(root, 1.0 - 2.0 * chance)
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        # One exponential, which cannot overflow, serves the loss and the chance.
+        rare = np.exp(-np.abs(eta))
+        loss = np.maximum(eta, 0.0) - task.response * eta + np.log1p(rare)
+        likely = 1.0 / (1.0 + rare)
+        chance = np.where(eta >= 0.0, likely, rare * likely)
+        root = np.sqrt(task.weight * rare) * likely
+        return Said(
+            row_dots(task.weight, loss),
+            task.weight * (task.response - chance),
+            Diagonal(root, 1.0 - 2.0 * chance),
+        )
 
 
 @dataclass(frozen=True)
@@ -103,26 +119,31 @@ class Chances:
     def times_root(self, stack: Float) -> Float:
         """Return R a, with R = sqrt(w) (diag(sqrt p) - p sqrt(p)')."""
         root = np.sqrt(self.chance)
-        from_all = self._in_sets(root, stack)
-        return _along(np.sqrt(self.weight), _along(root, stack) - _along(self.chance, from_all))
+        product = self._sets(root) * self._sets(stack)
+        product -= self._sets(self.chance) * self._in_sets(root, stack)
+        product *= np.sqrt(self.weight).reshape(-1, self.set_size, 1)
+        return product.reshape(stack.shape)
 
     def times_root_back(self, stack: Float) -> Float:
         """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
-        away = stack - self._in_sets(self.chance, stack)
-        return _along(np.sqrt(self.weight * self.chance), away)
+        away = self._sets(stack) - self._in_sets(self.chance, stack)
+        away *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
+        return away.reshape(stack.shape)
 
     def tilt(self, variance: Float) -> Float:
         """Return the slope of half the log-determinant."""
         in_all = self._in_sets(np.ones_like(variance), variance)
-        return np.asarray(0.5 * (variance - self.chance * in_all))
+        tilt = 0.5 * (self._sets(variance) - self._sets(self.chance) * in_all)
+        return tilt.reshape(variance.shape)
+
+    def _sets(self, stack: Float) -> Float:
+        """Return rows set by set: (sets, set_size, columns)."""
+        return stack.reshape(-1, self.set_size, 1 if stack.ndim == 2 else stack.shape[2])
 
     def _in_sets(self, weight: Float, stack: Float) -> Float:
-        """Return, for each row, the weighted sum over the rows of its set."""
+        """Return, for each set, the weighted sum over its rows: (sets, 1, columns)."""
         # Products are many times faster than sums over a short axis.
-        flat = stack.reshape(-1, self.set_size, *stack.shape[2:])
-        weights = weight.reshape(-1, 1, self.set_size)
-        total = weights @ (flat if stack.ndim == 3 else flat[:, :, None])
-        return np.repeat(total.reshape(len(total), -1), self.set_size, axis=0).reshape(stack.shape)
+        return np.asarray(weight.reshape(-1, 1, self.set_size) @ self._sets(stack))
 
 
 def _along(numbers: Float, stack: Float) -> Float:
@@ -134,36 +155,25 @@ def _along(numbers: Float, stack: Float) -> Float:
 class Choice:
     """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
 
-    Rows of a person come set after set, ``task.set_size`` each, and may count several times in
-    their set (or not at all, where a set has fewer items): ``task.log_count``.
+    Rows of a person come set after set, ``task.set_size`` each, the chosen one first. They may
+    count several times in their set (or not at all, where a set has fewer items):
+    ``task.log_count``.
     """
 
     is_quadratic = False
 
-    def value(self, eta: Float, task: Task) -> Float:
-        """Return its value for each person."""
-        highest, total = _highest_and_total(eta, task)
-        of_chosen = task.weight * task.response
-        weight = _sets(of_chosen, task.set_size) @ np.ones(task.set_size)
-        return np.asarray((weight * (highest + np.log(total))).sum(1) - (of_chosen * eta).sum(1))
-
-    def pull(self, eta: Float, task: Task) -> tuple[Float, Chances]:
-        """Return minus its slope, and its curvature."""
-        highest, total = _highest_and_total(eta, task)
-        above = _sets(eta + task.log_count, task.set_size) - highest[:, :, None]
-        chance = (np.exp(above) / total[:, :, None]).reshape(eta.shape)
-        return task.weight * (task.response - chance), Chances(chance, task.weight, task.set_size)
-
-
-def _highest_and_total(eta: Float, task: Task) -> tuple[Float, Float]:
-    """Return each set's highest eta, and the sum of exp(eta - highest)."""
-    scores = _sets(eta + task.log_count, task.set_size)
-    highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
-    return highest, np.exp(scores - highest[:, :, None]) @ np.ones(task.set_size)
-
-
-def _sets(rows: Float, set_size: int) -> Float:
-    return rows.reshape(len(rows), -1, set_size)
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        size = task.set_size
+        scores = (eta + task.log_count).reshape(len(eta), -1, size)
+        highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
+        chance = np.exp(scores - highest[:, :, None])
+        total = chance @ np.ones(size)
+        chance /= total[:, :, None]
+        weight = task.weight[:, ::size]
+        loss = row_dots(weight, highest + np.log(total) - eta[:, ::size])
+        curvature = Chances(chance.reshape(eta.shape), task.weight, size)
+        return Said(loss, task.weight * (task.response - curvature.chance), curvature)
 
 
 @dataclass(frozen=True)
@@ -179,16 +189,13 @@ class Regression:
 
     is_quadratic = True
 
-    def value(self, eta: Float, task: Task) -> Float:
-        """Return its value for each person."""
-        squares = (task.weight * (task.response - eta) ** 2).sum(axis=1)
-        constant = task.comparisons * np.log(self.precision)
-        return np.asarray(0.5 * (self.precision * squares - constant))
-
-    def pull(self, eta: Float, task: Task) -> tuple[Float, Diagonal]:
-        """Return minus its slope, and its curvature."""
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        left = task.response - eta
         curvature = self.precision * task.weight
-        return curvature * (task.response - eta), Diagonal(np.sqrt(curvature))
+        constant = task.comparisons * np.log(self.precision)
+        pull = curvature * left
+        return Said(0.5 * (row_dots(pull, left) - constant), pull, Diagonal(np.sqrt(curvature)))
 
 
 # By the name of the loss. A regression's precision is where learning starts: that of labels

@@ -28,6 +28,8 @@ from likeminds.rows import Float
 # separated perfectly, and the likelihood has no maximum.
 _FAR = 10.0
 _OFF_ZERO = 2.0
+# Pseudo-people who hold the whole of Omega back (see `scoring`), as a share of the people.
+_PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Objective:
         Where visits to the crowd start; brought up to date by each of them.
     enough : float
         How exactly modes are found: see `posterior.solved`.
+    pseudo : float
+        Pseudo-people, as a share of the people: see `scoring`.
     """
 
     tasks: Tasks
@@ -65,6 +69,7 @@ class Objective:
     unit: Float
     pulls: Float
     enough: float = 1e-3
+    pseudo: float = _PSEUDO
 
     @property
     def start(self) -> Float:

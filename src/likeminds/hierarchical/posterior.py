@@ -16,7 +16,7 @@ import numpy as np
 
 from likeminds._stacks import row_dots, times, times_back
 from likeminds._threads import in_threads
-from likeminds.hierarchical.likelihoods import Curvature, Likelihood
+from likeminds.hierarchical.likelihoods import Curvature, Likelihood, Said
 from likeminds.hierarchical.prior import Prior
 from likeminds.hierarchical.tasks import SMALL_BYTES, Task, Tasks
 from likeminds.rows import Float
@@ -87,7 +87,7 @@ class Primal:
         """Return everybody's uncertainty."""
         scaled = curvature.times_root_back(self.rows)
         covariance, half = _inverse(_plus_identity(_gram(scaled)))
-        variance = ((scaled @ covariance) * scaled).sum(axis=2)
+        variance = np.einsum("bnp,bnp->bn", scaled @ covariance, scaled)
         return Spread(half, covariance.sum(axis=0), variance, covariance)
 
     def shift(self, spread: Spread, curvature: Curvature) -> Float:
@@ -172,8 +172,7 @@ class Mode:
     task: Task
     system: Primal | Dual
     state: Float
-    eta: Float
-    loss: Float
+    said: Said
     penalty: Float
 
 
@@ -208,24 +207,23 @@ def _newton(
     task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
 ) -> Mode:
     eta = system.eta(state)
-    loss, penalty = likelihood.value(eta, task), system.penalty(state, eta)
+    said, penalty = likelihood.at(eta, task), system.penalty(state, eta)
     for _ in range(_STEPS):
-        pull, curvature = likelihood.pull(eta, task)
-        whole_step = system.newton(state, eta, pull, curvature) - state
+        whole_step = system.newton(state, eta, said.pull, said.curvature) - state
         share = np.ones(len(state))
         for _ in range(_HALVINGS):
             new = state + share[:, None] * whole_step
             new_eta = system.eta(new)
-            new_loss, new_penalty = likelihood.value(new_eta, task), system.penalty(new, new_eta)
-            gain = (loss - new_loss) + (penalty - new_penalty)
-            rises = gain < -1e-9 * (1.0 + np.abs(loss))
+            new_said, new_penalty = likelihood.at(new_eta, task), system.penalty(new, new_eta)
+            gain = (said.loss - new_said.loss) + (penalty - new_penalty)
+            rises = gain < -1e-9 * (1.0 + np.abs(said.loss))
             if not rises.any():
                 break
             share = np.where(rises, 0.5 * share, share)
-        state, eta, loss, penalty = new, new_eta, new_loss, new_penalty
+        state, eta, said, penalty = new, new_eta, new_said, new_penalty
         if likelihood.is_quadratic or gain.max() <= enough:
             break
-    return Mode(task, system, state, eta, loss, penalty)
+    return Mode(task, system, state, said, penalty)
 
 
 @dataclass(frozen=True)
@@ -295,7 +293,7 @@ def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
 
 def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
     system, z = mode.system, mode.system.z(mode.state)
-    pull, curvature = likelihood.pull(mode.eta, mode.task)
+    curvature = mode.said.curvature
     spread = system.spread(curvature)
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
@@ -304,17 +302,17 @@ def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
         crossed = shift.T @ z
         second -= crossed + crossed.T
         first = first - shift.sum(axis=0)
-    objective = mode.loss + mode.penalty + spread.log_determinant
+    objective = mode.said.loss + mode.penalty + spread.log_determinant
     found = Moments(
         float(objective.sum()),
-        float(mode.loss.sum()),
+        float(mode.said.loss.sum()),
         first,
         second,
         spread.total,
         len(z),
         float(mode.task.comparisons.sum()),
     )
-    return found, pull
+    return found, mode.said.pull
 
 
 def _plus_identity(matrices: Float) -> Float:

@@ -25,8 +25,6 @@ from likeminds.hierarchical.posterior import Moments
 from likeminds.hierarchical.prior import Prior
 from likeminds.rows import Float
 
-# Pseudo-people, as a share of the people.
-PSEUDO = 0.1
 # The least that a direction is known, so that no step is out of proportion.
 _LEAST_KNOWN = 1e-3
 # Omega grows or shrinks by at most exp(2) in a step, the precision by exp(1).
@@ -48,7 +46,7 @@ def visited(objective: Objective, model: Model) -> Visited:
     """Visit everybody; J includes the pseudo-people."""
     found = objective.visit(model)
     theta = model.prior.mean[: objective.n_weights]
-    pseudo = PSEUDO * found.n_people
+    pseudo = objective.pseudo * found.n_people
     alike, variances = _alike(model.prior, objective.n_weights)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
     held = 0.5 * model.ridge * float(theta @ theta)
@@ -79,7 +77,7 @@ class _Move:
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
         _, variances = _alike(prior, n_weights)
-        pseudo = PSEUDO * people
+        pseudo = objective.pseudo * people
         identity = np.eye(len(known))
         score = turn.T @ found.second @ turn - people * identity
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
