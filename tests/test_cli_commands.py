@@ -397,6 +397,13 @@ class TestExplain:
             assert done.code == 0
             assert len(done.out.splitlines()) > 3
 
+    def test_without_items_it_says_what_it_cannot_know(self, copy):
+        likeminds.save(likeminds.load(copy / "m.likeminds"), copy / "bare.likeminds")
+        done = run(copy, "explain", "--model", "bare.likeminds")
+        assert done.code == 0
+        assert "which features go together" in " ".join(done.out.split())
+        assert "which features go together" not in run(copy, *self.ASK).out
+
     def test_ids_are_shown_as_they_are(self, copy):
         text = (copy / "annotations.csv").read_text().replace("person-007", "[red]zoe[/red]")
         (copy / "annotations.csv").write_text(text)

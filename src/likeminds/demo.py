@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.cluster import KMeans
 
 from likeminds._progress import progress_bar
 from likeminds._ranker import Ranker
@@ -19,6 +18,7 @@ from likeminds.identifiers import IdArray
 from likeminds.io import save, writable
 from likeminds.metrics import MetricByPerson, auc_by_person
 from likeminds.rows import Float
+from likeminds.schools import find_schools
 from likeminds.search import RankerCV
 from likeminds.selection import split_within_people
 from likeminds.tuning import ThreeLevelRankerCV
@@ -78,13 +78,15 @@ def run(
         for name, ranker in fitted.items()
     }
     console.print(_comparison(results))
+    console.print("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
     console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
-    ranker = fitted["three levels"]
+    ranker = fitted["learned prior"]
     _tell_consensus(ranker, console)
-    _tell_schools(ranker, test, console)
+    _tell_schools(ranker, console)
     _tell_dissenters(ranker, test, console)
     scores = {name: result.mean for name, result in results.items()}
-    path = save(ranker, out, data=train, scores=scores)
+    # With its data, so that `explain` knows how features go together, as this story does.
+    path = save(ranker, out, with_data=True, scores=scores)
     _tell_next(path, console)
     return {"model": str(path), "scores": scores}
 
@@ -115,29 +117,18 @@ def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
     return table
 
 
-def _tell_consensus(ranker: ThreeLevelRankerCV, console: Console) -> None:
+def _tell_consensus(ranker: HierarchicalRanker, console: Console) -> None:
     console.print("\n[bold]What all agree on[/bold], strongest first:")
     console.print(f"  {_in_words(ranker.consensus_ * ranker.scale_, ranker.feature_names_)}")
 
 
-def _tell_schools(ranker: ThreeLevelRankerCV, test: Annotations, console: Console) -> None:
-    deviations, consensus = ranker.group_ * ranker.scale_, ranker.consensus_ * ranker.scale_
-    # Features go together, so that other weights need not be another ranking: likeminded are
-    # those whose scores of the offers differ from the consensus in the same way.
-    as_scores = ranker.group_ @ np.linalg.cholesky(np.cov(test.X.T))
-    school = KMeans(ranker.n_groups_ + 1, n_init=10, random_state=0).fit_predict(as_scores)
-    console.print(
-        "\n[bold]What schools of thought want differently[/bold] "
-        "(x2: it counts twice as much as for the consensus):"
-    )
-    for number, members in enumerate(np.argsort(-np.bincount(school)), start=1):
-        deviation = deviations[school == members].mean(axis=0)
-        wishes = _compared(deviation, consensus, ranker.feature_names_)
-        console.print(f"  school {number} ({np.sum(school == members)} households): {wishes}")
+def _tell_schools(ranker: HierarchicalRanker, console: Console) -> None:
+    console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")
+    console.print(str(find_schools(ranker)), highlight=False, soft_wrap=True)
 
 
 def _compared(deviation: Float, consensus: Float, names: IdArray, how_many: int = 3) -> str:
-    """Say how a school differs most: what counts more or less, or the other way round."""
+    """Say how somebody differs most: what counts more or less, or the other way round."""
     wishes = []
     for j in np.argsort(-np.abs(deviation / consensus))[:how_many]:
         ratio = 1.0 + deviation[j] / consensus[j]
@@ -146,7 +137,7 @@ def _compared(deviation: Float, consensus: Float, names: IdArray, how_many: int 
     return ", ".join(wishes)
 
 
-def _tell_dissenters(ranker: ThreeLevelRankerCV, test: Annotations, console: Console) -> None:
+def _tell_dissenters(ranker: HierarchicalRanker, test: Annotations, console: Console) -> None:
     offers = test.X - test.X.mean(axis=0)
     own_scores, shared_scores = offers @ ranker.coef_.T, offers @ ranker.consensus_
     likeness = shared_scores @ own_scores
@@ -167,7 +158,11 @@ def _tell_dissenters(ranker: ThreeLevelRankerCV, test: Annotations, console: Con
         )
     console.print()
     console.print(table)
-    console.print("(likeness: correlation of its scores with the consensus's; AUC: held out)")
+    console.print(
+        "(x2: it counts twice as much as for the consensus; likeness: correlation of its scores "
+        "with the consensus's; AUC: held out)",
+        soft_wrap=True,
+    )
 
 
 def _value_of(metric: MetricByPerson, person: Any) -> float:

@@ -81,6 +81,7 @@ class Explained:
         found = self.schools
         return {
             "people": len(found.users),
+            "items": 0 if self.shown is None else len(self.shown.ids),
             "consensus": self._wishes(self.levels.consensus),
             "schools": [self._brief(school) for school in found.schools],
             "agreement": found.agreement,

@@ -114,6 +114,11 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
         talk.tell(f"{len(loners):,} see it their own way: {_names(loners)}")
     if facts["divisive"]:
         talk.tell(f"What divides people most: {_names([one['item'] for one in facts['divisive']])}")
+    if not facts["items"]:
+        talk.remark(
+            "Without its items the model does not know which features go together, and takes each "
+            "for itself; --features or --images says more."
+        )
     talk.remark("\nNext: --person ID, --school N or --item ID explain one of them.")
 
 
