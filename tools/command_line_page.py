@@ -7,11 +7,12 @@ The screenshot needs chromium; without it, it is left as it is.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tools.screenshots import take
 
 from likeminds.cli._command import broken
 
@@ -27,7 +28,7 @@ def main() -> None:
         text = PAGE.read_text()
         written = _BLOCK.sub(lambda block: _answered(block.group(1), Path(folder)), text)
         PAGE.write_text(written)
-        _screenshot(Path(folder) / "shoes.html", DOCS / "command-line-report.png")
+        take(Path(folder) / "shoes.html", DOCS / "command-line-report.png", 1000, 2100)
 
 
 def _answered(block: str, folder: Path) -> str:
@@ -53,16 +54,6 @@ def _run(command: str, folder: Path) -> list[str]:
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     # Empty lines around tables say nothing on a page.
     return [line for line in lines if line]
-
-
-def _screenshot(page: Path, target: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        print("no chromium: the picture of the report is left as it is", file=sys.stderr)
-        return
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    options += ["--window-size=1000,2100", f"--screenshot={target}"]
-    subprocess.run([browser, *options, page.as_uri()], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
-"""Make the pictures of docs/schools.md: python tools/schools_pictures.py.
+"""Make the pictures of docs/schools.md: python -m tools.schools_pictures.
 
 The screenshot of the report needs chromium; without it, that one picture is left as it is.
 """
 
-import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from tools.screenshots import take
 
 from likeminds import (
     Annotations,
@@ -50,7 +48,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "shoes.html"
         write_report(comfort, page, labels, shoes.pictures, "Which shoes are comfortable?")
-        _screenshot(page, DOCS / "schools-report.png")
+        take(page, DOCS / "schools-report.png", 900, 1500)
     return 0
 
 
@@ -70,17 +68,6 @@ def _save(figure: object, name: str) -> None:
     path = DOCS / f"{name}.png"
     figure.savefig(path, dpi=90, metadata={"Software": None})  # type: ignore[attr-defined]
     print(path)
-
-
-def _screenshot(page: Path, target: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        print("no chromium: the picture of the report is left as it is", file=sys.stderr)
-        return
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    options += ["--window-size=900,1500", f"--screenshot={target}"]
-    subprocess.run([browser, *options, page.as_uri()], check=True, capture_output=True)
-    print(target)
 
 
 if __name__ == "__main__":

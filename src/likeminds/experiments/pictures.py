@@ -3,13 +3,12 @@
 from io import BytesIO
 from typing import Any
 
-from likeminds.plots._canvas import MISSING
+from likeminds.plots._canvas import COLOURS, DIVERGING, MARKERS, MISSING, plain
 
-# Okabe and Ito's palette, in an order that also differs in lightness, and lines to match.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DIVERGING = "RdBu_r"
+__all__ = ["COLOURS", "DIVERGING", "as_png", "legend_below", "line", "new_figure", "tidy"]
+
+# To go with the colours and markers.
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _DPI = 130
 
 
@@ -31,12 +30,7 @@ def as_png(figure: Any) -> bytes:
 
 def tidy(axes: Any, *, title: str, x: str, y: str) -> None:
     """Name the axes, say what one should see, and take away what carries nothing."""
-    axes.set_title(title, loc="left", fontsize="medium")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(color="0.9")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, title, grid="both").set(xlabel=x, ylabel=y)
 
 
 def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
@@ -52,7 +46,7 @@ def line(axes: Any, place: int, x: Any, y: Any, label: str, **options: Any) -> N
         y,
         label=label,
         color=COLOURS[place % len(COLOURS)],
-        linestyle=DASHES[place % len(DASHES)],
+        linestyle=_DASHES[place % len(_DASHES)],
         marker=MARKERS[place % len(MARKERS)],
         markersize=4.5,
         **options,
