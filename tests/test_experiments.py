@@ -9,6 +9,7 @@ from rich.console import Console
 from sklearn.metrics import adjusted_rand_score
 from typer.testing import CliRunner
 
+from image_folders import SHOES, SUN, write_features, write_table
 from likeminds import Annotations, make_schools, make_simulation, make_sketch_shoes
 from likeminds._cells import Cell
 from likeminds.baselines import JFL, ConsensusOnly
@@ -458,6 +459,23 @@ class TestCommand:
         path.write_text("")
         with pytest.raises(NotADirectoryError, match="--out must name a folder"):
             command.reproduce("table1", "tiny", path)
+
+    def test_original_folders_take_the_place_of_sketch_shoes(self, tmp_path):
+        for name, attributes in (("shoes", SHOES), ("sun", SUN)):
+            (tmp_path / name).mkdir()
+            write_table(tmp_path / name, attributes)
+            write_features(tmp_path / name)
+        out = tmp_path / "out"
+        reproduce(out, "table3", shoes=tmp_path / "shoes", sun=tmp_path / "sun")
+        facts = json.loads((out / "table3.json").read_text())["table3"]
+        assert list(facts) == ["Shoes", "SUN"]
+        assert set(facts["Shoes"]["attributes"]) == set(SHOES)
+        assert set(facts["SUN"]["attributes"]) == set(SUN)
+        assert not facts["Shoes"]["stands_in"]
+        text = (out / "table3.md").read_text()
+        assert "standing in" not in text
+        assert "opening area" in text
+        assert "--shoes FOLDER --sun FOLDER" in text
 
     @pytest.mark.parametrize("options", [{"shoes": "x"}, {"sun": "x"}, {"data": ["x.csv"]}])
     def test_data_that_is_not_there_is_told_before_any_fit(self, tmp_path, options):
