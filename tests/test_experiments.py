@@ -25,8 +25,8 @@ from likeminds.experiments.report import Report
 from likeminds.experiments.scale import SCALES
 from likeminds.experiments.setting import Setting
 from likeminds.experiments.store import Job, Store
-from likeminds.experiments.table3 import results
-from likeminds.experiments.trials import run_entrants
+from likeminds.experiments.table3 import CrowdTrials, _twins, results
+from likeminds.experiments.trials import Trials, run_entrants
 from likeminds.search import RankerCV
 from likeminds.tuning import ThreeLevelRankerCV
 
@@ -400,6 +400,15 @@ class TestData:
         error = FileNotFoundError if message.startswith("There") else ValueError
         with pytest.raises(error, match=message):
             list(read_data(tmp_path / name))
+
+
+def test_a_threshold_that_caps_nothing_is_explained():
+    names = [f"{name}, {way}" for name in ("RMTL", "RAMU") for way in (RAW, INTERCEPT)]
+    same = Trials(dict.fromkeys(names, np.array([0.8, 0.7])), {}, {})
+    other = Trials(same.by_repeat | {names[-1]: np.array([0.8, 0.71])}, {}, {})
+    (said,) = _twins(CrowdTrials(None, {"open": same, "pointy": other}))
+    assert said.startswith("RAMU is RMTL on 1 of 2 attributes")
+    assert _twins(CrowdTrials(None, {"pointy": other})) == []
 
 
 class TestCommand:

@@ -120,7 +120,7 @@ def run(setting: Setting) -> Part:
     facts = {each.crowd.name: each.facts() for each in found}
     pieces: list[str | Table | Picture] = []
     for each in found:
-        pieces += [_description(each), _table(each)]
+        pieces += [_description(each), _table(each), *_twins(each)]
         if each.crowd.paper:
             pieces.append(_paper_table(each.crowd))
     pieces.append(_how(setting))
@@ -209,6 +209,24 @@ def _table(each: CrowdTrials) -> Table:
         "the paper / with an intercept, the last column has the standard deviation over repeats. "
         "Bold: the best of a column.",
     )
+
+
+def _twins(each: CrowdTrials) -> list[str]:
+    """Say where the capped trace norm is the trace norm, so that nobody takes it for a mistake."""
+    same = [
+        attribute
+        for attribute, trials in each.trials.items()
+        if all(
+            np.array_equal(trials.by_repeat[both("RMTL", way)], trials.by_repeat[both("RAMU", way)])
+            for way in (RAW, INTERCEPT)
+        )
+    ]
+    if not same:
+        return []
+    return [
+        f"RAMU is RMTL on {len(same)} of {len(each.trials)} attributes: the search found best a "
+        "threshold that no singular value reaches, so that nothing is capped."
+    ]
 
 
 def _mean_cell(each: CrowdTrials, name: str) -> str:
