@@ -25,8 +25,8 @@ _ROUGH_STEPS = 15
 _EXACTER = 100.0
 # The share of the pseudo-people that is tried, too.
 _FEWER = 0.1
-# The share of the objective that a direction has to gain to be noticed.
-_NOTICED = 0.01
+# What a direction has to gain for each label to be noticed: a hundredth of a bit.
+_NOTICED = 0.01 * float(np.log(2.0))
 # Directions that do not pay are followed by so many more before the search ends.
 _PATIENCE = 2
 # Logarithms of standard deviations and of the precision stay within these bounds.
@@ -157,15 +157,14 @@ def _judged(start: Objective, at: Visited) -> _Form:
 
     Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
     directions one that is nothing but noise gains up to p, too; and a gain of less than a
-    hundredth does not change how people rank items. The smaller of the two is counted on top.
+    hundredth of a bit per label hardly changes how people rank items. The smaller of the two is
+    counted on top.
     """
     size = len(start.unit)
+    cost = size + min(size, _NOTICED * at.found.comparisons)
     criterion: list[float] = []
-    cost = 0.0
     for rank in range(start.n_weights + 1):
         value = start.visit(_truncated(start, at, rank)).objective
-        if not rank:
-            cost = size + min(size, _NOTICED * value)
         criterion.append(value + rank * cost)
         if rank - int(np.argmin(criterion)) == _PATIENCE:
             break

@@ -82,7 +82,8 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         The share of the disagreement about items (the variance of scores between people) that
         the "group" and the "personal" level explain.
     criterion_ : array
-        Akaike's criterion, halved, by number of directions tried, from none ("auto" only).
+        What was compared, by number of directions tried, from none ("auto" only): the
+        objective and what the directions' numbers count.
     objective_, objective_trace_ : float, array
         Minus the log marginal likelihood, at the end and by step of the last descent.
     n_iter_, converged_ : int, bool
