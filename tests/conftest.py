@@ -1,5 +1,6 @@
 """Shared by all tests: hypothesis without deadlines, and where outside material lies."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,3 +29,11 @@ def reference():
 def crowd():
     """Twelve people with few or many labels, weights, and one with a single class."""
     return make_crowd(np.random.default_rng(7))
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch):
+    """As if matplotlib were not installed."""
+    for module in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -1,7 +1,5 @@
 """What a comparison says of its table: summaries, paired statistics, text and picture."""
 
-import builtins
-
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
@@ -120,14 +118,7 @@ def test_boxplot(found):
     mpl.pyplot.close(axes.figure)
 
 
-def test_without_matplotlib_the_extra_is_named(found, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_the_extra_is_named(found):
     with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
         found.boxplot()

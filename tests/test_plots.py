@@ -1,7 +1,5 @@
 """Pictures: they draw what they say, into the axes they are given."""
 
-import builtins
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -226,14 +224,7 @@ def test_a_hierarchical_ranker_and_rows_of_features(simulation):
     assert plots.person_card(ranker, 3).subfigs
 
 
-def test_without_matplotlib_the_extra_is_named(schools, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_the_extra_is_named(schools):
     with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
         plots.people_map(schools)

@@ -1,6 +1,5 @@
 """The report: whole, safe, self-contained, and right in its first paragraph."""
 
-import builtins
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -206,15 +205,8 @@ def test_places_that_cannot_be_written_to(tmp_path, ranker):
         write_report(ranker, tmp_path / "none" / "page.html")
 
 
-def test_without_matplotlib_nothing_is_begun(tmp_path, ranker, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_nothing_is_begun(tmp_path, ranker):
     with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
         write_report(ranker, tmp_path / "page.html")
 

@@ -3,7 +3,7 @@
 from io import BytesIO
 from typing import Any
 
-from likeminds.plots._canvas import COLOURS, DIVERGING, MARKERS, MISSING, plain
+from likeminds.plots._canvas import COLOURS, DIVERGING, MARKERS, plain, require_matplotlib
 
 __all__ = ["COLOURS", "DIVERGING", "as_png", "legend_below", "line", "new_figure", "tidy"]
 
@@ -14,11 +14,8 @@ _DPI = 130
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, its size in inches."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise ImportError(MISSING) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = require_matplotlib("figure")
+    return figure.Figure(figsize=(width, height), layout="constrained")
 
 
 def as_png(figure: Any) -> bytes:

@@ -3,6 +3,8 @@
 import textwrap
 from typing import Any
 
+from likeminds._optional import require
+
 # Okabe and Ito's palette: distinct for everybody. Markers say the same again, in grey.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#8C8C8C"
@@ -10,16 +12,10 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 DIVERGING = "RdBu_r"
 
-MISSING = "Drawing needs matplotlib: install likeminds[plots] (pip install 'likeminds[plots]')."
 
-
-def require_matplotlib() -> Any:
-    """Return matplotlib's pyplot, or say which extra brings it."""
-    try:
-        from matplotlib import pyplot  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise ImportError(MISSING) from error
-    return pyplot
+def require_matplotlib(module: str = "pyplot") -> Any:
+    """Return a module of matplotlib, or say which extra brings it."""
+    return require(f"matplotlib.{module}", "Drawing", "plots")
 
 
 def new_figure(width: float, height: float) -> Any:
