@@ -137,7 +137,9 @@ def _chosen_form(start: Objective, n_groups: int | None) -> _Form:
         return first
     freer = replace(start, pseudo=_FEWER * start.pseudo)
     second = _judged(freer, _rough(freer, _ROUGH_STEPS))
-    return min(first, second, key=lambda form: min(form.criterion))
+    # With as many directions as before, the model that was held back more is the better one.
+    finds_more = second.n_groups > first.n_groups and min(second.criterion) < min(first.criterion)
+    return second if finds_more else first
 
 
 def _rough(start: Objective, n_steps: int) -> Visited:
