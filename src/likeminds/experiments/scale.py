@@ -147,10 +147,10 @@ _QUICK = Scale(
     ablation=SchoolsSize(80, 40, 3, (10, 20, 40, 80), 4),
     minutes=MappingProxyType(
         {
-            "table1": 1.5,
-            "table2": 0.7,
-            "table3": 2.0,
-            "fig3": 0.4,
+            "table1": 0.7,
+            "table2": 0.4,
+            "table3": 1.8,
+            "fig3": 0.5,
             "fig4": 0.1,
             "fig5": 0.1,
             "ablation": 0.6,
@@ -174,14 +174,14 @@ _PAPER = Scale(
     ablation=SchoolsSize(150, 60, 3, (10, 20, 50, 100, 200), 15),
     minutes=MappingProxyType(
         {
-            "table1": 6.0,
-            "table2": 2.5,
-            "table3": 40.0,
+            "table1": 5.5,
+            "table2": 1.8,
+            "table3": 45.0,
             "fig3": 6.0,
             "fig4": 1.0,
-            "fig5": 0.2,
-            "ablation": 10.0,
-            "drawings": 0.5,
+            "fig5": 0.1,
+            "ablation": 4.0,
+            "drawings": 0.2,
         }
     ),
 )

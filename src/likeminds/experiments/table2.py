@@ -159,7 +159,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> Table:
         rows.append(
             [
                 f"{share} %",
-                "nan" if original is None else f"{original:.2f}",
+                "-" if original is None else f"{original:.2f}",
                 f"{ours:.2f}",
                 "-" if original is None else f"{original / ours:.1f}",
                 *(f"{times[way]:.3g}" for way in WAYS),
