@@ -3,7 +3,6 @@
 import json
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 
 import numpy as np
@@ -229,8 +228,8 @@ class TestCompare:
         assert (copy / "table.md").read_text().startswith("| ranker |")
         assert (copy / "boxes.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_a_missing_extra_is_asked_for_before_any_work(self, copy, monkeypatch):
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    @pytest.mark.usefixtures("no_matplotlib")
+    def test_a_missing_extra_is_asked_for_before_any_work(self, copy):
         done = run(copy, "compare", *DATA, "--plot", "boxes.png")
         assert done.code == 1
         assert "pip install 'likeminds[plots]'" in done.err
@@ -434,8 +433,8 @@ class TestReport:
         assert found["bytes"] == page.stat().st_size
         assert "data:image/" in page.read_text()
 
-    def test_a_missing_extra_is_asked_for(self, crowd, monkeypatch, tmp_path):
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    @pytest.mark.usefixtures("no_matplotlib")
+    def test_a_missing_extra_is_asked_for(self, crowd, tmp_path):
         done = run(crowd, "report", "--model", "m.likeminds", "--out", str(tmp_path / "p.html"))
         assert done.code == 1
         assert "likeminds[plots]" in done.err
