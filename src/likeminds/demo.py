@@ -14,11 +14,12 @@ from likeminds.annotations import Annotations
 from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.datasets import load_electricity
 from likeminds.hierarchical import HierarchicalRanker
-from likeminds.identifiers import IdArray
 from likeminds.io import save, writable
 from likeminds.metrics import MetricByPerson, auc_by_person
-from likeminds.rows import Float
+from likeminds.rows import Bool, Float
 from likeminds.schools import find_schools
+from likeminds.schools.levels import Levels
+from likeminds.schools.naming import name_deviation, strengths, wish
 from likeminds.search import RankerCV
 from likeminds.selection import split_within_people
 from likeminds.tuning import ThreeLevelRankerCV
@@ -29,16 +30,6 @@ _BASELINES: dict[str, Ranker] = {
     "consensus only": ConsensusOnly(),
     "one model per person": OnePerPerson(),
     "ridge towards the consensus": RidgeToConsensus(),
-}
-
-# What a household with a larger, or with a smaller, weight on a feature asks for.
-_WISHES = {
-    "price": ("a high fixed price", "a low price"),
-    "contract_length": ("a long contract", "a short contract"),
-    "local_company": ("the local company", "not the local company"),
-    "known_company": ("a well-known company", "not a well-known company"),
-    "time_of_day_rates": ("rates by time of day", "no rates by time of day"),
-    "seasonal_rates": ("rates by season", "no rates by season"),
 }
 
 
@@ -81,9 +72,14 @@ def run(
     console.print("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
     console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
     ranker = fitted["learned prior"]
-    _tell_consensus(ranker, console)
-    _tell_schools(ranker, console)
-    _tell_dissenters(ranker, test, console)
+    schools = find_schools(ranker)
+    yes_or_no = np.asarray(np.isin(train.X, (0, 1)).all(axis=0))
+    words = _Words(Levels.of_ranker(ranker).alike(schools.spread), schools.spread, yes_or_no)
+    console.print("\n[bold]What all agree on[/bold], strongest first:")
+    console.print(f"  {words.wishes(ranker.consensus_)}", soft_wrap=True)
+    console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")
+    console.print(str(schools), highlight=False, soft_wrap=True)
+    _tell_dissenters(ranker, words, test, console)
     scores = {name: result.mean for name, result in results.items()}
     # With its data, so that `explain` knows how features go together, as this story does.
     path = save(ranker, out, with_data=True, scores=scores)
@@ -117,33 +113,34 @@ def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
     return table
 
 
-def _tell_consensus(ranker: HierarchicalRanker, console: Console) -> None:
-    console.print("\n[bold]What all agree on[/bold], strongest first:")
-    console.print(f"  {_in_words(ranker.consensus_ * ranker.scale_, ranker.feature_names_)}")
+class _Words:
+    """What people want, in the words of `find_schools`."""
+
+    def __init__(self, levels: Levels, spread: Float, binary: Bool) -> None:
+        self._levels, self._spread, self._binary = levels, spread, binary
+
+    def wishes(self, wanted: Float) -> str:
+        """Say what weights want, strongest first."""
+        names = self._levels.feature_names
+        strongest = np.argsort(-np.abs(wanted * np.sqrt(self._spread.diagonal())))
+        return ", ".join(wish(names[j], self._binary[j], wanted[j] > 0) for j in strongest)
+
+    def of_person(self, person: int) -> str:
+        """Say what somebody wants differently."""
+        levels = self._levels
+        added = levels.coef[person] - levels.consensus
+        strength = strengths(added[None], self._spread)[0]
+        names = levels.feature_names
+        return name_deviation(added, levels.consensus, strength, names, self._binary)
 
 
-def _tell_schools(ranker: HierarchicalRanker, console: Console) -> None:
-    console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")
-    console.print(str(find_schools(ranker)), highlight=False, soft_wrap=True)
-
-
-def _compared(deviation: Float, consensus: Float, names: IdArray, how_many: int = 3) -> str:
-    """Say how somebody differs most: what counts more or less, or the other way round."""
-    wishes = []
-    for j in np.argsort(-np.abs(deviation / consensus))[:how_many]:
-        ratio = 1.0 + deviation[j] / consensus[j]
-        wish = _WISHES[names[j]][int(consensus[j] + deviation[j] < 0)]
-        wishes.append(f"{wish} (x{ratio:.1f})" if ratio > 0 else f"on the contrary, {wish}")
-    return ", ".join(wishes)
-
-
-def _tell_dissenters(ranker: HierarchicalRanker, test: Annotations, console: Console) -> None:
+def _tell_dissenters(
+    ranker: HierarchicalRanker, words: _Words, test: Annotations, console: Console
+) -> None:
     offers = test.X - test.X.mean(axis=0)
     own_scores, shared_scores = offers @ ranker.coef_.T, offers @ ranker.consensus_
     likeness = shared_scores @ own_scores
     likeness /= np.linalg.norm(own_scores, axis=0) * np.linalg.norm(shared_scores)
-    consensus = ranker.consensus_ * ranker.scale_
-    deviations = ranker.coef_ * ranker.scale_ - consensus
     own = auc_by_person(test.labels, ranker.decision_function(test), test.users)
     shared = auc_by_person(test.labels, ranker.decision_function(test.X), test.users)
     table = Table(title="Three households that see it differently")
@@ -152,26 +149,17 @@ def _tell_dissenters(ranker: HierarchicalRanker, test: Annotations, console: Con
     for person in np.argsort(likeness)[:3]:
         table.add_row(
             str(ranker.users_[person]),
-            _compared(deviations[person], consensus, ranker.feature_names_),
+            words.of_person(person),
             f"{likeness[person]:+.2f}",
             *(f"{_value_of(metric, ranker.users_[person]):.2f}" for metric in (own, shared)),
         )
     console.print()
     console.print(table)
-    console.print(
-        "(x2: it counts twice as much as for the consensus; likeness: correlation of its scores "
-        "with the consensus's; AUC: held out)",
-        soft_wrap=True,
-    )
+    console.print("(likeness: correlation of its scores with the consensus's; AUC: held out)")
 
 
 def _value_of(metric: MetricByPerson, person: Any) -> float:
     return float(metric.values[metric.users == person][0])
-
-
-def _in_words(weights: Float, names: IdArray) -> str:
-    strongest = np.argsort(-np.abs(weights))
-    return ", ".join(_WISHES[names[j]][int(weights[j] < 0)] for j in strongest)
 
 
 def _tell_next(path: Path, console: Console) -> None:
