@@ -19,7 +19,7 @@ from likeminds.metrics import MetricByPerson, auc_by_person
 from likeminds.rows import Bool, Float
 from likeminds.schools import find_schools
 from likeminds.schools.levels import Levels
-from likeminds.schools.naming import name_deviation, strengths, wish
+from likeminds.schools.naming import name_deviation, strengths, wishes
 from likeminds.search import RankerCV
 from likeminds.selection import split_within_people
 from likeminds.tuning import ThreeLevelRankerCV
@@ -121,9 +121,8 @@ class _Words:
 
     def wishes(self, wanted: Float) -> str:
         """Say what weights want, strongest first."""
-        names = self._levels.feature_names
-        strongest = np.argsort(-np.abs(wanted * np.sqrt(self._spread.diagonal())))
-        return ", ".join(wish(names[j], self._binary[j], wanted[j] > 0) for j in strongest)
+        unit, names = np.sqrt(self._spread.diagonal()), self._levels.feature_names
+        return ", ".join(words for words, _ in wishes(wanted, unit, names, self._binary))
 
     def of_person(self, person: int) -> str:
         """Say what somebody wants differently."""

@@ -10,7 +10,7 @@ from likeminds.cli._data import Shown, as_known
 from likeminds.schools import School, Schools, find_schools
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
-from likeminds.schools.naming import wish
+from likeminds.schools.naming import wishes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -186,18 +186,11 @@ class Explained:
 
     def _wishes(self, weights: "NDArray[np.float64]") -> list[Facts]:
         """Put weights into words, strongest first."""
-        strength = weights * self._unit
         yes_or_no = np.zeros(len(weights), dtype=bool)
         if self.shown is not None:
             yes_or_no = self.items.binary
-        return [
-            {
-                "wish": wish(self.levels.feature_names[j], bool(yes_or_no[j]), strength[j] > 0),
-                "strength": float(strength[j]),
-            }
-            for j in np.argsort(-np.abs(strength), kind="stable")
-            if strength[j]
-        ]
+        found = wishes(weights, self._unit, self.levels.feature_names, yes_or_no)
+        return [{"wish": words, "strength": strength} for words, strength in found]
 
     def _features(self, own: "NDArray[np.float64]") -> list[Facts]:
         """Return own weights beside the consensus's, per spread of the feature."""
