@@ -17,9 +17,9 @@ from sklearn.decomposition import PCA
 
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
-from likeminds.baselines.popularity import has_shared_items
-from likeminds.contenders import COMPETITORS, default_rankers
-from likeminds.experiments.real_data import DataSet, fewer_people, read_data
+from likeminds.paper.experiments.real_data import DataSet, fewer_people, read_data
+from likeminds.rankers.baselines.popularity import has_shared_items
+from likeminds.rankers.registry import COMPETITORS, default_rankers
 
 ROOT = Path(__file__).parents[1]
 AS_IN_THE_PAPER = ", as in the paper"

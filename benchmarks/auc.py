@@ -5,7 +5,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.results import Result, at_least
 from likeminds import auc_by_person
-from likeminds.experiments.timing import in_turns
+from likeminds.paper.experiments.timing import in_turns
 
 SORTED, LOOP = "rows sorted by person", "loop of roc_auc_score"
 

@@ -85,7 +85,7 @@ def _in_own_process(name: str, quick: bool) -> dict[str, Any]:
 def _measured(name: str, quick: bool) -> dict[str, Any]:
     """Run one benchmark here, and say what it cost and where it ran."""
     module, function = BENCHMARKS[name]
-    timing = importlib.import_module("likeminds.experiments.timing")
+    timing = importlib.import_module("likeminds.paper.experiments.timing")
     busy, start = timing.busy_seconds(), time.perf_counter()
     result = getattr(importlib.import_module(f"benchmarks.{module}"), function)(quick)
     taken = time.perf_counter() - start

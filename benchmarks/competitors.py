@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.results import Result, at_least
 from likeminds import Statistics, load_electricity
-from likeminds._threads import one_blas_thread
-from likeminds.baselines import CMTL, JFL, RMTFL, RMTL, LassoMTL
+from likeminds._support.arrays import Float
+from likeminds._support.threads import one_blas_thread
 from likeminds.components import Clustered, Component, LowRank
-from likeminds.losses import QuadraticLoss, least_squares
-from likeminds.rows import Float
+from likeminds.losses.quadratic import QuadraticLoss, least_squares
+from likeminds.rankers.baselines import CMTL, JFL, RMTFL, RMTL, LassoMTL
 from likeminds.solvers import AcceleratedSolver
 
 GAP = 1e-6

@@ -4,7 +4,7 @@ from statistics import mean
 
 from benchmarks.results import Result, at_most
 from likeminds import Statistics, ThreeLevelRanker, make_schools
-from likeminds.experiments.timing import seconds
+from likeminds.paper.experiments.timing import seconds
 
 N_LABELS = 50
 

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.results import Goal, Result, Table, at_least, at_most
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.experiments.evaluations import Person, ThroughRows, people_of
-from likeminds.experiments.timing import in_turns, n_cores
-from likeminds.losses import QuadraticLoss, squared_auc
+from likeminds.losses.quadratic import QuadraticLoss, squared_auc
+from likeminds.paper.experiments.evaluations import Person, ThroughRows, people_of
+from likeminds.paper.experiments.timing import in_turns, n_cores
 from likeminds.solvers import FastSolver, PaperSolver
 
 # lambda1, lambda2, lambda3: from strong to weak. The middle one is that of the floor.

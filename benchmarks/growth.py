@@ -5,8 +5,8 @@ from functools import partial
 from benchmarks.floor import MIDDLE, components_of
 from benchmarks.results import Result, Table, at_most
 from likeminds import Statistics, make_simulation
-from likeminds.experiments.timing import in_turns
-from likeminds.losses import squared_auc
+from likeminds.losses.quadratic import squared_auc
+from likeminds.paper.experiments.timing import in_turns
 from likeminds.solvers import FastSolver
 
 TOL = 1e-4

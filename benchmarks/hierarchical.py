@@ -13,7 +13,7 @@ from likeminds import (
     make_schools,
 )
 from likeminds import split_within_people as split
-from likeminds.experiments.timing import in_turns, seconds
+from likeminds.paper.experiments.timing import in_turns, seconds
 
 OURS, TUNED, GPBOOST = "HierarchicalRanker", "ThreeLevelRankerCV", "GPBoost"
 N_LABELS = 50

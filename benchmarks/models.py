@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.results import Result, at_most
 from likeminds import ThreeLevelRanker, load, make_schools, read_card, save
-from likeminds.experiments.timing import in_turns, seconds
+from likeminds.paper.experiments.timing import in_turns, seconds
 
 N_FEATURES = 20
 # What a fit sets for each person.

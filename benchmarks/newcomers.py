@@ -13,8 +13,8 @@ from likeminds import (
     make_schools,
     mean_auc,
 )
-from likeminds.annotations import Annotations
-from likeminds.experiments.timing import in_turns
+from likeminds.data.annotations import Annotations
+from likeminds.paper.experiments.timing import in_turns
 
 N_FEATURES, N_LABELS = 20, 10
 

@@ -2,8 +2,8 @@
 
 from benchmarks.results import Result, Table
 from likeminds import make_simulation
-from likeminds.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
-from likeminds.experiments.table2 import N_ITER, WAYS, measure, share_of_each
+from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
+from likeminds.paper.experiments.table2 import N_ITER, WAYS, measure, share_of_each
 
 
 def run(quick: bool) -> Result:

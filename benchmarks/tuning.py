@@ -4,7 +4,7 @@ from functools import partial
 
 from benchmarks.results import Result, at_most
 from likeminds import ThreeLevelRanker, ThreeLevelRankerCV, load_electricity
-from likeminds.experiments.timing import in_turns
+from likeminds.paper.experiments.timing import in_turns
 
 # 2 x 5 x 5 x 2 = 100 candidates; no shrinkage exceeds a penalty, so all are admissible.
 GRID = {

@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis without deadlines, and where outside material lies."""
+"""Shared by all tests: hypothesis without deadlines, and what lies in data/files."""
 
 import sys
 from pathlib import Path
@@ -12,16 +12,13 @@ from crowds import make_crowd
 settings.register_profile("likeminds", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("likeminds")
 
-_SHARED = Path(__file__).parents[2] / "shared"
+FILES = Path(__file__).parent / "data" / "files"
 
 
 @pytest.fixture(scope="session")
 def reference():
     """Solutions of other people's programs for one small problem."""
-    path = _SHARED / "reference" / "reference.npz"
-    if not path.exists():
-        pytest.skip("the reference solutions are not part of the project")
-    with np.load(path) as archive:
+    with np.load(FILES / "reference.npz") as archive:
         return {name: archive[name] for name in archive.files}
 
 

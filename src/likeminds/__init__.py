@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from likeminds._version import __version__
 
 if TYPE_CHECKING:
-    from likeminds.annotations import Annotations
-    from likeminds.attributes import AttributeModel
-    from likeminds.comparison import Comparison, compare
-    from likeminds.contenders import default_rankers
+    from likeminds.comparing.comparison import Comparison, compare
+    from likeminds.data.annotations import Annotations
+    from likeminds.data.fingerprints import fingerprint
+    from likeminds.data.splits import split_within_people
     from likeminds.datasets import (
         load_electricity,
         load_shoes,
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
         make_simulation,
         make_sketch_shoes,
     )
-    from likeminds.decomposed import DecomposedRanker
     from likeminds.diagnostics import Diagnostics, diagnose
-    from likeminds.fingerprints import fingerprint
-    from likeminds.hierarchical import HierarchicalRanker
-    from likeminds.io import ModelFileError, load, read_card, save
-    from likeminds.metrics import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
-    from likeminds.rankers import ThreeLevelRanker
+    from likeminds.losses.statistics import Statistics
+    from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
+    from likeminds.rankers.attributes import AttributeModel
+    from likeminds.rankers.decomposed import DecomposedRanker
+    from likeminds.rankers.hierarchical import HierarchicalRanker
+    from likeminds.rankers.registry import default_rankers
+    from likeminds.rankers.three_level import ThreeLevelRanker
+    from likeminds.rankers.tuning.search import RankerCV
+    from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
     from likeminds.report import write_report
     from likeminds.schools import Schools, find_schools
-    from likeminds.search import RankerCV
-    from likeminds.selection import split_within_people
-    from likeminds.statistics import Statistics
-    from likeminds.tuning import ThreeLevelRankerCV
+    from likeminds.storage.models import ModelFileError, load, read_card, save
 
 __all__ = [
     "Annotations",
@@ -76,10 +76,10 @@ __all__ = [
 # Where each public name lives. They are imported when first used: scikit-learn alone takes
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
-    "annotations": ("Annotations",),
-    "attributes": ("AttributeModel",),
-    "comparison": ("Comparison", "compare"),
-    "contenders": ("default_rankers",),
+    "data.annotations": ("Annotations",),
+    "rankers.attributes": ("AttributeModel",),
+    "comparing.comparison": ("Comparison", "compare"),
+    "rankers.registry": ("default_rankers",),
     "datasets": (
         "load_electricity",
         "load_shoes",
@@ -88,19 +88,19 @@ _HOMES = {
         "make_simulation",
         "make_sketch_shoes",
     ),
-    "decomposed": ("DecomposedRanker",),
+    "rankers.decomposed": ("DecomposedRanker",),
     "diagnostics": ("Diagnostics", "diagnose"),
-    "fingerprints": ("fingerprint",),
-    "hierarchical": ("HierarchicalRanker",),
-    "io": ("ModelFileError", "load", "read_card", "save"),
-    "metrics": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
-    "rankers": ("ThreeLevelRanker",),
+    "data.fingerprints": ("fingerprint",),
+    "rankers.hierarchical": ("HierarchicalRanker",),
+    "storage.models": ("ModelFileError", "load", "read_card", "save"),
+    "metrics.by_person": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
+    "rankers.three_level": ("ThreeLevelRanker",),
     "report": ("write_report",),
     "schools": ("Schools", "find_schools"),
-    "search": ("RankerCV",),
-    "selection": ("split_within_people",),
-    "statistics": ("Statistics",),
-    "tuning": ("ThreeLevelRankerCV",),
+    "rankers.tuning.search": ("RankerCV",),
+    "data.splits": ("split_within_people",),
+    "losses.statistics": ("Statistics",),
+    "rankers.tuning.three_level": ("ThreeLevelRankerCV",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

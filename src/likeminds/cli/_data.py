@@ -10,9 +10,9 @@ from likeminds.cli._talk import Talk
 if TYPE_CHECKING:
     import numpy as np
 
-    from likeminds.annotations import Annotations
-    from likeminds.identifiers import IdArray
-    from likeminds.pictures import Reduction
+    from likeminds._support.arrays import IdArray
+    from likeminds.data.annotations import Annotations
+    from likeminds.datasets.pictures import Reduction
 
 _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
@@ -35,8 +35,8 @@ class Shown:
 
 def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: Any = None) -> Said:
     """Read labels with the features of their items; a model says which features it knows."""
-    from likeminds.annotations import Annotations
-    from likeminds.sources import read_table
+    from likeminds.data.annotations import Annotations
+    from likeminds.data.sources import read_table
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
@@ -63,7 +63,7 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
     if items.images is not None:
-        from likeminds.pictures import Reduction, picture_features
+        from likeminds.datasets.pictures import Reduction, picture_features
 
         reduction = Reduction.of_model(model)
         found = picture_features(items.images, progress=talk.shows_progress)
@@ -81,7 +81,7 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
 
 def as_known(text: str, known: "IdArray", what: str) -> Any:
     """Return the id that somebody means, who can write nothing but text."""
-    from likeminds._checks import listing
+    from likeminds._support.checks import listing
 
     for value in known.tolist():
         if value == text or str(value) == text:
@@ -95,7 +95,7 @@ def _refuse_both_from_stdin(*sources: str | None) -> None:
 
 
 def _item_column(table: Any, names: dict[str, str | None]) -> str:
-    from likeminds import tables
+    from likeminds.data import tables
 
     column = tables.find_columns(tables.as_frame(table), names, ())["item"]
     if column is None:
@@ -110,7 +110,7 @@ def _with_features(
     table: Any, names: dict[str, str | None], source: str, known: Sequence[str] | None
 ) -> tuple[Any, Any]:
     """Return both tables with item ids of one kind, and the features a model knows."""
-    from likeminds.sources import read_table
+    from likeminds.data.sources import read_table
 
     column = _item_column(table, names)
     features = read_table(source)
@@ -154,8 +154,8 @@ def _of_one_kind(table: Any, features: Any, column: str) -> tuple[Any, Any]:
 
 def item_key(features: Any, column: str = "item") -> str:
     """Return the column of a table of features that names the items."""
-    from likeminds import tables
-    from likeminds._checks import listing
+    from likeminds._support.checks import listing
+    from likeminds.data import tables
 
     if column in features.column_names:
         return column
@@ -170,7 +170,7 @@ def item_key(features: Any, column: str = "item") -> str:
 
 
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
-    from likeminds._checks import listing
+    from likeminds._support.checks import listing
 
     missing = [name for name in known if name not in features.column_names]
     if missing:
@@ -184,7 +184,7 @@ def _with_pictures(
     """Return the labels with full names of pictures, their features, and how these came about."""
     import pyarrow as pa
 
-    from likeminds.pictures import Reduction, picture_features
+    from likeminds.datasets.pictures import Reduction, picture_features
 
     column = _item_column(table, names)
     called = [str(value) for value in table[column].to_pylist()]
@@ -205,7 +205,7 @@ def label_reading(table: Any, names: dict[str, str | None], columns: Columns) ->
     """Return how labels are read: which one is positive, or above which number."""
     options: dict[str, Any] = {}
     if columns.positive is not None:
-        from likeminds import tables
+        from likeminds.data import tables
 
         label = tables.find_columns(tables.as_frame(table), names, ())["label"]
         values = table[label].unique().to_pylist()
@@ -226,9 +226,9 @@ def _as_threshold(text: str) -> float | str:
 
 
 def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
-    from likeminds import tables
-    from likeminds.identifiers import as_distinct
-    from likeminds.sources import read_table
+    from likeminds.data import tables
+    from likeminds.data.identifiers import as_distinct
+    from likeminds.data.sources import read_table
 
     table = read_table(source)
     key = item_key(table, item or "item")
@@ -259,6 +259,6 @@ def _items_of(said: "Annotations") -> Shown:
 
 
 def _as_ids(names: Sequence[str]) -> "IdArray":
-    from likeminds.identifiers import as_id_array
+    from likeminds.data.identifiers import as_id_array
 
     return as_id_array(list(names), "items")

@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from likeminds._support.arrays import Float
 from likeminds.cli._data import Shown, as_known
 from likeminds.schools import School, Schools, find_schools
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
 from likeminds.schools.naming import wishes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Facts = dict[str, Any]
 
@@ -62,7 +60,7 @@ class Explained:
 
     def _as_annotations(self) -> Any:
         """Return the items as annotations: one label, which nobody looks at."""
-        from likeminds.annotations import Annotations
+        from likeminds.data.annotations import Annotations
 
         if self.shown is None:
             return None
@@ -146,7 +144,7 @@ class Explained:
             ],
         }
 
-    def _by_school(self, row: int) -> "NDArray[np.float64]":
+    def _by_school(self, row: int) -> Float:
         weights = np.stack([school.weights for school in self.schools.schools])
         return np.asarray(self.items.places(weights)[:, row])
 
@@ -178,13 +176,13 @@ class Explained:
         }
 
     @cached_property
-    def _unit(self) -> "NDArray[np.float64]":
+    def _unit(self) -> Float:
         """How much each feature varies over the items."""
         if self.shown is None:
             return np.asarray(self.levels.scale)
         return np.sqrt(self.items.spread.diagonal())
 
-    def _wishes(self, weights: "NDArray[np.float64]") -> list[Facts]:
+    def _wishes(self, weights: Float) -> list[Facts]:
         """Put weights into words, strongest first."""
         yes_or_no = np.zeros(len(weights), dtype=bool)
         if self.shown is not None:
@@ -192,7 +190,7 @@ class Explained:
         found = wishes(weights, self._unit, self.levels.feature_names, yes_or_no)
         return [{"wish": words, "strength": strength} for words, strength in found]
 
-    def _features(self, own: "NDArray[np.float64]") -> list[Facts]:
+    def _features(self, own: Float) -> list[Facts]:
         """Return own weights beside the consensus's, per spread of the feature."""
         shared, mine = self.levels.consensus * self._unit, own * self._unit
         order = np.argsort(-np.abs(mine - shared), kind="stable")
@@ -202,13 +200,13 @@ class Explained:
             for j in order
         ]
 
-    def _likeness(self, own: "NDArray[np.float64]") -> float:
+    def _likeness(self, own: Float) -> float:
         """Return the correlation of somebody's scores of the items with the consensus's."""
         spread = np.diag(self._unit**2) if self.shown is None else self.items.spread
         shared = self.levels.consensus
         size = float(np.sqrt((own @ spread @ own) * (shared @ spread @ shared)))
         return float(own @ spread @ shared / size) if size else 0.0
 
-    def _best(self, weights: "NDArray[np.float64]") -> list[Any]:
+    def _best(self, weights: Float) -> list[Any]:
         scores = self.items.features @ weights
         return list(self.items.ids[np.argsort(-scores, kind="stable")[:_FEW]])

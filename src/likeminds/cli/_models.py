@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likeminds.annotations import Annotations
+    from likeminds.data.annotations import Annotations
 
 # What an attribute is called where there is but one, without a name.
 NAMELESS = ""
@@ -12,7 +12,7 @@ NAMELESS = ""
 
 def opened(path: Path) -> Any:
     """Read a model."""
-    from likeminds.io import load
+    from likeminds.storage.models import load
 
     return load(path)
 
@@ -46,7 +46,7 @@ def the_ranker_of(model: Any, attribute: str | None) -> tuple[str, Any]:
 
 def parts_of(said: "Annotations", model: Any) -> dict[str, "Annotations"]:
     """Return labels by attribute, as a model tells them apart."""
-    from likeminds._checks import listing
+    from likeminds._support.checks import listing
 
     if not has_attributes(model):
         if said.n_attributes > 1:

@@ -55,6 +55,6 @@ def refuse_two_outputs(talk: Talk, out: str | None) -> None:
         if talk.as_json:
             raise ValueError("--json and --out - both want standard output: give one of them.")
         return
-    from likeminds.sources import as_written
+    from likeminds.data.sources import as_written
 
     as_written(out)

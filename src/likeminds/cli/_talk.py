@@ -83,7 +83,7 @@ class Talk:
     def result(self, found: Mapping[str, Any]) -> None:
         """Give the result to programs."""
         if self.as_json:
-            from likeminds.sources.writing import plain
+            from likeminds.data.sources.writing import plain
 
             typer.echo(json.dumps(plain(found), indent=1))
 
@@ -94,7 +94,7 @@ class Talk:
 
     def bar(self) -> "Progress":
         """Return a bar on standard error with the time left."""
-        from likeminds._progress import progress_bar
+        from likeminds._support.progress import progress_bar
 
         return progress_bar(self.shows_progress)
 

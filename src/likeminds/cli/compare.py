@@ -54,11 +54,11 @@ def compare(
     from likeminds.cli._data import read_said
 
     if out is not None and out.suffix != ".md":
-        from likeminds.sources import as_written
+        from likeminds.data.sources import as_written
 
         as_written(out)
     if plot is not None:
-        from likeminds._optional import require
+        from likeminds._support.optional import require
 
         require("matplotlib", "Drawing", "plots")
     said = read_said(talk, annotations, items, columns).annotations
@@ -90,8 +90,8 @@ def compare(
 def _compared(
     said: Any, rankers: list[str] | None, folds: int, seed: int, options: dict[str, Any]
 ) -> Any:
-    from likeminds.comparison import compare as run
-    from likeminds.contenders import ranker_called
+    from likeminds.comparing.comparison import compare as run
+    from likeminds.rankers.registry import ranker_called
 
     named = None
     if rankers:
@@ -112,8 +112,8 @@ def _as_result(name: str, comparison: Any) -> dict[str, Any]:
 def _write(found: dict[str, Any], out: Path) -> None:
     import pyarrow as pa
 
-    from likeminds._files import write_whole
-    from likeminds.sources import write_table
+    from likeminds._support.files import write_whole
+    from likeminds.data.sources import write_table
 
     if out.suffix == ".md":
         pages = [

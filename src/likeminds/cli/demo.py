@@ -25,7 +25,7 @@ def demo(
     """Fit 361 households' choices of electricity contracts, and tell what came out."""
     from rich.console import Console
 
-    from likeminds.demo import run
+    from likeminds.cli.tour import run
 
     console = Console(quiet=talk.as_json)
     talk.result(run(out, seed, console, progress=talk.shows_progress))

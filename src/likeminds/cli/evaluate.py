@@ -11,7 +11,7 @@ from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
-    from likeminds.annotations import Annotations
+    from likeminds.data.annotations import Annotations
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def evaluate(
     from likeminds.cli._data import read_said
     from likeminds.cli._models import opened, parts_of, rankers_of
     from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
-    from likeminds.sources import write_table
+    from likeminds.data.sources import write_table
 
     refuse_two_outputs(talk, out)
     known = opened(model)
@@ -65,8 +65,8 @@ def evaluate(
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     import numpy as np
 
-    from likeminds.identifiers import lookup
-    from likeminds.metrics import auc_by_person
+    from likeminds.data.identifiers import lookup
+    from likeminds.metrics.by_person import auc_by_person
 
     own = auc_by_person(said.labels, ranker.decision_function(said), said.users, said.weights)
     shared = said.X @ ranker.consensus_ if hasattr(ranker, "consensus_") else np.zeros(len(said))
@@ -87,7 +87,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
 
 
 def _note_if_known(talk: Talk, model: Any, ranker: Any, name: str, said: "Annotations") -> None:
-    from likeminds.fingerprints import fingerprint
+    from likeminds.data.fingerprints import fingerprint
 
     marks = getattr(model, "fingerprints_", {})
     mark = marks.get(name, getattr(ranker, "fingerprint_", None))

@@ -12,7 +12,7 @@ from likeminds.cli._options import Columns, Items, Jobs, Seed
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
-    from likeminds.annotations import Annotations
+    from likeminds.data.annotations import Annotations
 
 DATA = "likeminds data electricity --out power"
 FIT = (
@@ -68,7 +68,7 @@ def fit(
     """
     from likeminds.cli._data import read_said
     from likeminds.cli._models import has_attributes
-    from likeminds.io import save, writable
+    from likeminds.storage.models import save, writable
 
     target = writable(out)
     said = read_said(talk, annotations, items, columns)
@@ -86,7 +86,7 @@ def fit(
 
 
 def _new_ranker(name: str, loss: str | None, seed: int) -> Any:
-    from likeminds.contenders import ranker_called
+    from likeminds.rankers.registry import ranker_called
 
     called, ranker = ranker_called(name, random_state=seed)
     if loss is None:
@@ -102,8 +102,8 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     talk: Talk, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
 ) -> dict[str, Any]:
     """Return the mean AUC on labels that were held out, by attribute where there are any."""
-    from likeminds.metrics import auc_by_person
-    from likeminds.selection import split_within_people
+    from likeminds.data.splits import split_within_people
+    from likeminds.metrics.by_person import auc_by_person
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -123,8 +123,8 @@ def _learned(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
     """Fit one ranker, or one for each attribute, with a bar that says how far it is."""
     from sklearn.base import clone
 
-    from likeminds.annotations import Annotations
-    from likeminds.attributes import AttributeModel
+    from likeminds.data.annotations import Annotations
+    from likeminds.rankers.attributes import AttributeModel
 
     with talk.bar() as bar:
         if isinstance(said, Annotations) and said.attribute_ids is None:
@@ -164,7 +164,7 @@ def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
 
 
 def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> None:
-    from likeminds.io import read_card
+    from likeminds.storage.models import read_card
 
     card = read_card(path)
     talk.result({"model": str(path), "seconds": round(seconds, 3), "card": card})

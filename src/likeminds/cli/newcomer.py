@@ -14,8 +14,8 @@ from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
 
 if TYPE_CHECKING:
-    from likeminds.annotations import Annotations
     from likeminds.cli._data import Shown
+    from likeminds.data.annotations import Annotations
 
 _NEW = "newcomer"
 
@@ -115,7 +115,7 @@ class _Newcomers:
     ) -> Iterator[tuple[str, Scores]]:
         """Give, by what it is about, each function that scores items for a newcomer."""
         if like or not_like:
-            from likeminds.attributes import AttributeNewcomers
+            from likeminds.rankers.attributes import AttributeNewcomers
 
             if NAMELESS in self.strangers:
                 raise ValueError("This model tells no attributes apart: leave out --like, --not.")
@@ -176,10 +176,10 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 
-    from likeminds import tables
-    from likeminds.annotations import Annotations
     from likeminds.cli._data import item_key, label_reading
-    from likeminds.sources import read_table
+    from likeminds.data import tables
+    from likeminds.data.annotations import Annotations
+    from likeminds.data.sources import read_table
 
     table = read_table(source)
     key = item_key(table, columns.item or "item")
@@ -206,7 +206,7 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
 
 def _rows(called: Sequence[Any], shown: "Shown") -> list[int]:
     """Return where items are; pictures may be called without the endings of their names."""
-    from likeminds._checks import listing
+    from likeminds._support.checks import listing
 
     rows = {str(name): row for row, name in enumerate(shown.ids.tolist())}
     bare = {name.rpartition(".")[0]: row for name, row in rows.items()}

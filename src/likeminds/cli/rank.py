@@ -136,7 +136,7 @@ def show(
 ) -> None:
     """Write, print or show rankings; ``more`` is what else programs are told."""
     from likeminds.cli._show import arrow_table
-    from likeminds.sources import write_table
+    from likeminds.data.sources import write_table
 
     talk.result({"rankings": rows, **(more or {})})
     if out is not None:

@@ -56,7 +56,7 @@ def reproduce(
     """
     from rich.console import Console
 
-    from likeminds.experiments.command import reproduce as run
+    from likeminds.paper.experiments.command import reproduce as run
 
     try:
         pages = run(

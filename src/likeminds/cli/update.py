@@ -38,10 +38,10 @@ def update(
     The result is that of fitting everything at once. Features of known items may be left out
     where the model has kept them.
     """
-    from likeminds._checks import counted
+    from likeminds._support.checks import counted
     from likeminds.cli._data import read_said
     from likeminds.cli._models import has_attributes, opened, parts_of, people_of
-    from likeminds.io import read_card, save, writable
+    from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
     if model.exists() and not read_card(model).get("takes_updates"):

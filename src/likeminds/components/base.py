@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from likeminds.rows import Float
+from likeminds._support.arrays import Float
 
 
 class Component(Protocol):

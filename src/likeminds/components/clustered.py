@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from likeminds._support.arrays import Float
 from likeminds.components.base import PerPerson
 from likeminds.components.singular import SingularValues
-from likeminds.rows import Float
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds import tables
-from likeminds._checks import FloatArray, as_matrix, counted, listing
-from likeminds.sources import read_table
+from likeminds._support.arrays import FloatArray
+from likeminds._support.checks import as_matrix, counted, listing
+from likeminds.data import tables
+from likeminds.data.sources import read_table
 
 # In the order in which they are looked for.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from likeminds.annotations import Annotations
+from likeminds.data.annotations import Annotations
 
 _FEATURE_NAMES = (
     "price",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._checks import counted
-from likeminds.annotations import Annotations
+from likeminds._support.checks import counted
+from likeminds.data.annotations import Annotations
+from likeminds.data.sources import write_table
 from likeminds.datasets.electricity import load_electricity
 from likeminds.datasets.simulation import Simulation
-from likeminds.sources import write_table
 
 # File and what is in it.
 Written = dict[str, str]
@@ -91,7 +91,7 @@ def write_sketch_shoes(
         Told how many pictures more are written.
     """
     from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - draws
-    from likeminds.datasets.sketch_shoes.png import write_png  # noqa: PLC0415
+    from likeminds.features.png import write_png  # noqa: PLC0415
 
     shoes = make_sketch_shoes(
         n_pictures,

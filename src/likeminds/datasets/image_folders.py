@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import Generator
 
-from likeminds import tables
-from likeminds._checks import counted, listing
-from likeminds.annotations import Annotations
+from likeminds._support.arrays import IdArray
+from likeminds._support.checks import counted, listing
+from likeminds.data import tables
+from likeminds.data.annotations import Annotations
+from likeminds.data.sources import read_table
+from likeminds.data.splits import split_within_people
 from likeminds.datasets._item_features import (
     FEATURE_FILES,
     ItemFeatures,
     find_names,
     read_features,
 )
-from likeminds.identifiers import IdArray
-from likeminds.selection import split_within_people
-from likeminds.sources import read_table
 
 if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor

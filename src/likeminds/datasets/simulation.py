@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likeminds.annotations import Annotations
+from likeminds._support.arrays import Bool, Float
+from likeminds.data.annotations import Annotations
 
-Float = NDArray[np.float64]
 Int = NDArray[np.intp]
 
 # The paper's layout, on 100 people and 80 features: where its blocks of people and of
@@ -240,7 +240,7 @@ def _scaled(edges: Sequence[int], n: int, full: int) -> list[int]:
     return [(2 * edge * n + full) // (2 * full) for edge in edges]
 
 
-def _highest(scores: Float, n: int) -> NDArray[np.bool_]:
+def _highest(scores: Float, n: int) -> Bool:
     """Mark the n highest scores of each row."""
     marked = np.zeros(scores.shape, dtype=np.bool_)
     best = np.argpartition(scores, -n, axis=1)[:, -n:]
@@ -289,7 +289,7 @@ def _judged(rng: Generator, features: Float, coef: Float, n_labels: int) -> tupl
     return items, scores
 
 
-def _misread(rng: Generator, labels: NDArray[np.bool_], noise: float) -> NDArray[np.bool_]:
+def _misread(rng: Generator, labels: Bool, noise: float) -> Bool:
     """Flip labels at random, except for people who would be left with one kind only."""
     flipped = labels ^ (rng.random(labels.shape) < noise)
     alike = (flipped == flipped[:, :1]).all(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likeminds.rows import Float
+from likeminds._support.arrays import Float
 
 _STEPS = 500
 # Somebody whose ranking is this little better than chance counts as attentive at the least.

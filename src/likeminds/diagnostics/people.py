@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from sklearn.base import clone
 
-from likeminds._checks import counted
-from likeminds._discoveries import discoveries
-from likeminds._ranker import Ranker
-from likeminds.annotations import Annotations
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.checks import counted
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode_pairs
+from likeminds.data.splits import folds_within_people
 from likeminds.diagnostics.attention import attentive
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
-from likeminds.identifiers import IdArray, encode_pairs
-from likeminds.rankers import ThreeLevelRanker
-from likeminds.rows import Bool, Float, Index
-from likeminds.selection import folds_within_people
-from likeminds.tuning import ThreeLevelRankerCV
+from likeminds.metrics.discoveries import discoveries
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
 AGREES, DIFFERENT, RANDOM, UNCLEAR = "agrees", "different", "random", "unclear"
 VERDICTS = (AGREES, DIFFERENT, RANDOM, UNCLEAR)

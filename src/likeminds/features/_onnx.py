@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._checks import listing
-from likeminds._optional import require
+from likeminds._support.checks import listing
+from likeminds._support.optional import require
 from likeminds.features.cache import digest, digest_of_file
 
 _TYPES = {

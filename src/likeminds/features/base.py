@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from likeminds._progress import progress_bar
+from likeminds._support.progress import progress_bar
 from likeminds.features.cache import FeatureCache, Rows, digest_of_array, digest_of_file
 from likeminds.features.images import as_images
 

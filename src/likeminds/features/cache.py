@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from likeminds._files import write_whole
+from likeminds._support.files import write_whole
 
 Rows = NDArray[np.float32]
 

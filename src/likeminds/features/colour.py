@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from likeminds._support.arrays import Float
 from likeminds.features.base import ImageExtractor, one_of, positive_integer
 from likeminds.features.cache import Rows
 from likeminds.features.images import Picture, read_image
@@ -106,7 +106,7 @@ class ColourHistogram(ImageExtractor):
         return [f"{self.space}_{a}_{b}_{c}" for a, b, c in product(bins, repeat=3)]
 
 
-def to_space(pixels: Picture, space: str) -> NDArray[np.float64]:
+def to_space(pixels: Picture, space: str) -> Float:
     """Return colours in another space, every channel from 0 to 1.
 
     - ``rgb``: as they are, over 255.
@@ -140,7 +140,7 @@ def to_space(pixels: Picture, space: str) -> NDArray[np.float64]:
     )
 
 
-def _hsv(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hsv(rgb: Float) -> Float:
     red, green, blue = rgb.T
     value = rgb.max(axis=1)
     spread = value - rgb.min(axis=1)
@@ -153,15 +153,15 @@ def _hsv(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([hue / 6 % 1, spread / np.where(value, value, 1.0), value])
 
 
-def _lab(pixels: Picture) -> NDArray[np.float64]:
-    xyz: NDArray[np.float64] = _LINEAR[pixels] @ _TO_XYZ.T
+def _lab(pixels: Picture) -> Float:
+    xyz: Float = _LINEAR[pixels] @ _TO_XYZ.T
     x, y, z = _cube_root(xyz).T
     lightness = (116 * y - 16) / 100
     a, b = 500 * (x - y), 200 * (y - z)
-    stacked: NDArray[np.float64] = np.column_stack([lightness, (a + 128) / 256, (b + 128) / 256])
+    stacked: Float = np.column_stack([lightness, (a + 128) / 256, (b + 128) / 256])
     return stacked.clip(0.0, 1.0)
 
 
-def _cube_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cube_root(values: Float) -> Float:
     """Return CIE's cube root, which is a line near zero."""
     return np.where(values > (6 / 29) ** 3, np.cbrt(values), values * (29 / 6) ** 2 / 3 + 4 / 29)

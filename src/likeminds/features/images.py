@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._optional import require
+from likeminds._support.optional import require
 
 Picture = NDArray[np.uint8]
 

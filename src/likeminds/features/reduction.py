@@ -8,8 +8,8 @@ from scipy import linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likeminds._checks import FloatArray
-from likeminds.annotations import Annotations
+from likeminds._support.arrays import FloatArray
+from likeminds.data.annotations import Annotations
 from likeminds.features.base import Names
 
 

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._checks import listing
+from likeminds._support.checks import listing
 from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_not_finite
 from likeminds.features.base import Extractor, Names, one_of, positive_integer
 from likeminds.features.cache import Rows, digest

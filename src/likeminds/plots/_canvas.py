@@ -3,7 +3,7 @@
 import textwrap
 from typing import Any
 
-from likeminds._optional import require
+from likeminds._support.optional import require
 
 # Okabe and Ito's palette: distinct for everybody. Markers say the same again, in grey.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from likeminds._support.arrays import Float
 from likeminds.plots._canvas import BLUE, COLOURS, MARKERS, VERMILION, new_axes, plain
-from likeminds.rows import Float
 
 
 def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = None) -> Any:

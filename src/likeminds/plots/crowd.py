@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from likeminds._support.arrays import Bool, Float, Index
 from likeminds.plots._canvas import (
     COLOURS,
     DIVERGING,
@@ -14,7 +15,6 @@ from likeminds.plots._canvas import (
     spaced,
     wrapped,
 )
-from likeminds.rows import Bool, Float, Index
 from likeminds.schools import Schools
 from likeminds.schools.levels import Levels
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._averages import nan_mean
-from likeminds._checks import as_vector, counted, same_length
+from likeminds._support.arrays import Float, Index
+from likeminds._support.averages import nan_mean
+from likeminds._support.checks import as_vector, counted, same_length
 from likeminds.diagnostics import VERDICTS, Diagnostics
 from likeminds.plots._canvas import (
     BLUE,
@@ -20,7 +21,6 @@ from likeminds.plots._canvas import (
     plain,
     spaced,
 )
-from likeminds.rows import Float, Index
 
 _MOST_PEOPLE = 300
 _BEHIND = "points of AUC, compared with the one chosen"

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._thumbnails import picture_of, thumbnail
-from likeminds.annotations import Annotations
-from likeminds.identifiers import lookup
+from likeminds._support.arrays import Float
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots._canvas import BLUE, GREY, new_figure, plain, wrapped
-from likeminds.rows import Float
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.levels import Levels, unwrapped
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from likeminds.annotations import Annotations
+from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
-from likeminds.metrics import MetricByPerson
-from likeminds.paired import PairedDifference, over_people
+from likeminds.metrics.by_person import MetricByPerson
+from likeminds.metrics.paired import PairedDifference, over_people
 from likeminds.schools import Schools, find_schools
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels, unwrapped

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from likeminds import _page as html
 from likeminds import plots
-from likeminds._checks import counted
-from likeminds._page import Html
-from likeminds._thumbnails import picture_of, thumbnail
+from likeminds._support.checks import counted
 from likeminds._version import __version__
-from likeminds.datasets.sketch_shoes.png import png_bytes
 from likeminds.diagnostics import Diagnostics
+from likeminds.features.png import png_bytes
+from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.person import describe
+from likeminds.report import page as html
 from likeminds.report.facts import Facts
+from likeminds.report.page import Html
 from likeminds.report.words import interval
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS

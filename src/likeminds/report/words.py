@@ -2,8 +2,8 @@
 
 import re
 
-from likeminds._checks import counted, listing
-from likeminds.metrics import MetricByPerson
+from likeminds._support.checks import counted, listing
+from likeminds.metrics.by_person import MetricByPerson
 from likeminds.report.facts import Facts
 from likeminds.schools.naming import leading, strengths, wish
 

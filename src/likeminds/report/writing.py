@@ -5,14 +5,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from likeminds import _page as html
-from likeminds._checks import counted, listing
-from likeminds._files import place_for, write_whole
-from likeminds._page import Html
-from likeminds.annotations import Annotations
+from likeminds._support.checks import counted, listing
+from likeminds._support.files import place_for, write_whole
+from likeminds.data.annotations import Annotations
 from likeminds.plots._canvas import require_matplotlib
+from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import Facts
+from likeminds.report.page import Html
 from likeminds.report.words import interval, summary
 
 _SECTIONS = (

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likeminds.annotations import Annotations
-from likeminds.rows import Float, Index
+from likeminds._support.arrays import Float, Index
+from likeminds.data.annotations import Annotations
 from likeminds.schools.found import Axis, School, Schools
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.levels import Levels, unwrapped

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likeminds._checks import counted
-from likeminds.identifiers import IdArray, lookup
-from likeminds.rows import Bool, Float, Index
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.checks import counted
+from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
 
 LEVELS = ("consensus", "group", "personal")

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr
 
-from likeminds._checks import FloatArray
-from likeminds.annotations import Annotations
-from likeminds.identifiers import IdArray
-from likeminds.rows import Bool, Float, Index
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds.data.annotations import Annotations
 
 # More items or people than these are represented by a sample of so many.
 _MOST_ITEMS = 20_000

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._ranker import Ranker
-from likeminds.identifiers import IdArray
-from likeminds.rows import Bool, Float
+from likeminds._support.arrays import Bool, Float, IdArray
+from likeminds.rankers.base import Ranker
 
 # Parts of a `DecomposedRanker` in which people can form groups.
 _GROUP_LIKE = ("group", "low_rank", "clustered")

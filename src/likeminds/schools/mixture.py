@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from likeminds.rows import Bool, Float, Index
+from likeminds._support.arrays import Bool, Float, Index
 
 # Inside a school, people differ in every direction by at least this share of the mean variance:
 # without it, a direction that hardly matters could be cut into schools.

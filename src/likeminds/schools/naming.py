@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from likeminds.rows import Bool, Float, Index
+from likeminds._support.arrays import Bool, Float, Index
 
 # Below this share of what the school adds, the crowd's own wish is as good as none.
 _INDIFFERENT = 0.25

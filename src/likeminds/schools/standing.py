@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._discoveries import discoveries
-from likeminds.rows import Bool, Float
+from likeminds._support.arrays import Bool, Float
+from likeminds.metrics.discoveries import discoveries
 from likeminds.schools.levels import Levels
 
 # The share of people who are no loners, at most, among those called loners, where the personal

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._threads import one_blas_thread
+from likeminds._support.arrays import Float
+from likeminds._support.threads import one_blas_thread
 from likeminds.components import Component, total_weights
-from likeminds.losses import QuadraticLoss
-from likeminds.rows import Float
+from likeminds.losses.quadratic import QuadraticLoss
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -59,7 +59,7 @@ class AcceleratedSolver:
     --------
     >>> from likeminds import Annotations, Statistics
     >>> from likeminds.components import LowRank, Personal
-    >>> from likeminds.losses import least_squares
+    >>> from likeminds.losses.quadratic import least_squares
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [1.0], [4.0]]
     ... )

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
+from likeminds._support.arrays import Float
 from likeminds.components import Component, total_weights
-from likeminds.losses import QuadraticLoss
-from likeminds.rows import Float
+from likeminds.losses.quadratic import QuadraticLoss
 
 Parts = tuple[Float, ...]
 # Told of every step: its number, the objective, the residual. To say True is to stop.

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._stacks import lifted, row_dots, solve, times, times_back
-from likeminds.rows import Float
+from likeminds._support.arrays import Float
+from likeminds._support.stacks import lifted, row_dots, solve, times, times_back
+from likeminds.losses.spectra import Spectrum
 from likeminds.solvers.deviations import Deviations, Penalty
 from likeminds.solvers.reduced import (
     Point,
@@ -14,7 +15,6 @@ from likeminds.solvers.reduced import (
     horizontal,
     with_one,
 )
-from likeminds.spectra import Spectrum
 
 _TINY = 1e-300
 # How many people the preconditioner is averaged over, at most.

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._stacks import row_dots
+from likeminds._support.arrays import Float, Index
+from likeminds._support.stacks import row_dots
 from likeminds.components import Consensus, Group, Personal
-from likeminds.rows import Float, Index
 
 # Penalties of zero leave a level unbounded: a whiff of the curvature keeps it finite.
 _WHIFF = 1e-12

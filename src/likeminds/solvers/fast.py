@@ -16,7 +16,8 @@ from itertools import chain, islice
 
 import numpy as np
 
-from likeminds._threads import one_blas_thread
+from likeminds._support.arrays import Float
+from likeminds._support.threads import one_blas_thread
 from likeminds.components import (
     Component,
     Consensus,
@@ -25,8 +26,8 @@ from likeminds.components import (
     top_directions,
     total_weights,
 )
-from likeminds.losses import Factors, QuadraticLoss
-from likeminds.rows import Float
+from likeminds.losses.quadratic import Factors, QuadraticLoss
+from likeminds.losses.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -39,7 +40,6 @@ from likeminds.solvers.base import (
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import Point, Problem, evaluate
 from likeminds.solvers.trust_region import Descent, descend, divided
-from likeminds.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).

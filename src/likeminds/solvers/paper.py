@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._threads import one_blas_thread
+from likeminds._support.arrays import Float
+from likeminds._support.threads import one_blas_thread
 from likeminds.components import Component, total_weights
-from likeminds.losses import QuadraticLoss
-from likeminds.rows import Float
+from likeminds.losses.quadratic import QuadraticLoss
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -68,7 +68,7 @@ class PaperSolver:
     --------
     >>> from likeminds import Annotations, Statistics
     >>> from likeminds.components import Consensus
-    >>> from likeminds.losses import squared_auc
+    >>> from likeminds.losses.quadratic import squared_auc
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
     ... )

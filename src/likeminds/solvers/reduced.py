@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._stacks import lifted, row_dots, solve, times, times_back
-from likeminds._threads import in_threads
-from likeminds.losses import Factors
-from likeminds.rows import Float, Index
+from likeminds._support.arrays import Float, Index
+from likeminds._support.stacks import lifted, row_dots, solve, times, times_back
+from likeminds._support.threads import in_threads
+from likeminds.losses.quadratic import Factors
+from likeminds.losses.spectra import Spectrum, spectrum_of_factors
 from likeminds.solvers.deviations import Deviations, Penalty, deviate
-from likeminds.spectra import Spectrum, spectrum_of_factors
 
 _TINY = 1e-300
 

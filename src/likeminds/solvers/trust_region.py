@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from likeminds._support.arrays import Float
 from likeminds.components import top_directions
-from likeminds.rows import Float
 from likeminds.solvers.curvature import Curvature
 from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
 

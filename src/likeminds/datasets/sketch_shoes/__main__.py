@@ -4,8 +4,8 @@ import argparse
 
 from likeminds.datasets.sketch_shoes.album import Album, contact_sheet
 from likeminds.datasets.sketch_shoes.kinds import KINDS
-from likeminds.datasets.sketch_shoes.png import write_png
 from likeminds.datasets.sketch_shoes.styles import draw_shoe
+from likeminds.features.png import write_png
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from likeminds._support.arrays import Bool, Float
 from likeminds.datasets.sketch_shoes.traits import TRAITS
 
-Float = NDArray[np.float64]
 Int = NDArray[np.intp]
 Opinion = dict[str, float]
 
@@ -110,7 +110,7 @@ def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> 
 
 def judge(
     rng: Generator, traits: Float, weights: Float, pictures_each: int, label_noise: float
-) -> tuple[Int, NDArray[np.bool_]]:
+) -> tuple[Int, Bool]:
     """Return the pictures each person sees, and the labels given: (n_people, pictures_each).
 
     Everybody calls positive what lies above a threshold of their own, a quantile of their

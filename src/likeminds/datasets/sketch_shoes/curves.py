@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Points = NDArray[np.float64]
+from likeminds._support.arrays import Float
+
+Points = Float
 
 
 @lru_cache(maxsize=16)

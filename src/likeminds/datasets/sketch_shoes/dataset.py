@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likeminds._checks import as_matrix
-from likeminds.annotations import Annotations
+from likeminds._support.arrays import Bool, Float, FloatArray
+from likeminds._support.checks import as_matrix
+from likeminds.data.annotations import Annotations
 from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
 from likeminds.datasets.shoes import SHOES_VARIANCE
 from likeminds.datasets.sketch_shoes.album import Album
@@ -20,7 +21,6 @@ from likeminds.datasets.sketch_shoes.pixels import Features, describe, reduce
 from likeminds.datasets.sketch_shoes.styles import draw_shoe
 from likeminds.datasets.sketch_shoes.traits import TRAITS, traits_of
 
-Float = NDArray[np.float64]
 Int = NDArray[np.intp]
 
 # Below, a heel of 2 % of a foot is less than a pixel.
@@ -192,7 +192,7 @@ def make_sketch_shoes(
 
 
 def _annotations(
-    names: tuple[str, ...], judged: list[tuple[Int, NDArray[np.bool_]]], table: Float
+    names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float
 ) -> Annotations:
     """Return one table of all labels: by attribute, then person, then picture."""
     seen = np.stack([pictures for pictures, _ in judged])
@@ -210,7 +210,7 @@ def _annotations(
     )
 
 
-def _as_table(described: NDArray[np.floating], n_pictures: int, n_components: int | None) -> Float:
+def _as_table(described: FloatArray, n_pictures: int, n_components: int | None) -> Float:
     table = as_matrix(described, "What features= returned")
     if len(table) != n_pictures:
         raise ValueError(

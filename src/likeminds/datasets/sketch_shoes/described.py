@@ -67,7 +67,7 @@ class _Describe:
 
 
 def _described(album: Album, describe: _Describe, progress: bool) -> Iterator[Rows]:
-    from likeminds._progress import progress_bar  # noqa: PLC0415 - keeps the import light
+    from likeminds._support.progress import progress_bar  # noqa: PLC0415 - keeps the import light
 
     with progress_bar(progress) as bar:
         task = bar.add_task("drawing and describing", total=len(album))

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from likeminds._support.arrays import Float
 from likeminds.datasets.sketch_shoes.curves import Points
 from likeminds.datasets.sketch_shoes.raster import Pixels, coverage, relief
 from likeminds.datasets.sketch_shoes.scene import Ink
@@ -139,7 +140,7 @@ def _pattern(name: str, quarter: int) -> Pixels:
     return np.asarray(made[name](), dtype=np.float32)
 
 
-def _noise(rng: np.random.Generator, n: int, sigma: float) -> NDArray[np.float64]:
+def _noise(rng: np.random.Generator, n: int, sigma: float) -> Float:
     """Return smooth noise that continues at the edges: sigma is the width of its blur."""
     frequency = np.fft.fftfreq(n)
     keep = np.exp(-2 * (np.pi * sigma * frequency) ** 2)
@@ -148,6 +149,6 @@ def _noise(rng: np.random.Generator, n: int, sigma: float) -> NDArray[np.float64
     return np.asarray(made / made.std())
 
 
-def _soft(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _soft(values: Float) -> Float:
     """Return 0 below, 1 above zero, with soft edges."""
     return np.clip(0.5 + 1.6 * values, 0, 1)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from likeminds._support.arrays import Float, FloatArray
+
 Pictures = NDArray[np.uint8]
-Float = NDArray[np.float64]
-Features = Callable[[Pictures], NDArray[np.floating]]
+Features = Callable[[Pictures], FloatArray]
 
 _SIDE = 64  # pictures are first reduced to this size
 _CELLS = 8
@@ -40,7 +41,7 @@ def describe(pictures: Pictures) -> Float:
     return np.concatenate([_as_block(part) for part in parts], axis=1)
 
 
-def reduce(features: NDArray[np.floating], n_components: int) -> Float:
+def reduce(features: FloatArray, n_components: int) -> Float:
     """Return the principal components, at most as many as there are columns.
 
     Examples

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from likeminds._support.arrays import Float
 from likeminds.datasets.sketch_shoes.curves import Points, area
 
 Pixels = NDArray[np.float32]
@@ -65,9 +66,7 @@ def _edges(polygons: Sequence[Points]) -> tuple[Points, Points]:
     return np.concatenate(same), np.concatenate(ends)
 
 
-def _crossings(
-    start: Points, end: Points, height: int
-) -> tuple[Points, NDArray[np.intp], NDArray[np.float64]]:
+def _crossings(start: Points, end: Points, height: int) -> tuple[Points, NDArray[np.intp], Float]:
     """Return where edges cross the scan lines: the place, the scan line and the direction."""
     first = np.ceil(np.minimum(start[:, 1], end[:, 1]) * _SCANS - 0.5).astype(np.intp)
     last = np.ceil(np.maximum(start[:, 1], end[:, 1]) * _SCANS - 0.5).astype(np.intp)

@@ -4,8 +4,8 @@ import colorsys
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from likeminds._support.arrays import Float
 from likeminds.datasets.sketch_shoes.shoe import Colour, Shoe
 
 TRAITS = (
@@ -15,7 +15,7 @@ TRAITS = (
 )  # fmt: skip
 
 
-def traits_of(shoes: Sequence[Shoe]) -> NDArray[np.float64]:
+def traits_of(shoes: Sequence[Shoe]) -> Float:
     """Return the visible traits of shoes, a row each, in the order of ``TRAITS``.
 
     Examples

@@ -1,0 +1,1 @@
+"""What every room uses and none owns: arrays, checks, threads, files, progress."""

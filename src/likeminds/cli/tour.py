@@ -1,0 +1,178 @@
+"""The tour on bundled data: fit, compare, say in words what came out, save."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from likeminds._support.arrays import Bool, Float
+from likeminds._support.progress import progress_bar
+from likeminds.data.annotations import Annotations
+from likeminds.data.splits import split_within_people
+from likeminds.datasets import load_electricity
+from likeminds.metrics.by_person import MetricByPerson, auc_by_person
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.schools import find_schools
+from likeminds.schools.levels import Levels
+from likeminds.schools.naming import name_deviation, strengths, wishes
+from likeminds.storage.models import save, writable
+
+_HELD_OUT = 0.3
+
+_BASELINES: dict[str, Ranker] = {
+    "consensus only": ConsensusOnly(),
+    "one model per person": OnePerPerson(),
+    "ridge towards the consensus": RidgeToConsensus(),
+}
+
+
+def run(
+    out: Path, seed: int = 0, console: Console | None = None, *, progress: bool = True
+) -> dict[str, Any]:
+    """Run the tour and save the fitted model to ``out``.
+
+    Parameters
+    ----------
+    out : Path
+        Where the model goes.
+    seed : int
+        Which choices are held out.
+    console : Console, optional
+        Where the story is printed.
+    progress : bool
+        Show on stderr how far it is.
+
+    Returns
+    -------
+    dict
+        ``model`` (where it is) and ``scores`` (mean AUC of each ranker on held-out choices).
+    """
+    console = Console() if console is None else console
+    out = writable(out)
+    households = load_electricity()
+    console.print(
+        f"\n[bold]{households.n_people} households chose electricity contracts[/bold], "
+        "one of four offers at a time.\n"
+        f"{households}\n"
+    )
+    train, test = split_within_people(households, _HELD_OUT, seed)
+    fitted = _fit_all(train, seed, progress)
+    results = {
+        name: auc_by_person(test.labels, ranker.decision_function(test), test.users)
+        for name, ranker in fitted.items()
+    }
+    console.print(_comparison(results))
+    console.print("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
+    console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
+    ranker = fitted["learned prior"]
+    schools = find_schools(ranker)
+    yes_or_no = np.asarray(np.isin(train.X, (0, 1)).all(axis=0))
+    words = _Words(Levels.of_ranker(ranker).alike(schools.spread), schools.spread, yes_or_no)
+    console.print("\n[bold]What all agree on[/bold], strongest first:")
+    console.print(f"  {words.wishes(ranker.consensus_)}", soft_wrap=True)
+    console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")
+    console.print(str(schools), highlight=False, soft_wrap=True)
+    _tell_dissenters(ranker, words, test, console)
+    scores = {name: result.mean for name, result in results.items()}
+    # With its data, so that `explain` knows how features go together, as this story does.
+    path = save(ranker, out, with_data=True, scores=scores)
+    _tell_next(path, console)
+    return {"model": str(path), "scores": scores}
+
+
+def _fit_all(train: Annotations, seed: int, progress: bool) -> dict[str, Any]:
+    """Tune each ranker by cross-validation on the training choices, then fit it to all."""
+    rankers: dict[str, Any] = {
+        name: RankerCV(baseline, random_state=seed) for name, baseline in _BASELINES.items()
+    }
+    rankers["three levels"] = ThreeLevelRankerCV(random_state=seed)
+    rankers["learned prior"] = HierarchicalRanker()
+    with progress_bar(progress) as bar:
+        task = bar.add_task("", total=len(rankers))
+        for name, ranker in rankers.items():
+            bar.update(task, description=name)
+            ranker.fit(train)
+            bar.update(task, advance=1)
+    return rankers
+
+
+def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
+    table = Table(title=f"Mean AUC per household on the {_HELD_OUT:.0%} of choices held out")
+    table.add_column("ranker")
+    table.add_column("mean AUC", justify="right")
+    table.add_column("standard error", justify="right")
+    for name, result in results.items():
+        table.add_row(name, f"{result.mean:.3f}", f"{result.standard_error:.3f}")
+    return table
+
+
+class _Words:
+    """What people want, in the words of `find_schools`."""
+
+    def __init__(self, levels: Levels, spread: Float, binary: Bool) -> None:
+        self._levels, self._spread, self._binary = levels, spread, binary
+
+    def wishes(self, wanted: Float) -> str:
+        """Say what weights want, strongest first."""
+        unit, names = np.sqrt(self._spread.diagonal()), self._levels.feature_names
+        return ", ".join(words for words, _ in wishes(wanted, unit, names, self._binary))
+
+    def of_person(self, person: int) -> str:
+        """Say what somebody wants differently."""
+        levels = self._levels
+        added = levels.coef[person] - levels.consensus
+        strength = strengths(added[None], self._spread)[0]
+        names = levels.feature_names
+        return name_deviation(added, levels.consensus, strength, names, self._binary)
+
+
+def _tell_dissenters(
+    ranker: HierarchicalRanker, words: _Words, test: Annotations, console: Console
+) -> None:
+    offers = test.X - test.X.mean(axis=0)
+    own_scores, shared_scores = offers @ ranker.coef_.T, offers @ ranker.consensus_
+    likeness = shared_scores @ own_scores
+    likeness /= np.linalg.norm(own_scores, axis=0) * np.linalg.norm(shared_scores)
+    own = auc_by_person(test.labels, ranker.decision_function(test), test.users)
+    shared = auc_by_person(test.labels, ranker.decision_function(test.X), test.users)
+    table = Table(title="Three households that see it differently")
+    for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
+        table.add_column(heading)
+    for person in np.argsort(likeness)[:3]:
+        table.add_row(
+            str(ranker.users_[person]),
+            words.of_person(person),
+            f"{likeness[person]:+.2f}",
+            *(f"{_value_of(metric, ranker.users_[person]):.2f}" for metric in (own, shared)),
+        )
+    console.print()
+    console.print(table)
+    console.print("(likeness: correlation of its scores with the consensus's; AUC: held out)")
+
+
+def _value_of(metric: MetricByPerson, person: Any) -> float:
+    return float(metric.values[metric.users == person][0])
+
+
+def _tell_next(path: Path, console: Console) -> None:
+    console.print(
+        f"\nThe model is saved in [bold]{path}[/bold]. What to try next:\n"
+        f"  likeminds explain --model {path}    who thinks alike, and on what\n"
+        "  likeminds data electricity --out power      these data as tables, to learn from\n"
+        "  likeminds fit --annotations power/annotations.csv --features power/features.csv "
+        "--out power.likeminds\n"
+        "  likeminds compare --annotations power/annotations.csv --features power/features.csv\n"
+        f"In Python: likeminds.load({str(path)!r}).coef_ has everybody's weights;\n"
+        "  likeminds.Annotations.from_csv(...) and HierarchicalRanker().fit(...) learn from "
+        "your own table,\n"
+        "  likeminds.compare(...) holds all rankers against each other on it.\n",
+        soft_wrap=True,
+        highlight=False,
+    )

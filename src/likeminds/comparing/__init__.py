@@ -1,0 +1,1 @@
+"""Rankers side by side on one's own data."""

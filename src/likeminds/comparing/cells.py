@@ -1,0 +1,229 @@
+"""The cells of a comparison: one ranker, one repeat, and its result on disk."""
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from likeminds._support.arrays import Float
+from likeminds._support.files import write_whole
+from likeminds._support.progress import progress_bar
+from likeminds._version import __version__
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.data.splits import split_within_people
+from likeminds.metrics.by_person import auc_by_person, mean_auc
+from likeminds.rankers.tuning.search import was_interrupted
+
+Key = tuple[str, int]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What one ranker reached in one repeat.
+
+    Attributes
+    ----------
+    mean_auc : float
+        The mean over people of their AUC on the rows held out.
+    aucs : tuple of float
+        The AUC of each person, NaN where it is not defined.
+    seconds : float
+        How long the fit took, tuning included.
+    parameters : str
+        The parameters chosen (or given, where nothing is tuned), as JSON.
+    warnings : tuple of str
+        What the fit warned of.
+    """
+
+    mean_auc: float
+    aucs: tuple[float, ...]
+    seconds: float
+    parameters: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One ranker in one repeat: which split it sees, and where its result goes."""
+
+    name: str
+    ranker: Any
+    repeat: int
+    test_size: float
+    seed: int
+    fingerprint: str
+    path: Path | None
+
+    @property
+    def key(self) -> Key:
+        """The name of the ranker, and the number of the repeat."""
+        return self.name, self.repeat
+
+    def read(self, n_people: int) -> CellResult | None:
+        """Return the result on disk; None where there is none, or none that can be trusted."""
+        if self.path is None or not self.path.is_file():
+            return None
+        try:
+            kept = json.loads(self.path.read_bytes())
+            aucs = tuple(np.nan if auc is None else float(auc) for auc in kept["aucs"])
+            if kept["fingerprint"] != self.fingerprint or len(aucs) != n_people:
+                return None
+            return CellResult(
+                float(kept["mean_auc"]),
+                aucs,
+                float(kept["seconds"]),
+                str(kept["parameters"]),
+                tuple(map(str, kept["warnings"])),
+            )
+        except (ValueError, KeyError, TypeError):
+            return None  # truncated, or not ours: computed again
+
+    def run(self, annotations: Annotations) -> tuple[Key, CellResult]:
+        """Fit and score; keep the result on disk before anything else can go wrong."""
+        try:
+            result = self._measure(annotations)
+        except Exception as error:
+            raise RuntimeError(
+                f"{self.name} failed in repeat {self.repeat}: {type(error).__name__}: {error}"
+            ) from error
+        if self.path is not None:
+            kept = vars(result) | {
+                "ranker": self.name,
+                "repeat": self.repeat,
+                "fingerprint": self.fingerprint,
+                "aucs": [None if np.isnan(auc) else auc for auc in result.aucs],
+            }
+            write_whole(self.path, json.dumps(kept).encode())
+        return self.key, result
+
+    def _measure(self, annotations: Annotations) -> CellResult:
+        train, test = split_within_people(annotations, self.test_size, self.seed)
+        ranker = clone(self.ranker)
+        start = perf_counter()
+        warned = fit_to_the_end(ranker, train)
+        seconds = perf_counter() - start
+        scores = ranker.decision_function(test)
+        return CellResult(
+            mean_auc(test.labels, scores, test.users, test.weights),
+            tuple(_aucs(annotations, test, scores).tolist()),
+            seconds,
+            _parameters(ranker),
+            warned,
+        )
+
+
+def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
+    """Fit, and return what it warned of; an interrupt that the ranker survives is raised here.
+
+    What is kept on disk must not come from half a fit.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # It holds for all rankers alike, in every repeat: no news.
+        warnings.filterwarnings("ignore", ".*one class only", UserWarning)
+        ranker.fit(annotations)
+    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    if was_interrupted(ranker) or any(message.startswith("Interrupted") for message in told):
+        raise KeyboardInterrupt
+    return told
+
+
+def all_cells(
+    annotations: Annotations,
+    rankers: Mapping[str, Any],
+    test_size: float,
+    seeds: Sequence[int],
+    folder: Path | None,
+) -> list[Cell]:
+    """Return all cells, repeat by repeat: what is there after a while is there for everybody."""
+    data = "" if folder is None else _data_fingerprint(annotations)
+    cells = []
+    for repeat, seed in enumerate(seeds):
+        for name, ranker in rankers.items():
+            key, path = "", None
+            if folder is not None:
+                key = _cell_fingerprint(data, ranker, test_size, seed)
+                path = _path(folder, name, repeat, key)
+            cells.append(Cell(name, ranker, repeat, test_size, seed, key, path))
+    return cells
+
+
+def work_on(
+    calls: Sequence[tuple[Callable[..., T], tuple[Any, ...]]],
+    n_jobs: int | None,
+    progress: bool,
+    describe: Callable[[T], str],
+) -> Iterator[T]:
+    """Yield what each call returns, as it comes, and show how far it is."""
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    with progress_bar(progress) as bar:
+        task = bar.add_task("fits", total=len(calls))
+        for result in work(delayed(call)(*arguments) for call, arguments in calls):
+            yield result
+            bar.update(task, advance=1, description=describe(result))
+
+
+def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
+    """Return where a cell is kept: a name that people can read and inputs cannot share."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
+    return folder / f"{readable}-{repeat:03d}-{fingerprint[:16]}.json"
+
+
+def _data_fingerprint(annotations: Annotations) -> str:
+    """Return a hash of all that a split, a fit or a score can depend on."""
+    return fingerprint(
+        annotations.features,
+        annotations.feature_rows,
+        annotations.feature_names,
+        annotations.user_codes,
+        annotations.item_codes,
+        # By what they look like: equal texts need not be equal objects.
+        [repr(person) for person in annotations.user_ids.tolist()],
+        [repr(item) for item in annotations.item_ids.tolist()],
+        annotations.labels,
+        annotations.weights,
+        annotations.group_codes,
+    )
+
+
+def _cell_fingerprint(data: str, ranker: Any, test_size: float, seed: int) -> str:
+    """Return a hash of the data, the split, and the estimator's class and parameters."""
+    parameters = {
+        name: _class_of(value) if hasattr(value, "get_params") else value
+        for name, value in sorted(ranker.get_params().items())
+        if name.split("__")[-1] != "n_jobs"  # the same result, however many work on it
+    }
+    return fingerprint(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
+
+
+def _class_of(estimator: Any) -> str:
+    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+
+
+def fingerprint(*parts: Any) -> str:
+    """Return a hash of some arrays, texts and numbers."""
+    # Array by array, and not in one list: whether two are views of one must not matter.
+    return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
+
+
+def _aucs(annotations: Annotations, test: Annotations, scores: Float) -> Float:
+    found = auc_by_person(test.labels, scores, test.user_codes, test.weights)
+    aucs = np.full(annotations.n_people, np.nan)
+    aucs[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
+    return aucs
+
+
+def _parameters(ranker: Any) -> str:
+    chosen = getattr(ranker, "best_params_", None)
+    return json.dumps(ranker.get_params(deep=False) if chosen is None else chosen, default=repr)

@@ -1,0 +1,345 @@
+"""Rankers side by side on one's own data, by the paper's protocol."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from likeminds._support.arrays import Float, IdArray
+from likeminds._support.averages import nan_mean
+from likeminds._support.checks import counted
+from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
+from likeminds.data.annotations import Annotations
+from likeminds.data.splits import split_within_people
+from likeminds.metrics.by_person import MetricByPerson
+from likeminds.metrics.paired import over_people, over_repeats
+from likeminds.plots import boxplot
+from likeminds.rankers.baselines.popularity import has_shared_items
+from likeminds.rankers.registry import Contenders, Given, as_contenders, default_rankers
+
+_JUDGED = ("difference", "low", "high", "p")
+_PAIRED = pa.schema(
+    [("ranker", pa.string()), ("against", pa.string())]
+    + [(f"{kind}_{name}", pa.float64()) for kind in ("people", "repeats") for name in _JUDGED]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_auc``, ``seconds`` (the
+        fit, tuning included, on a machine shared with the other workers), ``parameters``
+        (those chosen, as JSON) and ``auc_by_person`` (in the order of ``users``, NaN where a
+        person has no pair to rank).
+    users : array
+        The people.
+    test_size : float
+        The share of the rows that was held out.
+    """
+
+    table: pa.Table
+    users: IdArray
+    test_size: float
+
+    @cached_property
+    def rankers(self) -> list[str]:
+        """The names of the rankers, in the order they were given."""
+        return list(dict.fromkeys(self.table["ranker"].to_pylist()))
+
+    def summary(self) -> pa.Table:
+        """Return the rankers, best first, with means, spreads and times.
+
+        ``deviation_over_repeats`` is the standard deviation of the mean AUC over repeats;
+        ``error_over_people`` the standard error, over people, of their AUC averaged over
+        repeats; ``median_seconds`` the median time of a fit, tuning included.
+        """
+        means = self._by_repeat.mean(axis=1)
+        order = np.argsort(-means, kind="stable")
+        deviation = self._by_repeat.std(axis=1, ddof=1) if self._n_repeats > 1 else means * np.nan
+        error = [MetricByPerson(self.users, aucs).standard_error for aucs in self._by_person]
+        return pa.table(
+            {
+                "ranker": [self.rankers[r] for r in order],
+                "mean_auc": means[order],
+                "deviation_over_repeats": deviation[order],
+                "error_over_people": np.array(error)[order],
+                "median_seconds": np.median(self._grid("seconds"), axis=1)[order],
+            }
+        )
+
+    def paired(self, against: str | None = None) -> pa.Table:
+        """Return every other ranker's difference from one, paired.
+
+        Parameters
+        ----------
+        against : str, optional
+            The ranker to hold the others against; by default the best.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``ranker``, ``against``, then twice (``people_``: each person's difference averaged
+            over repeats; ``repeats_``: each repeat's mean difference) the mean ``difference``,
+            its 95 % interval from ``low`` to ``high`` (over repeats as Nadeau and Bengio
+            correct it, because training sets overlap), and Wilcoxon's signed-rank ``p``.
+        """
+        best = self.summary()["ranker"][0].as_py()
+        reference = self._place(best if against is None else against)
+        rows = []
+        for name in self.summary()["ranker"].to_pylist():
+            place = self._place(name)
+            if place == reference:
+                continue
+            people = over_people(self._by_person[place] - self._by_person[reference])
+            differences = self._by_repeat[place] - self._by_repeat[reference]
+            repeats = over_repeats(differences, self.test_size)
+            row: dict[str, Any] = {"ranker": name, "against": self.rankers[reference]}
+            for kind, found in (("people", people), ("repeats", repeats)):
+                row |= {f"{kind}_{what}": v for what, v in zip(_JUDGED, found, strict=True)}
+            rows.append(row)
+        return pa.Table.from_pylist(rows, schema=_PAIRED)
+
+    def boxplot(self, ax: Any = None) -> Any:
+        """Draw the mean AUC of every repeat, one box per ranker; return matplotlib's Axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        """
+        values = dict(zip(self.rankers, self._by_repeat, strict=True))
+        best = max(values, key=lambda name: float(np.median(values[name])))
+        repeats = counted(self._n_repeats, "repeat")
+        title = f"{best} has the highest median AUC on held-out labels ({repeats})"
+        label = "AUC, mean over people (1 = every pair in the right order)"
+        return boxplot(values, label=label, title=title, ax=ax)
+
+    def to_markdown(self) -> str:
+        """Return the summary, and the differences from the best, as a Markdown table."""
+        header, *rows = self._cells_of_text()
+        rule = ["---"] + ["---:"] * (len(header) - 1)
+        return "\n".join(f"| {' | '.join(row)} |" for row in [header, rule, *rows])
+
+    def __str__(self) -> str:
+        rows = self._cells_of_text()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
+        head = (
+            f"{counted(len(self.rankers), 'ranker')}, {counted(self._n_repeats, 'repeat')}, "
+            f"{self.test_size:.0%} held out of {counted(len(self.users), 'person', 'people')}"
+        )
+        return "\n".join([head, *(line.rstrip() for line in lines)])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.rankers)}>"
+
+    def _cells_of_text(self) -> list[list[str]]:
+        differences = {row["ranker"]: row for row in self.paired().to_pylist()}
+        rows = [
+            [
+                "ranker",
+                "mean AUC",
+                "± repeats",
+                "to best [95 % over people]",
+                "Wilcoxon p",
+                "seconds",
+            ]
+        ]
+        for found in self.summary().to_pylist():
+            row = differences.get(found["ranker"])
+            rows.append(
+                [
+                    found["ranker"],
+                    f"{found['mean_auc']:.4f}",
+                    f"{found['deviation_over_repeats']:.4f}" if self._n_repeats > 1 else "-",
+                    "best"
+                    if row is None
+                    else f"{row['people_difference']:+.4f} "
+                    f"[{row['people_low']:+.4f}, {row['people_high']:+.4f}]",
+                    "" if row is None else f"{row['people_p']:.2g}",
+                    f"{found['median_seconds']:.2f}",
+                ]
+            )
+        return rows
+
+    def _place(self, ranker: str) -> int:
+        if ranker not in self.rankers:
+            raise ValueError(
+                f"There is no ranker called {ranker!r} here; there are {', '.join(self.rankers)}."
+            )
+        return self.rankers.index(ranker)
+
+    @property
+    def _n_repeats(self) -> int:
+        return int(self.table.num_rows) // len(self.rankers)
+
+    def _grid(self, column: str) -> Float:
+        values = self.table[column].to_numpy()
+        return np.asarray(values, dtype=np.float64).reshape(len(self.rankers), self._n_repeats)
+
+    @cached_property
+    def _by_repeat(self) -> Float:
+        """Mean AUC, rankers x repeats."""
+        return self._grid("mean_auc")
+
+    @cached_property
+    def _by_person(self) -> Float:
+        """AUC averaged over repeats, rankers x people; NaN where it never was defined."""
+        flat = np.array(self.table["auc_by_person"].to_pylist(), dtype=np.float64)
+        aucs = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
+        return nan_mean(aucs.transpose(0, 2, 1))
+
+
+def compare(
+    annotations: Annotations,
+    rankers: Given | None = None,
+    *,
+    repeats: int = 15,
+    test_size: float = 0.15,
+    n_folds: int = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    folder: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> Comparison:
+    """Compare rankers on the same splits, each tuned inside its training rows.
+
+    The protocol is the paper's: a share of everybody's labels (or of their groups) is held out
+    and touched by nothing but the final score, parameters are chosen by cross-validation inside
+    the rest, and all is repeated with other splits.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        The data, of one attribute.
+    rankers : mapping from name to ranker, or list of rankers or names, optional
+        A ranker that has a grid of its own is wrapped in `RankerCV`; a pair ``(ranker,
+        param_grid)`` is searched over that grid; any other estimator with ``fit`` and
+        ``decision_function`` is used as it is. By default all of `default_rankers`, without
+        `Popularity` where no two people labelled the same item.
+    repeats : int, default=15
+        How many splits. Repeat r is ``split_within_people(annotations, test_size,
+        random_state + r)``.
+    test_size : float, default=0.15
+        The share of everybody's labels to hold out.
+    n_folds : int, default=5
+        Folds of the searches that are set up here.
+    n_jobs : int, optional
+        How many fits run at the same time (joblib).
+    random_state : int, default=0
+        Where the splits and folds start from.
+    folder : path, optional
+        Keeps every finished fit, in one small file each, so that an interrupted comparison
+        continues where it was. Files are known by the data, the protocol, and the ranker's
+        class and parameters: what was changed is computed again. (A class of your own whose
+        code you changed looks the same: take another folder.)
+    progress : bool, default=True
+        Show on stderr how far it is, and the time left.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from likeminds import compare, make_schools
+    >>> crowd = make_schools(20, 30, 60, 6, 2, random_state=0).annotations
+    >>> found = compare(crowd, ["ConsensusOnly", "Popularity"], repeats=2, progress=False)
+    >>> found.table.num_rows
+    4
+    >>> found.summary().column_names[:2]
+    ['ranker', 'mean_auc']
+    """
+    _refuse_bad_protocol(annotations, repeats, test_size, random_state)
+    if rankers is None:
+        contenders = _all_that_apply(annotations, n_folds, random_state)
+    else:
+        contenders = as_contenders(rankers, n_folds, random_state)
+    seeds = range(random_state, random_state + repeats)
+    cells = all_cells(annotations, contenders, test_size, seeds, _made(folder))
+    kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
+    results = {key: result for key, result in kept.items() if result is not None}
+    results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
+    _tell_warnings(results, repeats)
+    return Comparison(_as_table(results, contenders), annotations.user_ids, float(test_size))
+
+
+def _refuse_bad_protocol(
+    annotations: Annotations, repeats: int, test_size: float, random_state: int
+) -> None:
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, but is {repeats}.")
+    if annotations.n_attributes > 1:
+        raise ValueError(
+            f"A comparison is about one attribute, but there are {annotations.n_attributes}. "
+            "Choose one with annotations.of_attribute(...)."
+        )
+    split_within_people(annotations, test_size, random_state)  # says what is wrong with it
+
+
+def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -> Contenders:
+    contenders = default_rankers(n_folds, random_state)
+    if not has_shared_items(annotations):
+        del contenders["Popularity"]
+    return contenders
+
+
+def _made(folder: str | PathLike[str] | None) -> Path | None:
+    if folder is None:
+        return None
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; folder= must name a folder for the results.")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _run(
+    annotations: Annotations, cells: list[Cell], n_jobs: int | None, progress: bool
+) -> dict[Key, CellResult]:
+    calls = [(cell.run, (annotations,)) for cell in cells]
+    done = work_on(calls, n_jobs, progress, lambda found: f"{found[0][0]}, repeat {found[0][1]}")
+    return dict(done)
+
+
+def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
+    told: dict[str, list[str]] = {}
+    for (name, _), result in sorted(results.items()):
+        if result.warnings:
+            told.setdefault(name, []).append(result.warnings[0])
+    for name, messages in told.items():
+        warnings.warn(
+            f"{name} warned in {len(messages)} of {repeats} repeats; first: {messages[0]}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _as_table(results: Mapping[Key, CellResult], contenders: Contenders) -> pa.Table:
+    order = list(contenders)
+    rows = sorted(results.items(), key=lambda row: (order.index(row[0][0]), row[0][1]))
+    return pa.table(
+        {
+            "ranker": [name for (name, _), _ in rows],
+            "repeat": [repeat for (_, repeat), _ in rows],
+            "mean_auc": [result.mean_auc for _, result in rows],
+            "seconds": [result.seconds for _, result in rows],
+            "parameters": [result.parameters for _, result in rows],
+            "auc_by_person": pa.array(
+                [result.aucs for _, result in rows], type=pa.list_(pa.float64())
+            ),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Who said what about which item: annotations, and where they come from."""

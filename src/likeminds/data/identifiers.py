@@ -1,0 +1,212 @@
+"""Ids of any hashable kind, as small integers and back."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import numpy as np
+
+from likeminds._support.arrays import IdArray, Index
+from likeminds._support.checks import listing
+
+
+def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
+    """Return one code per entry and the distinct ids that the codes point at.
+
+    The distinct ids are sorted where they can be compared, and in the order of
+    their first appearance where they cannot (tuples next to strings, say).
+
+    Examples
+    --------
+    >>> codes, distinct = encode(["zoe", "ann", "zoe"], "users")
+    >>> codes
+    array([1, 0, 1])
+    >>> distinct
+    array(['ann', 'zoe'], dtype=object)
+    """
+    array = as_id_array(ids, name)
+    if array.dtype.kind in "iu" and array.size:
+        return _encode_integers(array)
+    if array.dtype.kind != "O":
+        distinct, codes = np.unique(array, return_inverse=True)
+        return codes, distinct
+    return _encode_objects(array, name)
+
+
+def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], name: str) -> Index:
+    """Return the position of each id in ``known``, -1 for those that are not there.
+
+    Who looks up often among the same ids passes their `positions` instead.
+
+    Examples
+    --------
+    >>> lookup(["zoe", "bob"], np.array(["ann", "zoe"], dtype=object), "users")
+    array([ 1, -1])
+    """
+    codes, distinct = encode(ids, name)
+    position = known if isinstance(known, Mapping) else positions(known)
+    found = np.array([position.get(value, -1) for value in distinct.tolist()], dtype=np.intp)
+    return found[codes]
+
+
+def positions(known: IdArray) -> dict[Hashable, int]:
+    """Return where each of some distinct ids is."""
+    return {value: code for code, value in enumerate(known.tolist())}
+
+
+def encode_pairs(first: Index, second: Index) -> Index:
+    """Return one code per distinct pair of two codes, in the order of the pairs.
+
+    Examples
+    --------
+    >>> encode_pairs(np.array([0, 0, 1, 0]), np.array([7, 2, 7, 7]))
+    array([1, 0, 2, 1])
+    """
+    if not first.size:
+        return np.empty(0, dtype=np.intp)
+    codes, _ = _encode_integers(first * (int(second.max()) + 1) + second)
+    return codes
+
+
+def compact(codes: Index, size: int) -> tuple[Index, Index]:
+    """Renumber codes below ``size`` without gaps; return them and the old codes that are left.
+
+    Examples
+    --------
+    >>> compact(np.array([5, 2, 5]), size=9)
+    (array([1, 0, 1]), array([2, 5]))
+    """
+    if 8 * codes.size < size:  # few rows of many: do not touch every id there is
+        kept, renumbered = np.unique(codes, return_inverse=True)
+        return renumbered, kept
+    # A dense range needs no sort: mark what occurs and number the marks.
+    present = np.zeros(size, dtype=bool)
+    present[codes] = True
+    return (np.cumsum(present) - 1)[codes], np.flatnonzero(present)
+
+
+def join_ids(first: IdArray, second: IdArray) -> IdArray:
+    """Put ids one after the other, without turning one kind of id into another."""
+    if first.dtype.kind != second.dtype.kind:
+        first, second = first.astype(object), second.astype(object)
+    return np.concatenate([first, second])
+
+
+def join_codes(
+    first: tuple[Index, IdArray], second: tuple[Index, IdArray]
+) -> tuple[Index, IdArray]:
+    """Put two sets of codes one after the other, over the distinct ids of both.
+
+    Examples
+    --------
+    >>> join_codes(encode(["b", "a"], "users"), encode(["c", "b"], "users"))
+    (array([1, 0, 2, 1]), array(['a', 'b', 'c'], dtype=object))
+    """
+    codes, distinct = encode(join_ids(first[1], second[1]), "ids")
+    ours, theirs = np.split(codes, [len(first[1])])
+    return np.concatenate([ours[first[0]], theirs[second[0]]]), distinct
+
+
+def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
+    """Return ids as an array, and refuse those that occur twice.
+
+    Examples
+    --------
+    >>> as_distinct(["cat", "dog", "cat"], "item_ids")
+    Traceback (most recent call last):
+    ...
+    ValueError: item_ids must be distinct, but more than once there is cat. Keep one of each.
+    """
+    array = as_id_array(ids, name)
+    codes, distinct = encode(array, name)
+    repeated = distinct[np.bincount(codes, minlength=len(distinct)) > 1]
+    if repeated.size:
+        raise ValueError(
+            f"{name} must be distinct, but more than once there is {listing(repeated)}. "
+            "Keep one of each."
+        )
+    return array
+
+
+def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
+    """Return ids as a one-dimensional array: numbers as numbers, all else as objects.
+
+    Text becomes an array of Python strings, so that what is given back is what was
+    put in; missing ids (None, NaN) are refused.
+    """
+    array = ids if isinstance(ids, np.ndarray) else _to_array(ids, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
+    if array.dtype.kind in "UST":
+        array = array.astype(object)
+    missing = _missing(array)
+    if missing.size:
+        raise ValueError(f"{name} must not be missing; they are in row(s) {listing(missing)}.")
+    return array
+
+
+def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise TypeError(f"{name} must be a list or an array with one entry per row, not {ids!r}.")
+    # An array-like with its own conversion (a data frame's column) knows best. A plain
+    # list is taken object by object when numpy would merge kinds ([1, "a"] -> text) or
+    # read tuples as a second dimension.
+    if hasattr(ids, "__array__"):
+        return np.asarray(ids)
+    values = list(ids)
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and issubclass(kinds.pop(), int | float | np.number):
+        numbers = np.asarray(values)
+        # Whole numbers too large for one integer type would come back as rounded floats.
+        if numbers.dtype.kind != "f" or isinstance(values[0], float | np.floating):
+            return numbers
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _missing(array: IdArray) -> Index:
+    if array.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.flatnonzero(np.isnat(array))
+    if array.dtype.kind != "O":
+        return np.empty(0, dtype=np.intp)
+    return np.array(
+        [i for i, value in enumerate(array.tolist()) if _is_missing(value)], dtype=np.intp
+    )
+
+
+def _is_missing(value: object) -> bool:
+    # pandas' own markers are known by name: comparing them raises, importing them costs.
+    return (
+        value is None
+        or (isinstance(value, float | np.floating) and math.isnan(value))
+        or type(value).__name__ in {"NAType", "NaTType"}
+    )
+
+
+def _encode_integers(array: IdArray) -> tuple[Index, IdArray]:
+    low, high = int(array.min()), int(array.max())
+    if high - low > 4 * array.size or high > np.iinfo(np.intp).max:
+        return np.unique(array, return_inverse=True)[::-1]
+    # Widen before subtracting: 100 - (-100) does not fit a small integer type.
+    codes, kept = compact(array.astype(np.intp) - low, high - low + 1)
+    return codes, (kept + low).astype(array.dtype)
+
+
+def _encode_objects(array: IdArray, name: str) -> tuple[Index, IdArray]:
+    values = array.tolist()
+    try:
+        ordered: list[Any] = list(dict.fromkeys(values))
+    except TypeError as error:
+        raise ValueError(f"{name} must be hashable: {error}.") from error
+    # What cannot be compared stays in the order of appearance.
+    with suppress(TypeError):
+        ordered = sorted(ordered)
+    position = {value: code for code, value in enumerate(ordered)}
+    distinct = np.empty(len(ordered), dtype=object)
+    distinct[:] = ordered
+    codes = np.fromiter((position[value] for value in values), dtype=np.intp, count=len(values))
+    return codes, cast("IdArray", distinct)

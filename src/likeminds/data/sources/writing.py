@@ -1,0 +1,110 @@
+"""Write a table to a file, whole or not at all, or to standard output."""
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from likeminds._support.files import place_for, write_whole
+
+
+def write_table(table: Any, target: str | PathLike[str]) -> str:
+    """Write a pyarrow.Table as CSV, Parquet, Arrow or JSON, by the ending of the name.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What to write.
+    target : str or path
+        A name that ends in .csv, .parquet (.pq), .arrow (.feather) or .json; ``-`` is CSV on
+        standard output.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    name = fspath(target)
+    if name == "-":
+        sys.stdout.write(_csv(table).decode())
+        return name
+    write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))
+    return name
+
+
+def as_written(target: str | PathLike[str]) -> Path:
+    """Return where a table goes, or say what is in the way before any work."""
+    path = Path(fspath(target))
+    if path.suffix.lower() not in _WRITERS:
+        raise ValueError(
+            f"{path} says not what it is to be: end its name in {', '.join(_WRITERS)}, or write - "
+            "for CSV on standard output."
+        )
+    return place_for(path, "the table")
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> plain({"auc": numpy.float64("nan"), "people": (numpy.int64(3),)})
+    {'auc': None, 'people': [3]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else str(value)
+
+
+def _csv(table: Any) -> bytes:
+    # Not pyarrow's writer, which puts every text in quotes.
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches():
+        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    return buffer.getvalue().encode()
+
+
+def _parquet(table: Any) -> bytes:
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _arrow(table: Any) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    buffer = io.BytesIO()
+    with pa.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table)
+    return buffer.getvalue()
+
+
+def _json(table: Any) -> bytes:
+    return (json.dumps(plain(table.to_pylist()), indent=1) + "\n").encode()
+
+
+_WRITERS: dict[str, Callable[[Any], bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".json": _json,
+}

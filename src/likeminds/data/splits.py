@@ -1,0 +1,94 @@
+"""Splits inside each person: whole groups together, both labels on both sides."""
+
+import numpy as np
+from numpy.random import Generator
+
+from likeminds._support.arrays import Index
+from likeminds._support.grouping import order_by
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode_pairs
+
+
+def split_within_people(
+    annotations: Annotations, test_size: float = 0.3, random_state: int | Generator | None = None
+) -> tuple[Annotations, Annotations]:
+    """Hold out a share of everybody's labels.
+
+    Rows of one group stay together. Where there are no groups, a person's positive and
+    negative labels are divided separately, so that both sides have both where they can.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        What to split.
+    test_size : float
+        The share of each person's groups (or labels) to hold out, between 0 and 1.
+    random_state : int or Generator, optional
+        Makes the split reproducible.
+
+    Returns
+    -------
+    train, test : Annotations
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> train, test = split_within_people(load_electricity(), test_size=0.3, random_state=0)
+    >>> len(train), len(test)
+    (11516, 5716)
+    """
+    if not 0 < test_size < 1:
+        raise ValueError(f"test_size must lie between 0 and 1, but is {test_size}.")
+    place, total = _places(annotations, np.random.default_rng(random_state))
+    held_out = place < np.floor(test_size * total + 0.5)
+    if not held_out.any() or held_out.all():
+        raise ValueError(
+            f"test_size={test_size} leaves one side of the split empty: "
+            "people have too few labels for it."
+        )
+    return annotations[~held_out], annotations[held_out]
+
+
+def folds_within_people(
+    annotations: Annotations, n_folds: int = 5, random_state: int | Generator | None = None
+) -> Index:
+    """Return the fold of each row, from 0; units are divided as in `split_within_people`.
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> np.bincount(folds_within_people(load_electricity(), n_folds=4, random_state=0))
+    array([4304, 4304, 4312, 4312])
+    """
+    if n_folds < 2:
+        raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
+    rng = np.random.default_rng(random_state)
+    place, _ = _places(annotations, rng)
+    # Everybody's first unit falls into a fold of its own, lest the first folds get them all.
+    first = rng.integers(n_folds, size=annotations.n_people)
+    return np.asarray((place + first[annotations.user_codes]) % n_folds)
+
+
+def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
+    """Draw lots inside each stratum; return each row's place, and the size of its stratum.
+
+    A unit is a group, or a row where there are none; a stratum is a person, or a person's
+    labels of one kind where there are no groups.
+    """
+    people = annotations.user_codes
+    if annotations.group_codes is None:
+        unit: Index = np.arange(len(annotations))
+        stratum: Index = encode_pairs(people, annotations.labels.astype(np.intp))
+    else:
+        unit = annotations.group_codes
+        stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+        stratum[unit] = people
+    return _drawn_places(unit, stratum, rng)
+
+
+def _drawn_places(unit: Index, stratum: Index, rng: Generator) -> tuple[Index, Index]:
+    lots = rng.permutation(len(stratum))
+    order, offsets = order_by(stratum[lots], int(stratum.max()) + 1)
+    place = np.empty(len(stratum), dtype=np.intp)
+    place[lots[order]] = np.arange(len(stratum)) - offsets[stratum[lots[order]]]
+    return place[unit], np.diff(offsets)[stratum[unit]]

@@ -1,0 +1,359 @@
+"""Read data frames and files, and link each annotation with its row of features."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+import numpy as np
+
+from likeminds._support.arrays import FloatArray, IdArray, Index
+from likeminds._support.checks import as_matrix, as_names, listing, same_length
+from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
+from likeminds.data.sources import read_table
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# The names by which a column is found when no name is given, whatever their case.
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
+    "person": (
+        *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
+        *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
+        *("household_id", "respondent_id"),
+    ),
+    "item": ("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
+    "label": ("label", "rating", "y", "answer", "response"),
+    "attribute": ("attribute",),
+    "weight": ("weight", "sample_weight"),
+    "group": ("group", "choice_set"),
+}
+
+
+class FrameOptions(TypedDict, total=False):
+    """The keyword arguments that frames and files have in common."""
+
+    person: str | None
+    item: str | None
+    label: str | None
+    attribute: str | None
+    weight: str | None
+    group: str | None
+    features: Any
+    item_column: str | None
+    positive: Hashable | None
+    threshold: float | str | None
+
+
+class LinkedFeatures(NamedTuple):
+    """A table of features, the ids of its items, and where each annotation points."""
+
+    features: FloatArray
+    feature_names: tuple[str, ...]
+    item_ids: IdArray
+    item_codes: Index
+    feature_rows: Index
+    features_per: str
+
+
+def link_features(
+    features: Any,
+    items: tuple[Index, IdArray] | None,
+    n_rows: int,
+    *,
+    item_ids: Iterable[Hashable] | None = None,
+    names: Sequence[str] | None = None,
+    features_per: str = "auto",
+) -> LinkedFeatures:
+    """Find the row of features that each annotation is about.
+
+    ``items`` are codes and distinct ids, or None if each annotation has an item of its own;
+    the other parameters are those of `Annotations`.
+
+    Examples
+    --------
+    >>> items = np.array([0, 1, 0]), np.array(["ann's dog", "bob's cat"])
+    >>> features = {"bob's cat": [3.0], "ann's dog": [4.0]}
+    >>> link_features(features, items, n_rows=3).feature_rows
+    array([1, 0, 1])
+    """
+    if isinstance(features, Mapping):
+        if item_ids is not None:
+            raise ValueError("features is a mapping by item id already: leave item_ids out.")
+        features, item_ids = list(features.values()), list(features)
+    matrix, found_names = _read_matrix(features)
+    names = as_names(found_names if names is None else names, matrix.shape[1])
+    per = _features_per(features_per, items, item_ids, len(matrix), n_rows)
+    every_row = np.arange(len(matrix))
+    if per == "row" and len(matrix) != n_rows:
+        raise ValueError(
+            f"features has {len(matrix)} rows, but there are {n_rows} annotations. "
+            "Give one row of features per annotation; or one per item, with items= and item_ids=."
+        )
+    if items is None:
+        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "row")
+    codes, distinct = items
+    if per == "row":
+        return LinkedFeatures(matrix, names, distinct, codes, every_row, "row")
+    if item_ids is None:
+        _refuse_not_index(distinct, len(matrix))
+        known, codes = every_row, distinct[codes].astype(np.intp)
+    else:
+        known = as_distinct(item_ids, "item_ids").copy()
+        same_length(item_ids=known, features=matrix)
+        codes = _positions(distinct, known)[codes]
+    return LinkedFeatures(matrix, names, known, codes, codes, "item")
+
+
+def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
+    """Put two sets of annotations one after the other, over one table of features.
+
+    Features per item are united, and an item that differs is refused; else they are stacked.
+    """
+    names = first.feature_names
+    if first.features is second.features and first.item_ids is second.item_ids:
+        codes = np.concatenate([first.item_codes, second.item_codes])
+        rows = np.concatenate([first.feature_rows, second.feature_rows])
+        return LinkedFeatures(*first[:3], codes, rows, first.features_per)
+    if first.features_per == second.features_per == "item":
+        ids, features, places = _unite_items(first, second)
+        rows = np.concatenate([first.item_codes, places[second.item_codes]])
+        return LinkedFeatures(features, names, ids, rows, rows, "item")
+    ours, theirs = ((part.item_codes, part.item_ids) for part in (first, second))
+    codes, ids = join_codes(ours, theirs)
+    rows = np.concatenate([first.feature_rows, second.feature_rows + len(first.features)])
+    features = np.vstack([first.features, second.features])
+    return LinkedFeatures(features, names, ids, codes, rows, "row")
+
+
+def _unite_items(
+    first: LinkedFeatures, second: LinkedFeatures
+) -> tuple[IdArray, FloatArray, Index]:
+    places = lookup(second.item_ids, first.item_ids, "items")
+    new = places < 0
+    differ = (first.features[places[~new]] != second.features[~new]).any(axis=1)
+    if differ.any():
+        raise ValueError(
+            f"Item(s) {listing(second.item_ids[~new][differ])} have other features in one set of "
+            "annotations than in the other. Give different items different ids."
+        )
+    if not new.any():
+        return first.item_ids, first.features, places
+    places[new] = len(first.features) + np.arange(new.sum())
+    features = np.vstack([first.features, second.features[new]])
+    return join_ids(first.item_ids, second.item_ids[new]), features, places
+
+
+def _read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+    if isinstance(features, np.ndarray | list | tuple):
+        return as_matrix(features, "features"), None
+    import narwhals as nw  # noqa: PLC0415 - only who brings a frame pays for the import
+
+    frame = nw.from_native(features, pass_through=True)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        frame = as_frame(frame)
+        return feature_matrix(frame, frame.columns), tuple(map(str, frame.columns))
+    return as_matrix(features, "features"), None
+
+
+def _positions(distinct: IdArray, known: IdArray) -> Index:
+    positions = lookup(distinct, known, "items")
+    if (positions < 0).any():
+        raise ValueError(
+            f"There are no features for item(s) {listing(distinct[positions < 0])}. "
+            "Add them to the features, or drop the rows about these items."
+        )
+    return positions
+
+
+def _features_per(
+    asked: str,
+    items: tuple[Index, IdArray] | None,
+    item_ids: Iterable[Hashable] | None,
+    n_features: int,
+    n_rows: int,
+) -> str:
+    if asked not in {"auto", "item", "row"}:
+        raise ValueError(f'features_per must be "auto", "item" or "row", not {asked!r}.')
+    if item_ids is not None and asked == "row":
+        raise ValueError('features with item ids are per item: leave out features_per="row".')
+    if items is None and (item_ids is not None or asked == "item"):
+        raise ValueError("features are per item, so items= must say which item each row is about.")
+    if asked != "auto" or items is None:
+        return "row" if items is None else asked
+    if item_ids is not None or n_features != n_rows:
+        return "item"
+    codes, distinct = items
+    is_index = distinct.dtype.kind in "iu" and distinct.min() >= 0 and distinct.max() < n_features
+    if is_index and not np.array_equal(distinct[codes], np.arange(n_features)):
+        raise ValueError(
+            f"There are as many rows of features as annotations ({n_features}), and items could "
+            'be the numbers of these rows. Pass features_per="row" if row k of features belongs '
+            'to annotation k, or features_per="item" if it belongs to item k.'
+        )
+    return "row"
+
+
+def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
+    if distinct.dtype.kind not in "iu":
+        raise ValueError(
+            f"features has {n_features} rows, one per item, but items are no row numbers: "
+            f"{listing([repr(value) for value in distinct.tolist()])}. "
+            "Pass item_ids= to say which item each row of features describes."
+        )
+    outside = distinct[(distinct < 0) | (distinct >= n_features)]
+    if outside.size:
+        raise ValueError(
+            f"items must be row numbers of features, 0 to {n_features - 1}, but there are also "
+            f"{listing(outside)}. Pass item_ids= if items are no row numbers."
+        )
+
+
+def as_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """Return any data frame as one of narwhals; lazy ones are collected."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise TypeError(
+            "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
+            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
+        ) from error
+    return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatArray:
+    """Return columns of numbers (or true/false) as a matrix; name those that are not."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    _refuse_unknown(frame, columns, "features")
+    types = [frame.get_column(column).dtype for column in columns]
+    bad = [c for c, t in zip(columns, types, strict=True) if not _is_numeric(t)]
+    if bad:
+        raise ValueError(
+            f"Features must be numbers, but these columns are not: {listing(bad)}. "
+            "Leave them out, or encode them as numbers first (for instance one-hot)."
+        )
+    single = bool(types) and all(dtype == nw.Float32 for dtype in types)
+    matrix = np.empty((len(frame), len(columns)), dtype=np.float32 if single else np.float64)
+    for position, column in enumerate(columns):
+        numbers = frame.get_column(column) if single else frame.get_column(column).cast(nw.Float64)
+        matrix[:, position] = numbers.to_numpy()
+    return as_matrix(matrix, "features")
+
+
+def read_columns(
+    frame: Any, names: Mapping[str, str | None], features: Any, item_column: str | None
+) -> dict[str, Any]:
+    """Return the columns of a frame as the arguments of Annotations.
+
+    ``names`` has the column of each role (person, item, ...), or None to find it by itself;
+    the other parameters are those of `Annotations.from_frame`.
+    """
+    table = as_frame(read_table(frame) if isinstance(frame, str | PathLike) else frame)
+    listed = list(features) if isinstance(features, list | tuple) else None
+    found = find_columns(table, names, listed or ())
+    if found["label"] in (listed or ()):
+        raise ValueError(f"The label column {found['label']!r} must not be among the features.")
+    arguments: dict[str, Any] = {
+        # The constructor calls its columns items, labels, and so on, and people users.
+        f"{role}s".replace("persons", "users"): _complete_values(table, column)
+        for role, column in found.items()
+        if column is not None
+    }
+    arguments.setdefault("items", None)
+    if features is None or listed is not None:
+        columns = _remaining_numeric(table, found) if listed is None else listed
+        arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
+        return arguments | {"features_per": "row"}
+    if found["item"] is None:
+        raise _not_found("item", table)
+    return arguments | _read_items(features, found["item"], item_column)
+
+
+def find_columns(
+    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], listed: Sequence[str]
+) -> dict[str, str | None]:
+    """Return the column of each role: the one named, or one with a usual name, or None."""
+    for role, name in names.items():
+        if name is not None:
+            _refuse_unknown(table, [name], role)
+    spoken_for = {*names.values(), *listed}
+    free = [column for column in table.columns if column not in spoken_for]
+    found = {role: name or _find_column(role, free) for role, name in names.items()}
+    for role in ("person", "label"):
+        if found[role] is None:
+            raise _not_found(role, table)
+    return found
+
+
+def _find_column(role: str, columns: Iterable[str]) -> str | None:
+    matches = [column for column in columns if str(column).lower() in COLUMN_NAMES[role]]
+    if len(matches) > 1:
+        raise ValueError(
+            f"More than one column could be the {role}: {listing(matches)}. "
+            f"Pass {role}= to choose one."
+        )
+    return matches[0] if matches else None
+
+
+def _not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
+    return ValueError(
+        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
+        f"to name the column of the {role}; there are {', '.join(map(str, table.columns))}."
+    )
+
+
+def _refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: str) -> None:
+    unknown = [name for name in names if name not in table.columns]
+    if unknown:
+        raise KeyError(
+            f"{argument}: no such column(s) {listing(unknown)}; "
+            f"there are {', '.join(map(str, table.columns))}."
+        )
+
+
+def _complete_values(table: "nw.DataFrame[Any]", name: str) -> IdArray:
+    column = table.get_column(name)
+    empty = np.flatnonzero(column.is_null().to_numpy())
+    if empty.size:
+        raise ValueError(
+            f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
+        )
+    values: IdArray = column.to_numpy()
+    return values
+
+
+def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
+    used = set(found.values())
+    columns = [c for c in table.columns if c not in used and _is_numeric(table.get_column(c).dtype)]
+    if not columns:
+        raise ValueError(
+            "There is no column of numbers left to be a feature. Pass features=: a list of "
+            "columns, or a second frame with one row per item."
+        )
+    return columns
+
+
+def _read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
+    table = as_frame(read_table(features) if isinstance(features, str | PathLike) else features)
+    if item_column is not None:
+        _refuse_unknown(table, [item_column], "item_column")
+    elif item in table.columns:
+        item_column = item
+    else:
+        item_column = _find_column("item", table.columns)
+    if item_column is None:
+        raise _not_found("item", table, "item_column")
+    columns = [column for column in table.columns if column != item_column]
+    return {
+        "features": feature_matrix(table, columns),
+        "feature_names": columns,
+        "item_ids": _complete_values(table, item_column),
+    }

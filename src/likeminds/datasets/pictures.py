@@ -1,0 +1,82 @@
+"""Features of the pictures in a folder, as a model knows them: shapes and colours, reduced.
+
+A model that was taught with pictures carries with it how their features were reduced, so that
+other pictures can be shown to it later: ``model.pictures_``.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likeminds._support.arrays import FloatArray
+from likeminds.datasets._item_features import ItemFeatures
+from likeminds.datasets.image_folders import compute_features
+from likeminds.datasets.shoes import SHOES_VARIANCE, gist_and_colour_extractors
+from likeminds.features.reduction import Reduce
+
+CACHE = ".features"
+_KIND = "GIST and Lab colour histogram"
+
+
+class Reduction(NamedTuple):
+    """Principal components: rows of features minus ``mean``, times ``components``'."""
+
+    mean: FloatArray
+    components: FloatArray
+
+    @classmethod
+    def of(cls, features: FloatArray, share: float = SHOES_VARIANCE) -> "Reduction":
+        """Keep a share of the variance of some rows of features."""
+        found = Reduce(share).fit(np.asarray(features, dtype=np.float64))
+        return cls(found.mean_, found.components_)
+
+    @classmethod
+    def of_model(cls, model: Any) -> "Reduction":
+        """Return what a model was taught with."""
+        known = getattr(model, "pictures_", None)
+        if known is None:
+            raise ValueError(
+                "This model was not taught with pictures, so it cannot be shown any: give it "
+                "features= of the items."
+            )
+        return cls(known["mean"], known["components"])
+
+    def as_known(self) -> dict[str, Any]:
+        """Return what a model keeps of it, as its ``pictures_``."""
+        return {"features": _KIND, "mean": self.mean, "components": self.components}
+
+    def names(self) -> list[str]:
+        """Return what the components are called."""
+        return [f"component_{k}" for k in range(1, len(self.components) + 1)]
+
+    def __call__(self, features: FloatArray) -> FloatArray:
+        """Return the components of some rows."""
+        return np.asarray((features - self.mean) @ self.components.T)
+
+
+def picture_features(
+    folder: str | os.PathLike[str], wanted: Sequence[str] | None = None, *, progress: bool = False
+) -> ItemFeatures:
+    """Compute the features of the pictures in a folder, or read them where that was done before.
+
+    Parameters
+    ----------
+    folder : path
+        Where the pictures are. Their features are kept there, in ``.features``, if possible.
+    wanted : sequence of str, optional
+        Names of pictures, with or without folder and ending; by default all.
+    progress : bool
+        Show how far it is.
+
+    Returns
+    -------
+    ItemFeatures
+        Full names, in the order asked for, and the features.
+    """
+    root = Path(folder)
+    cache = root / CACHE if os.access(root, os.W_OK) else None
+    options = {"cache": cache, "progress": progress}
+    return compute_features(root, wanted, gist_and_colour_extractors(root, options))

@@ -1,0 +1,1 @@
+"""Losses of everybody's weights, and the statistics they are made of."""

@@ -1,0 +1,295 @@
+"""Everybody's rows, grouped by person and handed out in cache-sized blocks.
+
+Rows are pointers into a table of features that is never copied: where items are shared,
+a million people's labels cost a few bytes each, whatever the number of features.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.grouping import order_by
+from likeminds._support.threads import scratch
+from likeminds.data.annotations import Annotations
+
+NEGATIVE, POSITIVE = 0, 1
+
+# Rows are worked on in blocks that stay in the processor's cache.
+_BLOCK_BYTES = 1 << 22
+# People share a block when their numbers of rows differ by no more than this factor.
+_PADDING = 1.25
+# How much farther from zero than spread (squared) features may be to be summed as they are.
+_FAR = 100.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """A few people's rows, padded to a common length (padding has weight 0).
+
+    Attributes
+    ----------
+    people : array of shape (b,)
+        Their positions among all people.
+    rows : array of shape (b, n, d)
+        Features, as seen from the origin; each person's lighter class comes first.
+    weight : array of shape (b, 2, n)
+        The weight of each row in the class of its label, 0 in the other class.
+    """
+
+    people: Index
+    rows: Float
+    weight: Float
+
+    @cached_property
+    def class_weight(self) -> Float:
+        """Sum of the weights, shape (b, 2)."""
+        total: Float = self.weight.sum(axis=2)
+        return total
+
+    @cached_property
+    def class_mean(self) -> Float:
+        """Mean of the rows of each class, shape (b, 2, d); 0 where there are none."""
+        mean: Float = self.weight @ self.rows
+        mean /= np.where(self.class_weight > 0, self.class_weight, 1.0)[:, :, None]
+        return mean
+
+    def centred(self) -> Float:
+        """Each row minus the mean of its class, shape (b, n, d)."""
+        negative, positive = self.class_mean[:, None, NEGATIVE], self.class_mean[:, None, POSITIVE]
+        own_mean = np.where(self.weight[:, POSITIVE, :, None] > 0, positive, negative)
+        return np.subtract(self.rows, own_mean, out=own_mean)
+
+    def squares(self, lighter: Index) -> Float:
+        """Sum of w x x' over the rows of each class, shape (b, 2, d, d).
+
+        One product over all rows gives the sum of both classes, a second one over the rows of
+        the lighter class (they come first) gives that one, and the other is the difference.
+        Nothing is lost by subtracting: no loss divides the heavier class's by less weight.
+        """
+        rows = self.rows
+        root = np.sqrt(self.weight.sum(axis=1))
+        if not (root == 1.0).all():
+            rows = rows * root[:, :, None]
+        everyone = np.arange(len(rows))
+        is_lighter = self.weight[everyone, lighter] > 0
+        longest = int(is_lighter.sum(axis=1).max())
+        head = rows[:, :longest] * is_lighter[:, :longest, None]
+        squares = np.empty((len(rows), 2, rows.shape[2], rows.shape[2]))
+        squares[everyone, lighter] = head.transpose(0, 2, 1) @ head
+        total = rows.transpose(0, 2, 1) @ rows
+        squares[everyone, 1 - lighter] = total - squares[everyone, lighter]
+        return squares
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Pointers into a table of features, grouped by person, lighter class first.
+
+    Attributes
+    ----------
+    table : array of shape (m, d)
+        The features, never copied.
+    index : array of shape (r,)
+        The row of the table that each label is about.
+    positive, weight : arrays of shape (r,)
+        The label, and how much it counts (more than 0).
+    people : array of shape (p,)
+        Positions, among all people, of those who have rows here, ascending.
+    offsets : array of shape (p + 1,)
+        Where the rows of each of them begin.
+    """
+
+    table: FloatArray
+    index: Index
+    positive: Bool
+    weight: Float
+    people: Index
+    offsets: Index
+
+    @classmethod
+    def of_annotations(cls, annotations: Annotations) -> "Rows":
+        """Group everybody's labels, those of weight zero left out."""
+        weight = np.ones(len(annotations))
+        if annotations.weights is not None:
+            weight[:] = annotations.weights
+        counts = slice(None) if weight.all() else weight > 0
+        return cls.grouped(
+            annotations.features,
+            index=annotations.feature_rows[counts],
+            positive=annotations.labels[counts],
+            weight=weight[counts],
+            people=annotations.user_codes[counts],
+            n_people=annotations.n_people,
+        )
+
+    @classmethod
+    def grouped(
+        cls,
+        table: FloatArray,
+        *,
+        index: Index,
+        positive: Bool,
+        weight: Float,
+        people: Index,
+        n_people: int,
+    ) -> "Rows":
+        """Group rows in any order; ``people`` has one entry per row."""
+        class_weight = _class_weight(people, positive, weight, n_people)
+        positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
+        in_heavier = positive == positive_is_heavier[people]
+        order, offsets = order_by(2 * people + in_heavier, 2 * n_people)
+        begin = offsets[::2]
+        present = np.flatnonzero(np.diff(begin))
+        return cls(
+            table,
+            index[order],
+            positive[order],
+            weight[order],
+            present,
+            np.append(begin[present], begin[-1]),
+        )
+
+    @cached_property
+    def counts(self) -> Index:
+        """Number of rows of each of the people here."""
+        return np.diff(self.offsets)
+
+    @property
+    def owner(self) -> Index:
+        """The person of each row."""
+        return np.repeat(self.people, self.counts)
+
+    def class_weight(self, n_people: int) -> Float:
+        """Sum of the weights by person and class, shape (n_people, 2)."""
+        return _class_weight(self.owner, self.positive, self.weight, n_people)
+
+    def of(self, chosen: Bool) -> "Rows":
+        """Return the rows of some of the people (a mask over ``people``)."""
+        rows = np.repeat(chosen, self.counts)
+        return replace(
+            self,
+            index=self.index[rows],
+            positive=self.positive[rows],
+            weight=self.weight[rows],
+            people=self.people[chosen],
+            offsets=np.append(0, np.cumsum(self.counts[chosen])),
+        )
+
+    def merged(self, other: "Rows", n_people: int) -> "Rows":
+        """Return the rows of both, regrouped; the table is shared where it is the same."""
+        same_table = self.table is other.table
+        shift = 0 if same_table else len(self.table)
+        return Rows.grouped(
+            self.table if same_table else np.concatenate([self.table, other.table]),
+            index=np.concatenate([self.index, other.index + shift]),
+            positive=np.concatenate([self.positive, other.positive]),
+            weight=np.concatenate([self.weight, other.weight]),
+            people=np.concatenate([self.owner, other.owner]),
+            n_people=n_people,
+        )
+
+    def blocks(self, origin: Float) -> Iterator[Block]:
+        """Yield everybody's rows, a cache-sized block of people at a time."""
+        return (self.block(chosen, origin) for chosen in self.plan())
+
+    def plan(self, padding: float = _PADDING) -> Iterator[Index]:
+        """Divide the people (positions in ``people``) into blocks of about equal length.
+
+        Nobody's rows are padded to more than ``padding`` times their number.
+        """
+        by_count = np.argsort(self.counts, kind="stable")
+        counts = self.counts[by_count]
+        row_bytes = 8 * self.table.shape[1]
+        start = 0
+        while start < len(counts):
+            most = int(counts[start] * padding)
+            stop = start + max(1, _BLOCK_BYTES // (most * row_bytes))
+            stop = min(stop, int(np.searchsorted(counts, most, side="right")))
+            yield by_count[start:stop]
+            start = stop
+
+    def moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
+        """Return weight, mean and scatter by class of some people, and where means start from.
+
+        Rows are seen from the person's first one, which is among them: taking the means out of
+        the sums of squares then loses no digits that a loss would miss.
+        """
+        straight = self._straight_moments(int(chosen[0])) if len(chosen) == 1 else None
+        if straight is not None:
+            return straight
+        first = self.offsets[chosen]
+        among = self.table[self.index[first]].astype(np.float64)
+        block = self.block(chosen, among, passing=True)
+        scatter = block.squares(lighter=self.positive[first].astype(np.intp))
+        weighted = block.class_weight[:, :, None] * block.class_mean
+        scatter -= weighted[..., None] * block.class_mean[..., None, :]
+        return block.class_weight, block.class_mean, scatter, among
+
+    def _straight_moments(self, one: int) -> tuple[Float, Float, Float, Float] | None:
+        """Return `moments` of a person from the table itself, without a copy of the rows.
+
+        That can be done for rows that lie side by side and count once each, and it is accurate
+        where features are not much farther from zero than they are spread. Else None.
+        """
+        mine = slice(self.offsets[one], self.offsets[one + 1])
+        index, n_rows = self.index[mine], int(self.counts[one])
+        lowest = int(index.min())
+        if int(index.max()) - lowest + 1 != n_rows:
+            return None
+        there = np.zeros(n_rows, dtype=bool)
+        there[index - lowest] = True
+        rows = self.table[lowest : lowest + n_rows]
+        if rows.dtype != np.float64 or not there.all() or (self.weight[mine] != 1.0).any():
+            return None
+        total, sums = rows.T @ rows, np.empty((1, 2, rows.shape[1]))
+        whole = np.ones(n_rows) @ rows
+        from_zero = whole**2 / n_rows
+        if (from_zero > _FAR * (total.diagonal() - from_zero)).any():
+            return None
+        lighter = int(self.positive[mine][0])
+        head = self.table[index[self.positive[mine] == bool(lighter)]]
+        squares = np.empty((1, 2, *total.shape))
+        squares[0, lighter], sums[0, lighter] = head.T @ head, head.sum(axis=0)
+        squares[0, 1 - lighter] = total - squares[0, lighter]
+        sums[0, 1 - lighter] = whole - sums[0, lighter]
+        weight = np.zeros((1, 2))
+        weight[0, lighter], weight[0, 1 - lighter] = len(head), n_rows - len(head)
+        mean = sums / np.maximum(weight, 1.0)[:, :, None]
+        squares -= sums[..., None] * mean[..., None, :]
+        return weight, mean, squares, np.zeros((1, rows.shape[1]))
+
+    def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> Block:
+        """Return the rows of some people, as seen from a point for all or one for each.
+
+        A ``passing`` block is good until this thread asks for the next one.
+        """
+        begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
+        position = begin + np.arange(self.counts[chosen].max())
+        inside = position < end
+        position = np.where(inside, position, begin)
+        weight = np.where(inside, self.weight[position], 0.0)
+        positive = self.positive[position]
+        by_class = [np.where(positive, 0.0, weight), np.where(positive, weight, 0.0)]
+        shape = (*position.shape, self.table.shape[1])
+        rows = scratch(shape) if passing else np.empty(shape)
+        if self.table.dtype == rows.dtype:
+            np.take(self.table, self.index[position], axis=0, out=rows, mode="clip")
+        else:
+            rows[...] = self.table[self.index[position]]
+        rows -= origin if origin.ndim == 1 else origin[:, None]
+        return Block(self.people[chosen], rows, np.stack(by_class, axis=1))
+
+
+def has_both_classes(class_weight: Float) -> Bool:
+    """Say who has pairs to rank, given the weight of each class, shape (people, 2)."""
+    both: Bool = class_weight.min(axis=1) > 0
+    return both
+
+
+def _class_weight(people: Index, positive: Bool, weight: Float, n_people: int) -> Float:
+    total = np.bincount(2 * people + positive, weights=weight, minlength=2 * n_people)
+    # Of no rows at all, bincount makes integers.
+    return total.reshape(n_people, 2).astype(np.float64, copy=False)

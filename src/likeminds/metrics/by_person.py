@@ -1,0 +1,368 @@
+"""How well scores rank what each person likes, one number per person.
+
+A ranking for people who disagree is judged person by person: pooled over people, a score
+gains from knowing who says "yes" often, which ranks nothing. Every metric here gives one
+value per person and the mean over the people for whom it is defined.
+"""
+
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.checks import as_vector, as_weights, listing, same_length
+from likeminds._support.grouping import order_by
+from likeminds.data.identifiers import encode
+
+__all__ = ["MetricByPerson", "auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"]
+
+
+# Rows worked on at a time: blocks that fit in a core's cache, temporaries of a few MB.
+_BLOCK_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class MetricByPerson:
+    """One value per person, and what they amount to.
+
+    Attributes
+    ----------
+    users : ndarray
+        The distinct people, in the order of ``values``.
+    values : ndarray of float64
+        The metric of each person; NaN where it is undefined.
+
+    Examples
+    --------
+    >>> result = MetricByPerson(np.array(["ann", "bob", "zoe"]), np.array([0.5, np.nan, 1.0]))
+    >>> result.mean, result.standard_error, result.n_defined
+    (0.75, 0.25, 2)
+    >>> result.undefined.tolist()
+    ['bob']
+    """
+
+    users: IdArray
+    values: Float
+
+    @property
+    def mean(self) -> float:
+        """The mean over the people for whom it is defined; NaN if there are none."""
+        return float(self._defined.mean()) if self.n_defined else float("nan")
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean, over people; NaN with fewer than two."""
+        if self.n_defined < 2:
+            return float("nan")
+        return float(self._defined.std(ddof=1) / np.sqrt(self.n_defined))
+
+    @property
+    def n_defined(self) -> int:
+        """The number of people for whom it is defined."""
+        return len(self._defined)
+
+    @property
+    def undefined(self) -> IdArray:
+        """The people for whom it is not defined."""
+        return self.users[np.isnan(self.values)]
+
+    @property
+    def _defined(self) -> Float:
+        return self.values[~np.isnan(self.values)]
+
+
+def auc_by_person(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    users: Iterable[Hashable],
+    weights: ArrayLike | None = None,
+) -> MetricByPerson:
+    """Return the area under each person's ROC curve.
+
+    It is the share of a person's pairs (a positive, a negative) that the scores put in the
+    right order. Tied scores count half, and a pair weighs the product of its two weights.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,)
+        Two values, of which the larger is the positive one (bool, 0/1, -1/+1).
+    scores : array of shape (n_rows,)
+        Finite scores; larger means more likely positive.
+    users : iterable of n_rows ids
+        Whose row it is. Rows need no order, but rows sorted by person are faster.
+    weights : array of shape (n_rows,), optional
+        Non-negative weights of the rows.
+
+    Returns
+    -------
+    MetricByPerson
+        NaN for people with rows (or weight) in one class only.
+
+    Examples
+    --------
+    >>> users = ["ann", "ann", "ann", "bob", "bob", "zoe"]
+    >>> result = auc_by_person([1, 0, 0, 1, 0, 1], [0.9, 0.1, 0.9, 0.2, 0.7, 0.5], users)
+    >>> result.users.tolist(), result.values
+    (['ann', 'bob', 'zoe'], array([0.75, 0.  ,  nan]))
+    >>> result.mean
+    0.375
+    """
+    return _by_person(_auc, labels, scores, users, weights)
+
+
+def mean_auc(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    users: Iterable[Hashable],
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the mean, over people with both classes, of the area under the ROC curve.
+
+    Parameters are those of :func:`auc_by_person`.
+
+    Examples
+    --------
+    >>> mean_auc([1, 0, 1, 0, 1], [0.9, 0.1, 0.2, 0.7, 0.5], [1, 1, 2, 2, 3])
+    0.5
+    """
+    result = auc_by_person(labels, scores, users, weights)
+    if not result.n_defined:
+        raise ValueError(
+            "The AUC is undefined for everybody: no person has both a positive and a negative "
+            f"row of positive weight (people: {listing(result.users)}). "
+            "Score rows of people who have both."
+        )
+    return result.mean
+
+
+def precision_at_k(
+    labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
+) -> MetricByPerson:
+    """Return the share of positives among each person's ``k`` best-scored rows.
+
+    Where a tie straddles the k-th place, it is the expected share if ties are broken at
+    random. People with fewer than ``k`` rows are judged on what they have: the share of
+    positives among all their rows.
+
+    Parameters
+    ----------
+    labels, scores, users
+        As in :func:`auc_by_person`.
+    k : int
+        How many of the best rows count, at least 1.
+
+    Returns
+    -------
+    MetricByPerson
+        Defined for everybody.
+
+    Examples
+    --------
+    >>> precision_at_k([1, 0, 1, 0], [4, 3, 2, 1], ["ann"] * 4, k=2).values
+    array([0.5])
+    """
+    return _by_person(partial(_precision, k=_at_least_one(k)), labels, scores, users)
+
+
+def ndcg_at_k(
+    labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
+) -> MetricByPerson:
+    """Return the normalised discounted cumulative gain of each person's ``k`` best rows.
+
+    A positive at rank r gains 1 / log2(1 + r), averaged over the ranks of its ties; the sum
+    is divided by that of the ideal order.
+
+    Parameters
+    ----------
+    labels, scores, users
+        As in :func:`auc_by_person`.
+    k : int
+        How many of the best rows count, at least 1.
+
+    Returns
+    -------
+    MetricByPerson
+        NaN for people without positives.
+
+    Examples
+    --------
+    >>> ndcg_at_k([0, 1, 0], [3, 2, 1], ["ann"] * 3, k=2).values.round(4)
+    array([0.6309])
+    """
+    return _by_person(partial(_ndcg, k=_at_least_one(k)), labels, scores, users)
+
+
+class _Block(NamedTuple):
+    """The rows of people who have equally many: people x rows."""
+
+    positive: Bool
+    scores: FloatArray
+    weights: FloatArray | None
+
+    def best_first(self) -> "_Block":
+        order = np.argsort(-self.scores, axis=1)
+        return _Block(
+            np.take_along_axis(self.positive, order, axis=1),
+            np.take_along_axis(self.scores, order, axis=1),
+            None if self.weights is None else np.take_along_axis(self.weights, order, axis=1),
+        )
+
+
+def _by_person(
+    metric: Callable[[_Block], FloatArray],
+    labels: ArrayLike,
+    scores: ArrayLike,
+    users: Iterable[Hashable],
+    weights: ArrayLike | None = None,
+) -> MetricByPerson:
+    scores = as_vector(scores, "scores")
+    positive = _is_positive(labels)
+    codes, distinct = encode(users, "users")
+    same_length(labels=positive, scores=scores, users=codes)
+    weights = as_weights(weights, len(scores))
+    values = np.empty(len(distinct))
+    for people, rows in _equal_sized(codes, len(distinct)):
+        values[people] = metric(
+            _Block(positive[rows], scores[rows], None if weights is None else weights[rows])
+        )
+    return MetricByPerson(distinct, values)
+
+
+def _equal_sized(codes: Index, n_people: int) -> Iterator[tuple[Index, Index]]:
+    """Yield people with equally many rows, and their rows as people x rows.
+
+    Equal sizes make rectangles without padding. n rows hold at most sqrt(2 n) different
+    sizes, so that even when all people differ there are few rectangles.
+    """
+    starts, row_at = _rows_of_people(codes, n_people)
+    sizes = np.diff(starts)
+    by_size = np.argsort(sizes, kind="stable")
+    borders = np.flatnonzero(np.diff(sizes[by_size])) + 1
+    for alike in np.split(by_size, borders):
+        size = sizes[alike[0]]
+        step = max(1, _BLOCK_ROWS // size)
+        for at in range(0, len(alike), step):
+            people = alike[at : at + step]
+            places = starts[people, np.newaxis] + np.arange(size)
+            yield people, places if row_at is None else row_at[places]
+
+
+def _rows_of_people(codes: Index, n_people: int) -> tuple[Index, Index | None]:
+    """Return where each person starts, and the rows sorted by person (None: they are)."""
+    if np.all(codes[1:] >= codes[:-1]):
+        return np.searchsorted(codes, np.arange(n_people + 1)), None
+    rows, starts = order_by(codes, n_people)
+    return starts, rows
+
+
+def _auc(block: _Block) -> FloatArray:
+    positive, scores, weights = block.best_first()
+    gains = positive if weights is None else weights * positive
+    losses = ~positive if weights is None else weights * ~positive
+    above = _running_total(gains, np.int64 if weights is None else np.float64)
+    total_gain, total_loss = above[:, -1], losses.sum(axis=1)
+    ties = _ties(scores)
+    if ties is None:
+        beaten_by = above[:, 1:]
+    else:
+        first, last = ties
+        strictly = np.take_along_axis(above, first, axis=1)
+        beaten_by = (strictly + np.take_along_axis(above, last + 1, axis=1)) / 2
+    right_order = np.einsum("ij,ij->i", beaten_by, losses, dtype=np.float64, casting="unsafe")
+    # Rounding of the weights' sums must not push a perfect ranking above one.
+    return np.minimum(_ratio(_ratio(right_order, total_gain), total_loss), 1.0)
+
+
+def _precision(block: _Block, k: int) -> FloatArray:
+    k = min(k, block.scores.shape[1])
+    kth_best = -np.partition(-block.scores, k - 1, axis=1)[:, k - 1 : k]
+    above, tied = block.scores > kth_best, block.scores == kth_best
+    sure = np.count_nonzero(above & block.positive, axis=1)
+    places_left = k - np.count_nonzero(above, axis=1)
+    share_of_tied = np.count_nonzero(tied & block.positive, axis=1) / tied.sum(axis=1)
+    return cast("FloatArray", (sure + places_left * share_of_tied) / k)
+
+
+def _ndcg(block: _Block, k: int) -> FloatArray:
+    positive, scores, _ = block.best_first()
+    n_rows = scores.shape[1]
+    discount = 1 / np.log2(np.arange(2, n_rows + 2))
+    discount[k:] = 0
+    ideal = np.concatenate([[0.0], np.cumsum(discount)])
+    ties = _ties(scores)
+    if ties is None:
+        gained = positive @ discount
+    else:
+        first, last = ties
+        shared = (ideal[last + 1] - ideal[first]) / (last + 1 - first)
+        gained = np.einsum("ij,ij->i", shared, positive)
+    return _ratio(gained, ideal[np.count_nonzero(positive, axis=1)])
+
+
+def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
+    """Return the first and last place of the tie each place is in; None without ties."""
+    differs = sorted_scores[:, 1:] != sorted_scores[:, :-1]
+    if differs.all():
+        return None
+    n_people, n_rows = sorted_scores.shape
+    place = np.arange(n_rows)
+    edge = np.ones((n_people, 1), dtype=np.bool_)
+    begins, ends = np.hstack([edge, differs]), np.hstack([differs, edge])
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, n_rows)[:, ::-1], axis=1)[:, ::-1]
+    return first, last
+
+
+def _running_total(values: NDArray[np.generic], dtype: type[np.number]) -> NDArray[np.number]:
+    """Return cumulative sums along the rows of a block, with the leading zero."""
+    total = np.zeros((values.shape[0], values.shape[1] + 1), dtype=dtype)
+    np.cumsum(values, axis=1, out=total[:, 1:])
+    return total
+
+
+def _ratio(above: FloatArray, below: NDArray[np.number]) -> FloatArray:
+    """Divide; what is divided by zero is undefined."""
+    result = np.full(len(above), np.nan)
+    np.divide(above, below, out=result, where=below > 0)
+    return result
+
+
+def _is_positive(labels: ArrayLike) -> Bool:
+    """Return which labels are the larger of the two values that there are."""
+    array = np.asarray(labels)
+    if array.dtype.kind not in "biu" or array.ndim != 1:
+        array = as_vector(array, "labels")
+    if not array.size:
+        raise ValueError("labels is empty: there are no rows to score. Pass at least one row.")
+    if array.dtype == np.bool_:
+        return array
+    low, high = array.min(), array.max()
+    positive = array == high
+    others = np.flatnonzero(~positive & (array != low))
+    if others.size:
+        raise ValueError(
+            f"labels must have two values, but has {low}, {high} and {array[others[0]]} "
+            f"(in row(s) {listing(others)}). Turn them into yes and no first, for instance "
+            "labels >= threshold."
+        )
+    return positive if low != high else _all_alike(high, len(array))
+
+
+def _all_alike(value: float, length: int) -> Bool:
+    if value not in (-1, 0, 1):
+        raise ValueError(
+            f"labels are all {value}: with one value only, it must be 1 for positive "
+            "or 0 or -1 for negative. Pass booleans to say which it is."
+        )
+    return np.full(length, value == 1)
+
+
+def _at_least_one(k: int) -> int:
+    if operator.index(k) < 1:
+        raise ValueError(f"k must be at least 1, but is {k}.")
+    return operator.index(k)

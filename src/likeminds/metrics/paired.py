@@ -1,0 +1,69 @@
+"""Paired statistics: what a difference is worth, over people and over repeats."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from likeminds._support.arrays import Float
+
+_CONFIDENCE = 0.95
+
+
+class PairedDifference(NamedTuple):
+    """The mean of paired differences, its 95 % interval, and Wilcoxon's signed-rank p."""
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+
+
+def over_people(differences: Float) -> PairedDifference:
+    """Judge differences of people, who are independent of each other: Student's interval.
+
+    Parameters
+    ----------
+    differences : array of shape (n_people,)
+        One per person; NaN where a person has none.
+
+    Examples
+    --------
+    >>> over_people(np.array([0.1, 0.2, np.nan, 0.3])).mean.round(3)
+    np.float64(0.2)
+    """
+    return _judged(differences, extra_variance=0.0)
+
+
+def over_repeats(differences: Float, test_size: float) -> PairedDifference:
+    """Judge differences of repeated splits, whose training sets overlap.
+
+    The interval is widened as Nadeau and Bengio (2003) derived: the variance of the mean of R
+    repeats is (1/R + test/train) times that of one, and not 1/R times.
+
+    Parameters
+    ----------
+    differences : array of shape (n_repeats,)
+        One per repeat.
+    test_size : float
+        The share of the rows held out in each.
+    """
+    return _judged(differences, extra_variance=test_size / (1.0 - test_size))
+
+
+def _judged(differences: Float, extra_variance: float) -> PairedDifference:
+    values = differences[np.isfinite(differences)]
+    n = len(values)
+    if not n:
+        return PairedDifference(np.nan, np.nan, np.nan, np.nan)
+    mean = values.mean()
+    if n < 2:
+        return PairedDifference(mean, np.nan, np.nan, np.nan)
+    error = np.sqrt((1.0 / n + extra_variance) * values.var(ddof=1))
+    half = stats.t.ppf(0.5 + _CONFIDENCE / 2, n - 1) * error
+    return PairedDifference(mean, mean - half, mean + half, _wilcoxon(values))
+
+
+def _wilcoxon(values: Float) -> float:
+    different = values[values != 0]
+    return float(stats.wilcoxon(different).pvalue) if len(different) else 1.0

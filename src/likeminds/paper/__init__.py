@@ -1,0 +1,1 @@
+"""The paper: its theorems as functions, and its experiments, rebuilt."""

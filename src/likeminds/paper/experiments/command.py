@@ -1,0 +1,197 @@
+"""``likeminds reproduce``: run the parts asked for, and write the report."""
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from likeminds._support.checks import listing
+from likeminds._support.files import write_whole
+from likeminds._version import __version__
+from likeminds.paper.experiments.claims import judged, lead
+from likeminds.paper.experiments.pieces import Part, Table
+from likeminds.paper.experiments.report import Report
+from likeminds.paper.experiments.scale import SCALES, Scale
+from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.store import Store
+from likeminds.paper.experiments.timing import blas_threads, n_cores
+
+# What can be asked for, each made by the module of its name; the order of the report.
+PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")
+EVERYTHING = "all"
+_KEPT = "kept"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
+
+
+def reproduce(
+    what: str = EVERYTHING,
+    scale: str = "quick",
+    out: str | Path = "reproduced",
+    *,
+    shoes: str | Path | None = None,
+    sun: str | Path | None = None,
+    data: Sequence[str | Path] = (),
+    jobs: int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    console: Console | None = None,
+) -> list[Path]:
+    """Rebuild the paper's tables and figures, and write a report.
+
+    What is finished is kept in ``out``: an interrupted run continues where it was.
+
+    Parameters
+    ----------
+    what : str
+        "table1", "table2", "table3", "fig3", "fig4", "fig5", "drawings" (Figures 1 and 2),
+        "ablation", or "all".
+    scale : {"quick", "paper", "tiny"}
+        Minutes, the paper's sizes, or just enough to test that it runs.
+    out : path
+        The folder of the report; made if it is not there.
+    shoes, sun : path, optional
+        Folders with the original data (see `likeminds.load_shoes`).
+    data : sequence of paths, optional
+        Further data sets for Table 3: tables (.csv, .parquet) or .npz.
+    jobs : int, optional
+        How many fits run at the same time; by default one for each core.
+    seed : int
+        Where data, splits and folds start from.
+    progress : bool
+        Show how far it is.
+    console : Console, optional
+        Where the story is printed.
+
+    Returns
+    -------
+    list of Path
+        The report: Markdown and HTML.
+    """
+    chosen = _chosen(what, scale, jobs)
+    _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
+    folder = _made(Path(out))
+    store = Store(folder / _KEPT, n_cores() if jobs is None else jobs, progress)
+    setting = Setting(
+        SCALES[scale],
+        store,
+        seed,
+        None if shoes is None else Path(shoes),
+        None if sun is None else Path(sun),
+        tuple(map(Path, data)),
+    )
+    parts, seconds = _run(chosen, setting, Console(stderr=True) if console is None else console)
+    report = _report(what, parts, seconds, setting)
+    name = "report" if what == EVERYTHING else what
+    facts = {part.key: part.facts for part in parts}
+    write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
+    return report.write(folder, name)
+
+
+def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
+    if what != EVERYTHING and what not in PARTS:
+        raise ValueError(f"There is no part {what!r}; there are {', '.join(PARTS)}, {EVERYTHING}.")
+    if scale not in SCALES:
+        raise ValueError(f"There is no scale {scale!r}; there are {', '.join(SCALES)}.")
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be at least 1, but is {jobs}.")
+    return list(PARTS) if what == EVERYTHING else [what]
+
+
+def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str | Path]) -> None:
+    for option, folder in folders.items():
+        if folder is not None and not Path(folder).is_dir():
+            raise FileNotFoundError(f"There is no folder {folder}, which {option} names.")
+    for path in data:
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"There is no file {path}, which --data names.")
+
+
+def _made(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file; --out must name a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _run(
+    chosen: Sequence[str], setting: Setting, console: Console
+) -> tuple[list[Part], dict[str, float]]:
+    parts: list[Part] = []
+    seconds: dict[str, float] = {}
+    console.print(_expected(chosen, setting.scale))
+    for key in chosen:
+        start = time.perf_counter()
+        parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
+        seconds[key] = time.perf_counter() - start
+        left = _minutes_left(chosen, seconds, setting.scale)
+        console.print(f"{key}: {seconds[key]:.0f} s.{left} {parts[-1].found}", soft_wrap=True)
+    return parts, seconds
+
+
+def _expected(chosen: Sequence[str], scale: Scale) -> str:
+    total = sum(scale.minutes.get(key, 0.0) for key in chosen)
+    about = f", about {total:.0f} minutes on two cores if nothing is kept yet" if total else ""
+    return f"{listing(list(chosen))} at scale {scale.name}{about}."
+
+
+def _minutes_left(chosen: Sequence[str], seconds: Mapping[str, float], scale: Scale) -> str:
+    """Say what the other parts will take, by what this machine took for those before."""
+    ahead = sum(scale.minutes.get(key, 0.0) for key in chosen if key not in seconds)
+    behind = sum(scale.minutes.get(key, 0.0) for key in seconds)
+    if not ahead or not behind:
+        return ""
+    # Parts that were kept take no time, and say nothing about the machine.
+    pace = max(1.0, sum(seconds.values()) / 60 / behind)
+    return f" About {ahead * pace:.0f} minutes left."
+
+
+def _report(
+    what: str, parts: Sequence[Part], seconds: Mapping[str, float], setting: Setting
+) -> Report:
+    facts = {part.key: part.facts for part in parts}
+    verdicts = judged(facts)
+    return Report(
+        title=f"The paper, rebuilt (scale: {setting.scale.name})",
+        lead=lead(facts, verdicts),
+        verdicts=_verdict_table(verdicts),
+        parts=parts,
+        commands={part.key: setting.command(part.key) for part in parts},
+        made_on=_made_on(what, seconds, setting),
+    )
+
+
+def _verdict_table(verdicts: Sequence[Any]) -> Table | None:
+    if not verdicts:
+        return None
+    rows = [[v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`"] for v in verdicts]
+    return Table(
+        ["claim", "the paper", "measured", "verdict", "evidence"],
+        rows,
+        "Each verdict is computed from the results in this report.",
+    )
+
+
+def _made_on(what: str, seconds: Mapping[str, float], setting: Setting) -> Table:
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
+    rows = [
+        ["command", f"`{setting.command(what)}`"],
+        ["seed", str(setting.seed)],
+        ["likeminds", __version__],
+        ["Python", f"{platform.python_version()}; {packages}"],
+        [
+            "machine",
+            f"{platform.system()} {platform.machine()}, {n_cores()} cores, {blas_threads()} BLAS "
+            f"threads, {setting.store.n_jobs} fits at a time",
+        ],
+        ["when", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")],
+        ["seconds of this run", f"{times} (what an earlier run had kept took none)"],
+    ]
+    return Table(["", ""], rows, "")

@@ -1,0 +1,154 @@
+"""Repeated splits of one data set: tuned in every repeat, or once for all."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from likeminds._support.arrays import Float
+from likeminds.comparing.comparison import Comparison, compare
+from likeminds.data.annotations import Annotations
+from likeminds.features.reduction import Reduce
+from likeminds.metrics.paired import PairedDifference, over_repeats
+from likeminds.paper.experiments.contestants import LEARNED, contestants, learned_prior
+from likeminds.paper.experiments.entrants import Entrant, entered
+from likeminds.paper.experiments.scale import Scale, Tuned
+from likeminds.paper.experiments.store import Store
+
+# The paper holds out 15 %.
+TEST_SIZE = 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Mean AUC of every ranker in every repeat.
+
+    Attributes
+    ----------
+    by_repeat : mapping from name to array
+        One value for each repeat that the ranker took part in.
+    parameters : mapping from name to str
+        Those chosen in the first repeat, as JSON.
+    seconds : mapping from name to float
+        Median time of a fit, search included where there was one.
+    """
+
+    by_repeat: Mapping[str, Float]
+    parameters: Mapping[str, str]
+    seconds: Mapping[str, float]
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """Means over repeats."""
+        return {name: float(values.mean()) for name, values in self.by_repeat.items()}
+
+    def deviation(self, name: str) -> float:
+        """Return the standard deviation over repeats, NaN of one."""
+        values = self.by_repeat[name]
+        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+    def difference(self, name: str, against: str) -> PairedDifference:
+        """Judge one ranker against another over the repeats that both took part in."""
+        first, second = self.by_repeat[name], self.by_repeat[against]
+        shared = min(len(first), len(second))
+        return over_repeats(first[:shared] - second[:shared], TEST_SIZE)
+
+    def together(self, other: "Trials") -> "Trials":
+        """Return these and others, of the same splits."""
+        return Trials(
+            {**self.by_repeat, **other.by_repeat},
+            {**self.parameters, **other.parameters},
+            {**self.seconds, **other.seconds},
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it as plain lists."""
+        return {
+            "auc": {name: values.tolist() for name, values in self.by_repeat.items()},
+            "parameters": dict(self.parameters),
+            "seconds": dict(self.seconds),
+        }
+
+
+def run_trials(
+    annotations: Annotations,
+    scale: Scale,
+    store: Store,
+    seed: int,
+    *,
+    tuned: Tuned,
+    share: float | None = None,
+) -> Trials:
+    """Let everybody take part on one data set; the learned prior where the scale says so.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        One attribute.
+    scale, store, seed
+        Repeats and folds; where fits are kept; the first split.
+    tuned : {"in every repeat", "in the first repeat"}
+        Whether penalties found in the first repeat's training rows serve for all repeats.
+    share : float, optional
+        Reduce features to components with this share of the variance, in each split anew.
+    """
+    n_features = None if share is None else Reduce(share).fit(annotations).n_components_
+    everybody = entered(contestants(annotations, scale.n_folds, seed, n_features), share)
+    if not scale.n_folds:
+        everybody = {name: entrant.settled({}) for name, entrant in everybody.items()}
+    first = run_entrants(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
+    alone = entered({LEARNED: learned_prior(len(annotations))}, share)
+    second = run_entrants(annotations, alone, scale.repeats, store, seed, tuned=tuned)
+    return first.together(second)
+
+
+def run_entrants(
+    annotations: Annotations,
+    entrants: Mapping[str, Entrant],
+    repeats: int,
+    store: Store,
+    seed: int,
+    *,
+    tuned: Tuned,
+    test_size: float = TEST_SIZE,
+) -> Trials:
+    """Compare some rankers, tuned in every repeat or in the first."""
+    options: dict[str, Any] = {
+        "test_size": test_size,
+        "n_jobs": store.n_jobs,
+        "random_state": seed,
+        "folder": store.cells,
+        "progress": store.progress,
+    }
+    searching = {name: entrant for name, entrant in entrants.items() if entrant.searches}
+    if tuned == "in every repeat" or not searching:
+        return _trials(compare(annotations, entrants, repeats=repeats, **options))
+    search = _trials(compare(annotations, searching, repeats=1, **options))
+    fixed = {
+        name: entrant.settled(json.loads(search.parameters[name])) if name in searching else entrant
+        for name, entrant in entrants.items()
+    }
+    found = _trials(compare(annotations, fixed, repeats=repeats, **options))
+    # What was chosen, and what it took to choose it.
+    return Trials(
+        found.by_repeat,
+        {**found.parameters, **search.parameters},
+        {**found.seconds, **search.seconds},
+    )
+
+
+def _trials(comparison: Comparison) -> Trials:
+    table = comparison.table
+    rows: dict[str, pa.Table] = {
+        name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers
+    }
+    return Trials(
+        {name: np.array(part["mean_auc"].to_pylist()) for name, part in rows.items()},
+        {name: part["parameters"][0].as_py() for name, part in rows.items()},
+        {name: float(np.median(part["seconds"].to_numpy())) for name, part in rows.items()},
+    )

@@ -1,0 +1,21 @@
+"""The paper's model on the simulation, with the penalties that Table 1 found."""
+
+import json
+from typing import Any
+
+from likeminds.data.annotations import Annotations
+from likeminds.paper.experiments.contestants import OURS, contestants
+from likeminds.paper.experiments.entrants import Entrant
+from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.trials import run_entrants
+
+
+def simulation_parameters(setting: Setting, annotations: Annotations) -> dict[str, Any]:
+    """Return the penalties found in the first split of Table 1 (the same fit, if it is kept)."""
+    scale = setting.scale
+    if not scale.n_folds:
+        return {}
+    ours = {OURS: Entrant(contestants(annotations, scale.n_folds, setting.seed)[OURS])}
+    found = run_entrants(annotations, ours, 1, setting.store, setting.seed, tuned="in every repeat")
+    chosen: dict[str, Any] = json.loads(found.parameters[OURS])
+    return chosen

@@ -1,0 +1,242 @@
+"""The paper's theorems as functions: Lipschitz constants, convergence, generalisation."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from likeminds._support.arrays import Float
+from likeminds.data.annotations import Annotations
+from likeminds.losses.quadratic import QuadraticLoss, squared_auc
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.solvers.paper import PaperHistory
+
+
+def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float:
+    """Return Theorem 1's constant: 3 U sqrt(2U + 1) max_i n_i |X_i|^2 / (n_i+ n_i-).
+
+    An upper bound, as the paper states it; `lipschitz_constant` is the sharp one, usually
+    thousands of times smaller. Each row counts as often as its weight says.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Who said what.
+    scale : array of shape (n_features,), optional
+        Measure features in these units.
+
+    Examples
+    --------
+    >>> said = Annotations(
+    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
+    ... )
+    >>> lipschitz_bound(Statistics.from_annotations(said))  # 3 sqrt(3) (3 * 21) / (1 * 2)
+    163.67...
+    """
+    negatives, positives = statistics.class_weight.T
+    pairs = statistics.has_pairs
+    ratio = (negatives + positives)[pairs] / (negatives * positives)[pairs]
+    worst = float(np.max(ratio * _squared_norms(statistics, scale)[pairs]))
+    n_people = int(pairs.sum())
+    return 3 * n_people * float(np.sqrt(2 * n_people + 1)) * worst
+
+
+def lipschitz_constant(loss: QuadraticLoss) -> float:
+    """Return the smallest Lipschitz constant of the loss's gradient by (theta, G, P).
+
+    It is the largest eigenvalue of the Hessian, found by Lanczos iterations. G and P move
+    the weights alike, so the extreme direction moves them by the same amount.
+
+    Examples
+    --------
+    >>> said = Annotations(
+    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
+    ... )
+    >>> loss = squared_auc(Statistics.from_annotations(said))
+    >>> round(lipschitz_constant(loss), 9)  # one person: 3 A, with A = 0.25 + 0 + 2.5^2
+    19.5
+    """
+    n_people, n_features = loss.shape
+
+    def hessian(direction: Float) -> Float:
+        theta, both = direction[:n_features], direction[n_features:].reshape(loss.shape)
+        bent = loss.apply(theta + np.sqrt(2.0) * both)
+        return np.concatenate([bent.sum(axis=0), np.sqrt(2.0) * bent.ravel()])
+
+    size = n_features * (n_people + 1)
+    operator = LinearOperator((size, size), matvec=hessian, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    (largest,) = eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)
+    return float(largest)
+
+
+@dataclass(frozen=True)
+class ConvergenceCertificate:
+    """What Theorem 2 claims of a run of the paper's solver, checked on its history.
+
+    Attributes
+    ----------
+    decreases : bool
+        Claim 1: each step lowers the objective by at least (rho - eta)/2 times its squared
+        length, to rounding.
+    largest_shortfall : float
+        By how much the worst step fell short of that, relative to the first objective.
+    best_squared_steps : array of shape (n_components,)
+        The shortest squared step of each level.
+    rate_constant : float
+        C_T = F_0 / min_k (rho_k - eta_k)/2 of claim 5.
+    n_steps : int
+        T.
+    """
+
+    decreases: bool
+    largest_shortfall: float
+    best_squared_steps: Float
+    rate_constant: float
+    n_steps: int
+
+    @property
+    def steps_vanish(self) -> bool:
+        """Claim 5: the best squared step of each level is at most C_T / T."""
+        return bool((self.best_squared_steps <= self.rate_constant / self.n_steps).all())
+
+    @property
+    def holds(self) -> bool:
+        """Whether both claims hold."""
+        return self.decreases and self.steps_vanish
+
+
+def convergence_certificate(history: PaperHistory) -> ConvergenceCertificate:
+    """Check Theorem 2 on the history of a run of the paper's solver.
+
+    Parameters
+    ----------
+    history : PaperHistory
+        ``ranker.solution_.history`` of a ranker with ``solver="paper"``.
+    """
+    squared = history.squared_steps.sum(axis=1)
+    margin = (history.step_constant - history.curvature) / 2
+    shortfall = margin * squared - -np.diff(history.objective)
+    first = float(history.objective[0])
+    worst = float(shortfall.max(initial=-np.inf)) / first
+    moving = margin[squared > 0]
+    return ConvergenceCertificate(
+        decreases=worst <= 1e-12,
+        largest_shortfall=max(worst, 0.0),
+        best_squared_steps=history.squared_steps.min(axis=0),
+        rate_constant=first / float(moving.min()) if moving.size else np.inf,
+        n_steps=len(squared),
+    )
+
+
+@dataclass(frozen=True)
+class GeneralizationBound:
+    """Theorem 3: what holds for the expected AUC loss with probability 1 - delta.
+
+    The three terms bound the sum over people of the expected share of wrongly ordered pairs.
+
+    Attributes
+    ----------
+    training_loss : float
+        Sum over people of the mean over pairs of (1 - difference)^2 (no 1/2 here: the
+        surrogate must lie above the share of wrongly ordered pairs).
+    capacity : float
+        The term with B_1.
+    deviation : float
+        The term with B_2 and delta.
+    n_people : int
+        How many people have pairs.
+    """
+
+    training_loss: float
+    capacity: float
+    deviation: float
+    n_people: int
+
+    @property
+    def value(self) -> float:
+        """The bound on the sum over people."""
+        return self.training_loss + self.capacity + self.deviation
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the bound says nothing: no AUC loss is larger than 1 per person."""
+        return self.value >= self.n_people
+
+
+def generalization_bound(
+    ranker: ThreeLevelRanker, annotations: Annotations, delta: float = 0.05
+) -> GeneralizationBound:
+    """Return Theorem 3's bound for a fitted ranker, with the remark's choice of the psi's.
+
+    Only differences of rows matter to the loss, so rows are measured from their mean, in
+    the ranker's units. A warning says so when the bound is vacuous, as it mostly is.
+
+    Parameters
+    ----------
+    ranker : ThreeLevelRanker
+        Fitted to the annotations.
+    annotations : Annotations
+        The training data.
+    delta : float
+        The bound holds with probability 1 - delta.
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, but is {delta}.")
+    statistics = Statistics.from_annotations(annotations)
+    pairs = statistics.has_pairs
+    radius = _largest_row(annotations, ranker.scale_)
+    size = _hypothesis_size(ranker, float(pairs.sum()) / 2, statistics.n_people)
+    zeta = radius * size
+    negatives, positives = statistics.class_weight[pairs].T
+    effective = negatives * positives / (negatives + positives)
+    loss = squared_auc(statistics)
+    weights = ranker.raw_consensus_ + ranker.raw_group_ + ranker.raw_personal_
+    spread = np.sqrt(np.log(2 / delta) / effective.sum())
+    bound = GeneralizationBound(
+        training_loss=2 * loss.value(weights),
+        capacity=float(np.sum(8 * np.sqrt(2) * zeta * (1 + zeta) / np.sqrt(effective))),
+        deviation=float(10 * np.sqrt(2) * (1 + zeta) * zeta * spread),
+        n_people=int(pairs.sum()),
+    )
+    if bound.is_vacuous:
+        warnings.warn(
+            f"The bound is vacuous: it allows {bound.value:.3g}, and {bound.n_people} people "
+            f"cannot have an AUC loss above {bound.n_people} together.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return bound
+
+
+def _hypothesis_size(ranker: ThreeLevelRanker, start: float, n_people: int) -> float:
+    """Return C = psi_1 + sqrt(psi_2 + kappa sigma_max^2) + psi_3 from F at the start."""
+    with np.errstate(divide="ignore"):
+        psi_1 = np.sqrt(np.float64(start) / (ranker.alpha_consensus * n_people))
+        psi_2 = np.float64(start) / ranker.alpha_group_
+        psi_3 = np.float64(start) / ranker.alpha_personal
+    sigma_max = np.linalg.norm(ranker.raw_group_ * ranker.scale_, ord=2)
+    return float(psi_1 + np.sqrt(psi_2 + ranker.n_groups_ * sigma_max**2) + psi_3)
+
+
+def _largest_row(annotations: Annotations, scale: Float) -> float:
+    used = annotations.features[np.unique(annotations.feature_rows)] / scale
+    return float(np.linalg.norm(used - used.mean(axis=0), axis=1).max())
+
+
+def _squared_norms(statistics: Statistics, scale: Float | None) -> Float:
+    """Return the squared spectral norm of each person's rows."""
+    unit = np.ones(statistics.n_features) if scale is None else scale
+    norms = np.zeros(statistics.n_people)
+    dense = statistics.dense
+    mean = dense.mean + statistics.origin
+    gram = dense.scatter.sum(axis=1)
+    gram += np.einsum("pc,pci,pcj->pij", dense.weight, mean, mean)
+    norms[dense.people] = np.linalg.eigvalsh(gram / (unit[:, None] * unit))[:, -1]
+    for block in statistics.rows.blocks(statistics.origin):
+        rows = (block.rows + statistics.origin) / unit
+        rows *= np.sqrt(block.weight.sum(axis=1))[:, :, None]
+        norms[block.people] = np.linalg.eigvalsh(rows @ rows.transpose(0, 2, 1))[:, -1]
+    return norms

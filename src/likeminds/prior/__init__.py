@@ -1,0 +1,1 @@
+"""The mathematics of a learned prior over people."""

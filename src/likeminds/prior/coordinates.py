@@ -1,0 +1,107 @@
+"""Features as the prior sees them: centred, in units of their spread, without idle directions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._support.arrays import Float, FloatArray
+from likeminds.data.annotations import Annotations
+
+# Directions with less than this share of the strongest one's variance are rounding: no label
+# says anything about them.
+_IDLE = 1e-10
+# Rows of the table that are turned into double precision at a time.
+_ROWS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where features are measured from, in which units and along which directions.
+
+    Attributes
+    ----------
+    origin, scale : arrays of shape (d,)
+        The mean item, and the unit of each feature.
+    basis : array of shape (d, q), or None
+        Orthonormal directions in which items differ at all; None where they are all of them.
+    spread : array of shape (q, q)
+        The covariance of the items that were labelled, in these coordinates.
+    intercept : bool
+        Whether a constant one is the last coordinate.
+    """
+
+    origin: Float
+    scale: Float
+    basis: Float | None
+    spread: Float
+    intercept: bool
+
+    @classmethod
+    def of_annotations(
+        cls, annotations: Annotations, *, standardize: bool, intercept: bool
+    ) -> "Coordinates":
+        """Measure the features of the items by the labels given to them."""
+        weight = np.bincount(
+            annotations.feature_rows,
+            weights=annotations.weights,
+            minlength=len(annotations.features),
+        ).astype(np.float64)
+        origin, covariance = _moments(annotations.features, weight / weight.sum())
+        variance = covariance.diagonal()
+        constant = variance <= 1e-12 * (variance + origin**2)
+        scale = np.sqrt(np.where(constant, 1.0, variance)) if standardize else np.ones(len(origin))
+        covariance = np.where(
+            constant[:, None] | constant, 0.0, covariance / scale[:, None] / scale
+        )
+        strength, directions = np.linalg.eigh(covariance)
+        active = strength > _IDLE * max(strength[-1], np.finfo(np.float64).tiny)
+        basis = None
+        if not active.all():
+            basis = directions[:, active][:, ::-1]
+            covariance = np.diag(strength[active][::-1])
+        return cls(origin, scale, basis, covariance, intercept)
+
+    @property
+    def n_weights(self) -> int:
+        """How many coordinates are weights of features: q."""
+        return len(self.spread)
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are, the intercept included."""
+        return self.n_weights + self.intercept
+
+    def rows(self, features: FloatArray) -> Float:
+        """Return features, shape (..., d), as rows of coordinates, shape (..., size)."""
+        out = np.empty((*features.shape[:-1], self.size))
+        moved = (features - self.origin) / self.scale
+        out[..., : self.n_weights] = moved if self.basis is None else moved @ self.basis
+        out[..., self.n_weights :] = 1.0
+        return out
+
+    def differences(self, features: FloatArray) -> Float:
+        """Return differences of items, shape (..., d), in coordinates; no intercept, no origin."""
+        out = np.zeros((*features.shape[:-1], self.size))
+        moved = features / self.scale
+        out[..., : self.n_weights] = moved if self.basis is None else moved @ self.basis
+        return out
+
+    def weights(self, points: Float) -> Float:
+        """Return points, shape (..., size), as weights of the features, shape (..., d)."""
+        inner = points[..., : self.n_weights]
+        return np.asarray((inner if self.basis is None else inner @ self.basis.T) / self.scale)
+
+
+def _moments(table: FloatArray, share: Float) -> tuple[Float, Float]:
+    """Return the mean and the covariance of the rows of a table, weighted by their share."""
+    starts = range(0, len(table), _ROWS_AT_ONCE)
+    mean = np.zeros(table.shape[1])
+    for start in starts:
+        piece = slice(start, start + _ROWS_AT_ONCE)
+        mean += share[piece] @ table[piece].astype(np.float64)
+    covariance = np.zeros((len(mean), len(mean)))
+    for start in starts:
+        piece = slice(start, start + _ROWS_AT_ONCE)
+        centred = (table[piece] - mean) * np.sqrt(share[piece])[:, None]
+        covariance += centred.T @ centred
+    return mean, covariance

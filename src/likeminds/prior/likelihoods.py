@@ -1,0 +1,207 @@
+"""What labels say about scores: logistic, a choice among items, or the squared AUC loss.
+
+All are functions of the scores eta = row . weights of a person's rows. Their curvature is
+written as H = R R': with R known, posteriors need no more of a likelihood than R times a vector
+and R' times a vector, whether H is diagonal (each label for itself) or not (a choice).
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+
+from likeminds._support.arrays import Float
+from likeminds._support.stacks import row_dots
+from likeminds.prior.tasks import Task
+
+
+class Curvature(Protocol):
+    """The matrices H = R R' of a block of people, at their eta."""
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a for vectors, shape (b, n), or matrices, shape (b, n, m)."""
+        ...
+
+    def times_root_back(self, stack: Float) -> Float:
+        """Return R' a."""
+        ...
+
+    def tilt(self, variance: Float) -> Float:
+        """Return the slope by eta of half the log-determinant, shape (b, n).
+
+        ``variance`` is that of R' eta under the posterior.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the labels of a block say at some eta.
+
+    Attributes
+    ----------
+    loss : array of shape (b,)
+        Minus the logarithm of the probability of each person's labels.
+    pull : array of shape (b, n)
+        Minus the slope of the loss by eta.
+    curvature : Curvature
+        Its curvature.
+    """
+
+    loss: Float
+    pull: Float
+    curvature: Curvature
+
+
+class Likelihood(Protocol):
+    """The probability of the labels, given eta."""
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether its curvature is the same everywhere."""
+        ...
+
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say at an eta, shape (b, n)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """H is diagonal: each row counts for itself."""
+
+    root: Float
+    bend: Float | None = None
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a."""
+        return _along(self.root, stack)
+
+    times_root_back = times_root
+
+    def tilt(self, variance: Float) -> Float:
+        """Return the slope of half the log-determinant; ``bend`` is that of log H by eta."""
+        if self.bend is None:
+            return np.zeros_like(variance)
+        return np.asarray(0.5 * self.bend * variance)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """log(1 + exp(eta)) - y eta for each label y, times its weight."""
+
+    is_quadratic = False
+
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        # One exponential, which cannot overflow, serves the loss and the chance.
+        rare = np.exp(-np.abs(eta))
+        loss = np.maximum(eta, 0.0) - task.response * eta + np.log1p(rare)
+        likely = 1.0 / (1.0 + rare)
+        chance = np.where(eta >= 0.0, likely, rare * likely)
+        root = np.sqrt(task.weight * rare) * likely
+        return Said(
+            row_dots(task.weight, loss),
+            task.weight * (task.response - chance),
+            Diagonal(root, 1.0 - 2.0 * chance),
+        )
+
+
+@dataclass(frozen=True)
+class Chances:
+    """H = w (diag(p) - p p') in each set of items that one was chosen from."""
+
+    chance: Float
+    weight: Float
+    set_size: int
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a, with R = sqrt(w) (diag(sqrt p) - p sqrt(p)')."""
+        root = np.sqrt(self.chance)
+        product = self._sets(root) * self._sets(stack)
+        product -= self._sets(self.chance) * self._in_sets(root, stack)
+        product *= np.sqrt(self.weight).reshape(-1, self.set_size, 1)
+        return product.reshape(stack.shape)
+
+    def times_root_back(self, stack: Float) -> Float:
+        """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
+        away = self._sets(stack) - self._in_sets(self.chance, stack)
+        away *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
+        return away.reshape(stack.shape)
+
+    def tilt(self, variance: Float) -> Float:
+        """Return the slope of half the log-determinant."""
+        in_all = self._in_sets(np.ones_like(variance), variance)
+        tilt = 0.5 * (self._sets(variance) - self._sets(self.chance) * in_all)
+        return tilt.reshape(variance.shape)
+
+    def _sets(self, stack: Float) -> Float:
+        """Return rows set by set: (sets, set_size, columns)."""
+        return stack.reshape(-1, self.set_size, 1 if stack.ndim == 2 else stack.shape[2])
+
+    def _in_sets(self, weight: Float, stack: Float) -> Float:
+        """Return, for each set, the weighted sum over its rows: (sets, 1, columns)."""
+        # Products are many times faster than sums over a short axis.
+        return np.asarray(weight.reshape(-1, 1, self.set_size) @ self._sets(stack))
+
+
+def _along(numbers: Float, stack: Float) -> Float:
+    """Return numbers, shape (b, n), times the rows of vectors or matrices."""
+    return np.asarray(stack * (numbers if stack.ndim == 2 else numbers[:, :, None]))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
+
+    Rows of a person come set after set, ``task.set_size`` each, the chosen one first. They may
+    count several times in their set (or not at all, where a set has fewer items):
+    ``task.log_count``.
+    """
+
+    is_quadratic = False
+
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        size = task.set_size
+        scores = (eta + task.log_count).reshape(len(eta), -1, size)
+        highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
+        chance = np.exp(scores - highest[:, :, None])
+        total = chance @ np.ones(size)
+        chance /= total[:, :, None]
+        weight = task.weight[:, ::size]
+        loss = row_dots(weight, highest + np.log(total) - eta[:, ::size])
+        curvature = Chances(chance.reshape(eta.shape), task.weight, size)
+        return Said(loss, task.weight * (task.response - curvature.chance), curvature)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """precision/2 (response - eta)^2 for each row, times its weight.
+
+    With the rows that `tasks.AucTasks` makes this is the squared AUC loss. A person's rows
+    then count as ``task.comparisons`` normal observations, the harmonic mean of the numbers of
+    positives and negatives: that is what makes the precision something that can be learned.
+    """
+
+    precision: float
+
+    is_quadratic = True
+
+    def at(self, eta: Float, task: Task) -> Said:
+        """Return what the labels say."""
+        left = task.response - eta
+        curvature = self.precision * task.weight
+        constant = task.comparisons * np.log(self.precision)
+        pull = curvature * left
+        return Said(0.5 * (row_dots(pull, left) - constant), pull, Diagonal(np.sqrt(curvature)))
+
+
+# By the name of the loss. A regression's precision is where learning starts: that of labels
+# nothing is known about.
+LIKELIHOODS: dict[str, Likelihood] = {
+    "logistic": Logistic(),
+    "choice": Choice(),
+    "auc": Regression(2.0),
+}

@@ -1,0 +1,176 @@
+"""The objective of the prior's parameters: minus the log marginal likelihood, and its slope.
+
+    J(mean, B, s, v) = sum_i [loss_i + |z_i|^2 / 2 + log |S_i^-1| / 2]
+                       + ridge/2 |theta|^2 + (priors of B, s and v)
+
+at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
+directions. With the moments of `posterior.Moments`, the slope of J by Omega is
+1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
+the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
+there in far fewer visits to the crowd.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Float
+from likeminds.prior.likelihoods import Likelihood, Regression
+from likeminds.prior.posterior import Moments, moments
+from likeminds.prior.prior import Prior
+from likeminds.prior.tasks import Tasks
+
+# Standard deviations have a prior of their own, in units of the first guess (where scores differ
+# by about one). Residuals: a gamma distribution of shape 1 + _OFF_ZERO. The likelihood is so flat
+# near zero that its maximum often sits there, sure of what it cannot know; this moves it off zero
+# by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
+# are as wide as they should be). All: a scale so large that it matters only where labels can be
+# separated perfectly, and the likelihood has no maximum.
+_FAR = 10.0
+_OFF_ZERO = 2.0
+# Pseudo-people who hold the whole of Omega back (see `scoring`), as a share of the people.
+_PSEUDO = 0.1
+
+
+@dataclass(frozen=True)
+class Model:
+    """A prior, what labels say, and how strongly the consensus is held back."""
+
+    prior: Prior
+    likelihood: Likelihood
+    ridge: float
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J per person as a function of one vector, whose entries are of about the same size.
+
+    Attributes
+    ----------
+    tasks : Tasks
+        The labels.
+    n_weights : int
+        How many coordinates are weights; one more is the intercept.
+    model : Model
+        Where the search starts; it gives the vector its layout.
+    unit : array of shape (p,)
+        What the mean and the leading directions are measured in.
+    pulls : array
+        Where visits to the crowd start; brought up to date by each of them.
+    enough : float
+        How exactly modes are found: see `posterior.solved`.
+    pseudo : float
+        Pseudo-people, as a share of the people: see `scoring`.
+    """
+
+    tasks: Tasks
+    n_weights: int
+    model: Model
+    unit: Float
+    pulls: Float
+    enough: float = 1e-3
+    pseudo: float = _PSEUDO
+
+    @property
+    def start(self) -> Float:
+        """The vector of the model."""
+        prior, likelihood = self.model.prior, self.model.likelihood
+        directions = prior.loadings * (prior.residual / self.unit)[:, None]
+        residual = self._one_each(prior.residual)
+        precision = [likelihood.precision] if isinstance(likelihood, Regression) else []
+        logs = np.log([*residual, *precision])
+        return np.concatenate([prior.mean / self.unit, directions.ravel(), logs])
+
+    @property
+    def n_logs(self) -> int:
+        """How many entries, the last ones, are logarithms."""
+        return len(self.start) - len(self.unit) * (1 + self.model.prior.rank)
+
+    def model_at(self, vector: Float) -> Model:
+        """Return what a vector stands for."""
+        size, rank = len(self.unit), self.model.prior.rank
+        mean, directions, logs = np.split(vector, [size, size + size * rank])
+        residual = np.full(size, np.exp(logs[0]))
+        residual[self.n_weights :] = np.exp(logs[1 : 1 + size - self.n_weights])
+        likelihood = self.model.likelihood
+        if isinstance(likelihood, Regression):
+            likelihood = Regression(float(np.exp(logs[-1])))
+        loadings = directions.reshape(size, rank) * (self.unit / residual)[:, None]
+        prior = Prior(mean * self.unit, loadings, residual)
+        return replace(self.model, prior=prior, likelihood=likelihood)
+
+    def visit(self, model: Model) -> Moments:
+        """Visit everybody."""
+        return moments(self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough)
+
+    def value(self, model: Model, found: Moments) -> float:
+        """Return J, not divided by the number of people."""
+        theta = model.prior.mean[: self.n_weights]
+        held = 0.5 * model.ridge * float(theta @ theta)
+        far = model.prior.residual / self.unit / _FAR
+        directions = model.prior.loadings * far[:, None]
+        own = self._one_each(far - _OFF_ZERO * np.log(model.prior.residual))
+        return float(found.objective + held + own.sum() + 0.5 * (directions**2).sum())
+
+    def _one_each(self, numbers: Float) -> Float:
+        """Return the entry that all weights share, and the intercept's where there is one."""
+        return np.array([numbers[0], *numbers[self.n_weights :]])
+
+    def __call__(self, vector: Float) -> tuple[float, Float]:
+        """Return J per person, and its slope."""
+        model = self.model_at(vector)
+        found = self.visit(model)
+        value, slope = self.value(model, found), self._slope(model, found)
+        return value / found.n_people, slope / found.n_people
+
+    def _slope(self, model: Model, found: Moments) -> Float:
+        prior = model.prior
+        mean = -prior.inverse_root.T @ found.first
+        mean[: self.n_weights] += model.ridge * prior.mean[: self.n_weights]
+        # D times the slope by Omega times D.
+        inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
+        in_units = (prior.residual / self.unit)[:, None]
+        directions = 2.0 * (inner @ prior.loadings) / in_units
+        directions += prior.loadings * in_units / _FAR**2
+        by_residual = 2.0 * inner.diagonal()
+        logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
+        logs += self._one_each(prior.residual / self.unit / _FAR - _OFF_ZERO)
+        if isinstance(model.likelihood, Regression):
+            logs = np.append(logs, slope_by_log_precision(found, model.likelihood))
+        return np.concatenate([mean * self.unit, directions.ravel(), logs])
+
+    def covariance_of_mean(self, model: Model, found: Moments) -> Float:
+        """Return how uncertain the mean is, shape (p, p), given all else.
+
+        The consensus itself is N(0, I / ridge), and what the crowd knows of the mean is
+        L^-T (U I - spread) L^-1.
+        """
+        inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
+        known = found.n_people * np.eye(len(inverse)) - found.spread
+        held = inverse.T @ known @ inverse
+        held[weights, weights] += model.ridge * np.eye(self.n_weights)
+        return np.asarray(np.linalg.pinv(held, hermitian=True), dtype=np.float64)
+
+    def learned_ridge(self, model: Model, found: Moments) -> float:
+        """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""
+        unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
+        # Every direction of the consensus that is well known counts.
+        well_known = self.n_weights - model.ridge * float(unsure.sum())
+        theta = model.prior.mean[: self.n_weights]
+        return max(well_known, _LEAST_KNOWN) / max(float(theta @ theta), _LEAST_KNOWN)
+
+
+# Keeps the ridge within reason for a crowd that knows nothing, or has no consensus.
+_LEAST_KNOWN = 1e-3
+
+
+def _missing(found: Moments) -> Float:
+    """Return U I - second: twice the slope of J by Omega, as L sees it."""
+    return np.asarray(found.n_people * np.eye(len(found.first)) - found.second)
+
+
+def slope_by_log_precision(found: Moments, likelihood: Regression) -> float:
+    """Return the slope of J by the logarithm of a regression's precision."""
+    squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
+    explained = found.n_people * len(found.first) - np.trace(found.spread)
+    return float(0.5 * (squares + explained - found.comparisons))

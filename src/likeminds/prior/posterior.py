@@ -1,0 +1,333 @@
+"""Everybody's posterior, given the prior: its mode, and how sure it is (Laplace).
+
+A person's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so that in z the prior is
+the identity. People with more rows than coordinates are solved in z (*primal*, matrices of
+coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
+of rows x rows). Newton's method finds the mode; for the regression it takes one step.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TypeVar
+
+import numpy as np
+
+from likeminds._support.arrays import Float
+from likeminds._support.stacks import row_dots, times, times_back
+from likeminds._support.threads import in_threads
+from likeminds.prior.likelihoods import Curvature, Likelihood, Said
+from likeminds.prior.prior import Prior
+from likeminds.prior.tasks import SMALL_BYTES, Task, Tasks
+
+R = TypeVar("R")
+
+# What Newton's method may leave to gain (see `solved`); it stops in any case after so many steps
+# and halvings.
+_EXACT = 1e-9
+_STEPS = 100
+_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The covariance S of z, and what is needed of it.
+
+    Attributes
+    ----------
+    log_determinant : array of shape (b,)
+        Half of log |S^-1|.
+    total : array of shape (p, p)
+        The sum of S over the people.
+    variance : array of shape (b, n)
+        The variance of R' eta, where R R' is the likelihood's curvature.
+    inner : array
+        S itself (primal), or (I + R' X X' R)^-1 (dual).
+    """
+
+    log_determinant: Float
+    total: Float
+    variance: Float
+    inner: Float
+
+
+@dataclass(frozen=True)
+class Primal:
+    """People with at least as many rows as coordinates; the state is z."""
+
+    rows: Float
+    offset: Float
+
+    def start(self, pulls: Float) -> Float:
+        """Return the state that has these pulls."""
+        return times_back(self.rows, pulls)
+
+    def eta(self, state: Float) -> Float:
+        """Return everybody's eta."""
+        return self.offset + times(self.rows, state)
+
+    def penalty(self, state: Float, eta: Float) -> Float:
+        """Return half the squared length of z."""
+        del eta
+        return 0.5 * row_dots(state, state)
+
+    def newton(self, state: Float, eta: Float, pull: Float, curvature: Curvature) -> Float:
+        """Return the state that Newton's method proposes."""
+        del eta
+        slope = times_back(self.rows, pull) - state
+        precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
+        return np.asarray(state + np.linalg.solve(precision, slope[:, :, None])[:, :, 0])
+
+    def z(self, state: Float) -> Float:
+        """Return everybody's z: the state."""
+        return state
+
+    def spread(self, curvature: Curvature) -> Spread:
+        """Return everybody's uncertainty."""
+        scaled = curvature.times_root_back(self.rows)
+        covariance, half = _inverse(_plus_identity(_gram(scaled)))
+        variance = np.einsum("bnp,bnp->bn", scaled @ covariance, scaled)
+        return Spread(half, covariance.sum(axis=0), variance, covariance)
+
+    def shift(self, spread: Spread, curvature: Curvature) -> Float:
+        """Return how far the mode lies from the mean, to first order; see `Moments`."""
+        return times(spread.inner, times_back(self.rows, curvature.tilt(spread.variance)))
+
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
+        """Return the directions of z known best, (b, most, p), and 1 - their variances."""
+        precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
+        values, vectors = np.linalg.eigh(precision)
+        best = vectors[:, :, ::-1][:, :, :most].transpose(0, 2, 1)
+        return best, 1.0 - 1.0 / np.maximum(values[:, ::-1][:, :most], 1.0)
+
+
+@dataclass(frozen=True)
+class Dual:
+    """People with fewer rows than coordinates; the state is the pulls of their rows."""
+
+    rows: Float
+    offset: Float
+    gram: Float
+
+    def start(self, pulls: Float) -> Float:
+        """Return the state that has these pulls."""
+        return pulls
+
+    def eta(self, state: Float) -> Float:
+        """Return everybody's eta."""
+        return self.offset + times(self.gram, state)
+
+    def penalty(self, state: Float, eta: Float) -> Float:
+        """Return half the squared length of z = X'a."""
+        return 0.5 * row_dots(state, eta - self.offset)
+
+    def newton(self, state: Float, eta: Float, pull: Float, curvature: Curvature) -> Float:
+        """Return the state that Newton's method proposes."""
+        del state
+        wanted = curvature.times_root(curvature.times_root_back(eta - self.offset)) + pull
+        right = curvature.times_root_back(times(self.gram, wanted))
+        solved = np.linalg.solve(self.inner(curvature), right[:, :, None])[:, :, 0]
+        return np.asarray(wanted - curvature.times_root(np.asarray(solved)))
+
+    def z(self, state: Float) -> Float:
+        """Return everybody's z."""
+        return times_back(self.rows, state)
+
+    def spread(self, curvature: Curvature) -> Spread:
+        """Return everybody's uncertainty."""
+        inner, half = _inverse(self.inner(curvature))
+        size = self.rows.shape[2]
+        scaled = curvature.times_root_back(self.rows)
+        reduced = (inner @ scaled).reshape(-1, size)
+        total = len(self.rows) * np.eye(size) - scaled.reshape(-1, size).T @ reduced
+        return Spread(half, total, 1.0 - np.einsum("bnn->bn", inner), inner)
+
+    def shift(self, spread: Spread, curvature: Curvature) -> Float:
+        """Return how far the mode lies from the mean, to first order; see `Moments`."""
+        slope = curvature.tilt(spread.variance)
+        less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
+        return times_back(self.rows, slope - curvature.times_root(less))
+
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
+        """Return the directions of z known best, (b, most, p), and 1 - their variances."""
+        values, vectors = np.linalg.eigh(self.inner(curvature))
+        values, vectors = values[:, ::-1][:, :most], vectors[:, :, ::-1][:, :, :most]
+        known = values > 1.0 + 1e-12
+        scale = np.where(known, 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300)), 0.0)
+        best = (vectors * scale[:, None, :]).transpose(0, 2, 1)
+        scaled = curvature.times_root_back(self.rows)
+        return best @ scaled, np.where(known, 1.0 - 1.0 / values, 0.0)
+
+    def inner(self, curvature: Curvature) -> Float:
+        """Return I + R' X X' R."""
+        half = curvature.times_root_back(self.gram).transpose(0, 2, 1)
+        return _plus_identity(curvature.times_root_back(half))
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Where a block's posteriors have their maximum."""
+
+    task: Task
+    system: Primal | Dual
+    state: Float
+    said: Said
+    penalty: Float
+
+
+def solved(
+    task: Task,
+    prior: Prior,
+    likelihood: Likelihood,
+    pulls: Float | None = None,
+    *,
+    gain: float = _EXACT,
+) -> Mode:
+    """Find the modes of a block, from the pulls of an earlier visit if there are any.
+
+    Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
+    more step would gain about its square.
+    """
+    system = system_of(task, prior)
+    start = system.start(np.zeros(task.weight.shape) if pulls is None else pulls)
+    return _newton(task, system, likelihood, start, gain)
+
+
+def system_of(task: Task, prior: Prior) -> Primal | Dual:
+    """Return a block's rows as the prior sees them."""
+    rows = prior.whitened(task.rows)
+    offset = task.rows @ prior.mean
+    if rows.shape[1] < rows.shape[2]:
+        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
+    return Primal(rows, offset)
+
+
+def _newton(
+    task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
+) -> Mode:
+    eta = system.eta(state)
+    said, penalty = likelihood.at(eta, task), system.penalty(state, eta)
+    for _ in range(_STEPS):
+        whole_step = system.newton(state, eta, said.pull, said.curvature) - state
+        share = np.ones(len(state))
+        for _ in range(_HALVINGS):
+            new = state + share[:, None] * whole_step
+            new_eta = system.eta(new)
+            new_said, new_penalty = likelihood.at(new_eta, task), system.penalty(new, new_eta)
+            gain = (said.loss - new_said.loss) + (penalty - new_penalty)
+            rises = gain < -1e-9 * (1.0 + np.abs(said.loss))
+            if not rises.any():
+                break
+            share = np.where(rises, 0.5 * share, share)
+        state, eta, said, penalty = new, new_eta, new_said, new_penalty
+        if likelihood.is_quadratic or gain.max() <= enough:
+            break
+    return Mode(task, system, state, said, penalty)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the crowd says about its prior.
+
+    Attributes
+    ----------
+    objective : float
+        Minus the logarithm of the marginal likelihood (Laplace approximation).
+    loss : float
+        The part of it that is the labels' loss at the modes.
+    first, second : arrays of shape (p,) and (p, p)
+        Sums over people of the first and second moments of z. They are those of the
+        Laplace approximation's slope: at a stationary point of the objective, the mean of
+        the first is zero, and that of the second the identity.
+    spread : array of shape (p, p)
+        The sum over people of the covariance of z.
+    n_people : int
+        How many people there are.
+    comparisons : float
+        How many observations their labels amount to.
+    """
+
+    objective: float
+    loss: float
+    first: Float
+    second: Float
+    spread: Float
+    n_people: int
+    comparisons: float
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.objective + other.objective,
+            self.loss + other.loss,
+            self.first + other.first,
+            self.second + other.second,
+            self.spread + other.spread,
+            self.n_people + other.n_people,
+            self.comparisons + other.comparisons,
+        )
+
+
+def moments(
+    tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float = _EXACT
+) -> Moments:
+    """Visit everybody; ``pulls`` are where the visit starts, and are brought up to date."""
+
+    def visit(number: int) -> Moments:
+        task = tasks.task(number)
+        earlier = None if task.places is None else pulls[task.places]
+        mode = solved(task, prior, likelihood, earlier, gain=gain)
+        found, pull = _moments(mode, likelihood)
+        if task.places is not None:
+            pulls[task.places] = pull
+        return found
+
+    return reduce(add, over_blocks(visit, tasks))
+
+
+def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
+    """Yield what the work makes of each block, by its number; in threads where that pays."""
+    numbers = range(len(tasks.plan))
+    return map(work, numbers) if tasks.n_bytes < SMALL_BYTES else in_threads(work, numbers)
+
+
+def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
+    system, z = mode.system, mode.system.z(mode.state)
+    curvature = mode.said.curvature
+    spread = system.spread(curvature)
+    second = z.T @ z + spread.total
+    first = z.sum(axis=0)
+    if not likelihood.is_quadratic:
+        shift = system.shift(spread, curvature)
+        crossed = shift.T @ z
+        second -= crossed + crossed.T
+        first = first - shift.sum(axis=0)
+    objective = mode.said.loss + mode.penalty + spread.log_determinant
+    found = Moments(
+        float(objective.sum()),
+        float(mode.said.loss.sum()),
+        first,
+        second,
+        spread.total,
+        len(z),
+        float(mode.task.comparisons.sum()),
+    )
+    return found, mode.said.pull
+
+
+def _plus_identity(matrices: Float) -> Float:
+    diagonal = np.einsum("bii->bi", matrices)
+    diagonal += 1.0
+    return matrices
+
+
+def _gram(rows: Float) -> Float:
+    """Return X'X for each person."""
+    return np.asarray(rows.transpose(0, 2, 1) @ rows)
+
+
+def _inverse(matrices: Float) -> tuple[Float, Float]:
+    """Return the inverses of matrices, and half the logarithms of their determinants."""
+    factor = np.linalg.cholesky(matrices)
+    half = np.log(np.einsum("bii->bi", factor)).sum(axis=1)
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64), np.asarray(half)

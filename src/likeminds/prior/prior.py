@@ -1,0 +1,148 @@
+"""What people are drawn from: N(mean, Omega), with Omega of low rank plus a residual.
+
+    Omega = D (I + F F') D,      D = diag(s, ..., s, v)
+
+where s is the standard deviation of a weight's residual and v that of the intercept's. As many
+columns of F as coordinates less one make Omega any matrix; fewer leave the crowd less room.
+This is the one place where the formula meets its names: ``residual`` is the diagonal of D,
+``loadings`` is F.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from likeminds._support.arrays import Float
+
+# Variances less than this share of the largest are rounding.
+_LEAST = 1e-10
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A normal distribution of people.
+
+    Attributes
+    ----------
+    mean : array of shape (p,)
+        The consensus, and last the mean intercept where there is one.
+    loadings : array of shape (p, k)
+        The leading directions, in units of the residual.
+    residual : array of shape (p,)
+        Standard deviations of what the leading directions do not explain.
+
+    Examples
+    --------
+    >>> prior = Prior(np.zeros(2), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
+    >>> prior.covariance
+    array([[2.5 , 0.  ],
+           [0.  , 0.25]])
+    >>> np.allclose(prior.root @ prior.root.T, prior.covariance)
+    True
+    """
+
+    mean: Float
+    loadings: Float
+    residual: Float
+
+    @classmethod
+    def of_covariance(cls, mean: Float, covariance: Float) -> "Prior":
+        """Return the prior with any covariance: a residual as small as its least eigenvalue.
+
+        Examples
+        --------
+        >>> prior = Prior.of_covariance(np.zeros(2), np.array([[2.0, 1.0], [1.0, 3.0]]))
+        >>> prior.covariance.round(6)
+        array([[2., 1.],
+               [1., 3.]])
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.maximum(values, _LEAST * values[-1])
+        loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
+        return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])))
+
+    def predictive(self, unsure: Float, n_groups: int) -> "Prior":
+        """Return the prior with what is not known about it.
+
+        A person is the mean plus coordinates times leading directions. The directions are no
+        better known than the mean, whose covariance is ``unsure``; and as the coordinates have
+        variance one, each direction adds that much once more.
+        """
+        return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
+
+    def with_coordinate(self, mean: float, deviation: float) -> "Prior":
+        """Return the prior with one more coordinate, which goes with none of the others."""
+        loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
+        return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
+
+    def truncated(self, rank: int, n_weights: int) -> "Prior":
+        """Return the prior with only its strongest directions, and the rest averaged."""
+        covariance = self.covariance
+        values, vectors = np.linalg.eigh(covariance[:n_weights, :n_weights])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        rest = float(values[rank:].mean()) if rank < n_weights else float(values[-1])
+        rest = max(rest, _LEAST * float(values[0]))
+        directions = np.zeros((len(covariance), rank))
+        lengths = np.sqrt(np.maximum(values[:rank] - rest, _LEAST * values[0]))
+        directions[:n_weights] = vectors[:, :rank] * lengths
+        crossed = covariance[n_weights:, :n_weights] @ vectors[:, :rank]
+        directions[n_weights:] = crossed / lengths
+        residual = np.full(len(covariance), np.sqrt(rest))
+        whole = covariance.diagonal()[n_weights:]
+        own = whole - (directions[n_weights:] ** 2).sum(axis=1)
+        residual[n_weights:] = np.sqrt(np.maximum(own, 0.01 * whole))
+        return Prior(self.mean, directions / residual[:, None], residual)
+
+    @property
+    def rank(self) -> int:
+        """How many leading directions there are."""
+        return int(self.loadings.shape[1])
+
+    @cached_property
+    def _leading(self) -> tuple[Float, Float]:
+        """The left singular vectors of F, and the square roots of 1 + its squared values."""
+        vectors, values, _ = np.linalg.svd(self.loadings, full_matrices=False)
+        return vectors, np.sqrt(1.0 + values**2)
+
+    @property
+    def covariance(self) -> Float:
+        """The matrix Omega."""
+        return np.asarray(self.root @ self.root.T)
+
+    @cached_property
+    def root(self) -> Float:
+        """A square matrix L with L L' = Omega."""
+        vectors, stretch = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (stretch - 1.0)) @ vectors.T
+        return np.asarray(self.residual[:, None] * inner)
+
+    def whitened(self, rows: Float) -> Float:
+        """Return rows @ root, shape (..., p), in time proportional to the rank."""
+        if 2 * self.rank > len(self.mean):
+            return np.asarray(rows @ self.root)
+        vectors, stretch = self._leading
+        scaled = rows * self.residual
+        if self.rank:
+            scaled += ((scaled @ vectors) * (stretch - 1.0)) @ vectors.T
+        return np.asarray(scaled)
+
+    @cached_property
+    def inverse_root(self) -> Float:
+        """The inverse of ``root``."""
+        vectors, stretch = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (1.0 / stretch - 1.0)) @ vectors.T
+        return np.asarray(inner / self.residual)
+
+    @cached_property
+    def inverse_middle(self) -> Float:
+        """The matrix (I + F F')^-1/2."""
+        return np.asarray(self.inverse_root * self.residual)
+
+    def directions(self, rank: int, n_weights: int) -> Float:
+        """Return an orthonormal basis, shape (n_weights, rank), of what schools differ in."""
+        _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
+        leading = vectors[:, ::-1][:, :rank]
+        # Which way round is anybody's choice: the largest weight is positive.
+        largest = np.abs(leading).argmax(axis=0)
+        return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))

@@ -1,0 +1,114 @@
+"""Learning the whole of Omega, by scoring: as many steps as Newton's method, as cheap as EM's.
+
+EM moves Omega to the second moments of the posteriors, and is slow where labels say little:
+there, posteriors are the prior again. How little is known, though: seen through L (L L' = Omega)
+and along the eigenvectors of the mean posterior covariance, with eigenvalues 1 - k_a, the
+information about the entry (a, b) of Omega is that of k_a k_b U people whose weights are seen
+without error. To divide EM's step by it is Fisher's scoring.
+
+The crowd is joined by pseudo-people, a fixed share of it, for whom all weights are alike
+N(0, s^2): Omega is shrunk towards what they would say. J grows by
+
+    pseudo/2 [log |Omega| + log |T^-1| ],  T = diag(s^2, ..., s^2, v^2)
+
+where s and v are chosen to make it least: twice as much disagreement costs nothing, more
+disagreement in one direction than in the others does.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Float
+from likeminds.prior.likelihoods import Regression
+from likeminds.prior.objective import Model, Objective, slope_by_log_precision
+from likeminds.prior.posterior import Moments
+from likeminds.prior.prior import Prior
+
+# The least that a direction is known, so that no step is out of proportion.
+_LEAST_KNOWN = 1e-3
+# Omega grows or shrinks by at most exp(2) in a step, the precision by exp(1).
+_LONGEST, _LONGEST_PRECISION = 2.0, 1.0
+# Steps that do not lower J are shortened, and given up when they are this short.
+_SHORTER, _SHORTEST = 0.4, 1e-3
+
+
+@dataclass(frozen=True)
+class Visited:
+    """A model, what the crowd says about it, and J."""
+
+    model: Model
+    found: Moments
+    value: float
+
+
+def visited(objective: Objective, model: Model) -> Visited:
+    """Visit everybody; J includes the pseudo-people."""
+    found = objective.visit(model)
+    theta = model.prior.mean[: objective.n_weights]
+    pseudo = objective.pseudo * found.n_people
+    alike, variances = _alike(model.prior, objective.n_weights)
+    penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
+    held = 0.5 * model.ridge * float(theta @ theta)
+    return Visited(model, found, found.objective + penalty + held)
+
+
+def step(objective: Objective, at: Visited) -> Visited:
+    """Return the next model; J does not rise."""
+    move = _Move(objective, at)
+    share = 1.0
+    while share > _SHORTEST:
+        new = visited(objective, move.to(share))
+        if new.value <= at.value:
+            return new
+        share *= _SHORTER
+    return at
+
+
+class _Move:
+    """Where scoring leads to from a model."""
+
+    def __init__(self, objective: Objective, at: Visited) -> None:
+        self._model = model = at.model
+        prior, found, n_weights = model.prior, at.found, objective.n_weights
+        people = found.n_people
+        unknown, turn = np.linalg.eigh(found.spread / people)
+        known = np.maximum(1.0 - unknown, _LEAST_KNOWN)
+        self._root = prior.root @ turn
+        inverse = turn.T @ prior.inverse_root
+        _, variances = _alike(prior, n_weights)
+        pseudo = objective.pseudo * people
+        identity = np.eye(len(known))
+        score = turn.T @ found.second @ turn - people * identity
+        score += pseudo * ((inverse * variances) @ inverse.T - identity)
+        growth = score / (people * np.outer(known, known) + pseudo)
+        self._growth, self._axes = np.linalg.eigh(growth)
+        held = self._root[:n_weights]
+        slope = turn.T @ found.first - model.ridge * (held.T @ prior.mean[:n_weights])
+        information = np.diag(people * known) + model.ridge * (held.T @ held)
+        self._shift = self._root @ np.linalg.solve(information, slope)
+        self._sharper = 0.0
+        if isinstance(model.likelihood, Regression):
+            by_log = -slope_by_log_precision(found, model.likelihood)
+            self._sharper = by_log / (0.5 * max(found.comparisons, 1.0))
+
+    def to(self, share: float) -> Model:
+        """Return the model at a share of the whole way."""
+        model = self._model
+        growth = np.exp(np.clip(share * self._growth, -_LONGEST, _LONGEST))
+        root = (self._root @ self._axes) * np.sqrt(growth)
+        prior = Prior.of_covariance(model.prior.mean + share * self._shift, root @ root.T)
+        likelihood = model.likelihood
+        if isinstance(likelihood, Regression):
+            sharper = np.clip(share * self._sharper, -_LONGEST_PRECISION, _LONGEST_PRECISION)
+            likelihood = Regression(likelihood.precision * float(np.exp(sharper)))
+        return replace(model, prior=prior, likelihood=likelihood)
+
+
+def _alike(prior: Prior, n_weights: int) -> tuple[float, Float]:
+    """Return log |Omega|, and the variances of the pseudo-people who resemble it most."""
+    inverse = prior.inverse_root
+    precision = np.einsum("ij,ij->j", inverse, inverse)
+    variances = 1.0 / precision
+    variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
+    return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances

@@ -1,0 +1,258 @@
+"""Everybody's labels as rows and responses, in blocks that are worked on at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from likeminds._support.arrays import Float, Index
+from likeminds.data.annotations import Annotations
+from likeminds.losses.quadratic import auc_rows
+from likeminds.losses.rows import POSITIVE, Rows
+from likeminds.prior.coordinates import Coordinates
+
+# Blocks are kept in memory when all of them together take no more than this.
+_KEPT_BYTES = 1 << 28
+# Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
+# then cost more than what they compute.
+SMALL_BYTES = 1 << 22
+_SMALL_PADDING = 2.0
+# So are the coordinates of a table of items, if it is that small or is shared by the people.
+_SHARED = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """A few people's rows, padded to a common length (padding has weight 0).
+
+    Attributes
+    ----------
+    people : array of shape (b,)
+        Their positions among all people.
+    rows : array of shape (b, n, p)
+        Coordinates.
+    response, weight : arrays of shape (b, n)
+        What eta should be like, and how much it counts.
+    comparisons : array of shape (b,)
+        How many observations a person's rows amount to.
+    places : array of shape (b, n), optional
+        Where the rows' pulls are kept from one visit to the next.
+    set_size : int
+        How many rows in succession are a set that one was chosen from; see `choices`.
+    log_count : array of shape (b, n), optional
+        The logarithm of how often an item is in its set (minus infinity fills up).
+    """
+
+    people: Index
+    rows: Float
+    response: Float
+    weight: Float
+    comparisons: Float
+    places: Index | None = None
+    set_size: int = 1
+    log_count: Float | float = 0.0
+
+
+class Tasks(Protocol):
+    """Blocks of people: how many people, how many places, and the blocks."""
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        ...
+
+    @property
+    def n_places(self) -> int:
+        """How many pulls are kept from one visit to the next."""
+        ...
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        ...
+
+    @property
+    def plan(self) -> Sequence[Index]:
+        """The people (positions in the rows) of each block."""
+        ...
+
+    def task(self, number: int) -> Task:
+        """Return one block."""
+        ...
+
+    def sample(self, most: int) -> "Tasks":
+        """Return the labels of at most so many people, evenly spread."""
+        ...
+
+
+class KeptTasks:
+    """Base: blocks are made once, and kept where all of them fit into memory."""
+
+    @property
+    def plan(self) -> Sequence[Index]:
+        """The people (positions in the rows) of each block."""
+        raise NotImplementedError
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        raise NotImplementedError
+
+    @cached_property
+    def _kept(self) -> dict[int, Task]:
+        return {}
+
+    def task(self, number: int) -> Task:
+        """Return one block, from memory where all of them fit there."""
+        if number in self._kept:
+            return self._kept[number]
+        task = self._made(self.plan[number])
+        if self.n_bytes <= _KEPT_BYTES:
+            self._kept[number] = task
+        return task
+
+    def _made(self, chosen: Index) -> Task:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LabelTasks(KeptTasks):
+    """One row per label, for the logistic loss.
+
+    Attributes
+    ----------
+    rows : Rows
+        The labels.
+    coordinates : Coordinates
+        How to see the items.
+    is_ready : bool
+        Whether the table of the rows is in coordinates already.
+    """
+
+    rows: Rows
+    coordinates: Coordinates
+    is_ready: bool
+
+    @classmethod
+    def of_annotations(cls, annotations: Annotations, coordinates: Coordinates) -> "LabelTasks":
+        """Group the labels by person; make the items' coordinates once where that is cheap."""
+        rows = Rows.of_annotations(annotations)
+        n_items, n_labels = len(rows.table), len(rows.index)
+        size = 8 * n_items * coordinates.size
+        is_ready = _SHARED * n_items <= n_labels or size <= _KEPT_BYTES
+        if is_ready:
+            rows = replace(rows, table=coordinates.rows(rows.table))
+        return cls(rows, coordinates, is_ready)
+
+    @property
+    def n_people(self) -> int:
+        """How many people have labels."""
+        return len(self.rows.people)
+
+    @property
+    def n_places(self) -> int:
+        """One per label, and one for the padding."""
+        return len(self.rows.index) + 1
+
+    @cached_property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        return planned(self.rows, self.n_bytes)
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        return 8 * self.n_places * self.coordinates.size
+
+    def sample(self, most: int) -> "LabelTasks":
+        """Return the labels of at most so many people, evenly spread."""
+        rows = self.rows.of(evenly(self.n_people, most))
+        return LabelTasks(rows, self.coordinates, self.is_ready)
+
+    def _made(self, chosen: Index) -> Task:
+        rows = self.rows
+        block = rows.block(chosen, np.zeros(rows.table.shape[1]))
+        places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
+        return Task(
+            people=block.people,
+            rows=block.rows if self.is_ready else self.coordinates.rows(block.rows),
+            response=(block.weight[:, POSITIVE] > 0).astype(np.float64),
+            weight=block.weight.sum(axis=1),
+            comparisons=block.class_weight.sum(axis=1),
+            places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
+        )
+
+
+@dataclass(frozen=True)
+class AucTasks(KeptTasks):
+    """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
+
+    Z has a row per label (the item less the mean of its class, over the root of the class's
+    weight) and last the difference of the means: see `losses.auc_rows`. People with more
+    labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation.
+    A person counts n+ n- / (n+ + n-) times; those without pairs not at all.
+    """
+
+    labels: LabelTasks
+
+    @property
+    def n_places(self) -> int:
+        """None: a regression is solved in one step from anywhere."""
+        return 0
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return self.labels.n_people
+
+    @property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        return self.labels.plan
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        size = self.labels.coordinates.size
+        return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_people)
+
+    def sample(self, most: int) -> "AucTasks":
+        """Return the labels of at most so many people, evenly spread."""
+        return AucTasks(self.labels.sample(most))
+
+    def _made(self, chosen: Index) -> Task:
+        rows, coordinates = self.labels.rows, self.labels.coordinates
+        block = rows.block(chosen, np.zeros(rows.table.shape[1]))
+        if not self.labels.is_ready:
+            block = replace(block, rows=coordinates.rows(block.rows))
+        Z, response = auc_rows(block)
+        strength = block.class_weight.prod(axis=1) / block.class_weight.sum(axis=1)
+        if Z.shape[1] > Z.shape[2] + 1:
+            joint = _triangle(np.concatenate([Z, response[:, :, None]], axis=2))
+            Z, response = np.ascontiguousarray(joint[:, :, :-1]), joint[:, :, -1]
+        return Task(
+            people=block.people,
+            rows=Z,
+            response=response,
+            weight=np.repeat(strength[:, None], Z.shape[1], axis=1),
+            comparisons=2.0 * strength,
+        )
+
+
+def planned(rows: Rows, n_bytes: int) -> list[Index]:
+    """Divide people into blocks, few of them where there is little to do."""
+    return list(rows.plan(_SMALL_PADDING) if n_bytes < SMALL_BYTES else rows.plan())
+
+
+def _triangle(matrices: Float) -> Float:
+    """Return R of the QR factors of each matrix."""
+    return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
+
+
+def evenly(n_people: int, most: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Choose at most so many people, evenly spread."""
+    chosen = np.zeros(n_people, dtype=np.bool_)
+    chosen[np.linspace(0, n_people - 1, min(most, n_people)).astype(np.intp)] = True
+    return chosen

@@ -1,0 +1,1 @@
+"""The rankers: estimators that learn one ranking function per person."""

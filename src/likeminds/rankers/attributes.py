@@ -1,0 +1,317 @@
+"""Several attributes of the same items: one ranker for each, asked together."""
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._support.arrays import Float, IdArray
+from likeminds._support.checks import as_matrix, listing
+from likeminds._support.read_later import ReadLater
+from likeminds.data.annotations import Annotations
+from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.prior.beliefs import Beliefs
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.fitting import GrowingRanker
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.matching import Matching
+from likeminds.rankers.tuning.search import RankerCV, was_interrupted
+
+# Told, after each attribute, its name, how many are done, and of how many.
+Callback = Callable[[str, int, int], None]
+ByAttribute = Annotations | Mapping[str, Annotations]
+
+
+class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
+    """One ranker per attribute, over the same features; people may differ by attribute.
+
+    Parameters
+    ----------
+    ranker : ranker, optional
+        What is fitted to each attribute; by default a `HierarchicalRanker`.
+    n_jobs : int, optional
+        How many attributes are fitted at the same time (joblib).
+
+    Attributes
+    ----------
+    attributes_ : list of str
+        The attributes.
+    rankers_ : dict
+        The fitted ranker of each.
+    people_ : array
+        Everybody who labelled any of them.
+    feature_names_ : array of str
+        The features.
+    fingerprints_ : dict of str
+        The fingerprint of each attribute's training data (`likeminds.data.fingerprints`).
+
+    Examples
+    --------
+    >>> from likeminds import AttributeModel, make_schools
+    >>> crowds = {
+    ...     name: make_schools(20, 20, 50, 6, 2, random_state=seed).annotations
+    ...     for seed, name in enumerate(["comfortable", "pointy"])
+    ... }
+    >>> model = AttributeModel().fit(crowds)
+    >>> shoes = crowds["pointy"].features
+    >>> model.decision_function(shoes, users=[3] * 50).shape
+    (50, 2)
+    >>> model.rank(shoes, 3, like=["comfortable"], not_like=["pointy"], k=5).shape
+    (5,)
+    """
+
+    rankers_: dict[str, Any]
+    people_: IdArray
+    feature_names_: IdArray
+    fingerprints_: dict[str, str]
+
+    def __init__(self, ranker: Ranker | None = None, *, n_jobs: int | None = None) -> None:
+        self.ranker = ranker
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ByAttribute, y: None = None, *, callback: Callback | None = None) -> Self:
+        """Fit one ranker to each attribute.
+
+        Parameters
+        ----------
+        X : mapping from attribute to Annotations, or Annotations with attributes
+            The labels (`Annotations.from_frame` reads a column of attributes).
+        y : None
+            Annotations carry their labels.
+        callback : callable, optional
+            Called as ``callback(attribute, done, total)`` whenever an attribute is done.
+
+        Returns
+        -------
+        self
+        """
+        del y
+        self._read_all()
+        parts = _by_attribute(X)
+        self.feature_names_ = _common_features(parts)
+        self.n_features_in_ = len(self.feature_names_)
+        self.attributes_ = list(parts)
+        self.rankers_, self.fingerprints_ = {}, {}
+        self._learn(parts, callback)
+        return self
+
+    def update(self, X: ByAttribute, *, callback: Callback | None = None) -> Self:
+        """Add labels, of attributes and people known or new.
+
+        Parameters
+        ----------
+        X, callback
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "rankers_"):
+            return self.fit(X, callback=callback)
+        parts = _by_attribute(X)
+        if _common_features(parts).tolist() != self.feature_names_.tolist():
+            raise ValueError(f"The model's features are others: {listing(self.feature_names_)}.")
+        for name in parts:
+            ranker = self.rankers_.get(name)
+            if ranker is not None and not isinstance(ranker, GrowingRanker | RankerCV):
+                kind = type(ranker).__name__
+                raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
+        self._learn(parts, callback)
+        self.attributes_ = list(self.rankers_)
+        return self
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        attribute: str | None = None,
+    ) -> Float:
+        """Score each row for its person, by one attribute or by all.
+
+        Parameters
+        ----------
+        X, users
+            As in `ThreeLevelRanker.decision_function`. People who labelled other attributes
+            only get the consensus.
+        attribute : str, optional
+            Which one.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_attributes) without ``attribute``
+        """
+        check_is_fitted(self)
+        if attribute is not None:
+            return np.asarray(self._ranker_of(attribute).decision_function(X, users))
+        owners = users if users is None or isinstance(users, np.ndarray) else list(users)
+        scores = [ranker.decision_function(X, owners) for ranker in self.rankers_.values()]
+        return np.column_stack(scores)
+
+    def scores(self, X: ByAttribute) -> dict[str, float]:
+        """Return, by attribute, the mean over people of their AUC."""
+        check_is_fitted(self)
+        return {
+            name: float(self._ranker_of(name).score(part))
+            for name, part in _by_attribute(X).items()
+        }
+
+    def score(self, X: ByAttribute, y: None = None) -> float:
+        """Return the mean of `scores` over the attributes."""
+        del y
+        return float(np.mean(list(self.scores(X).values())))
+
+    def newcomer(self, X: ByAttribute) -> "AttributeNewcomers":
+        """Return what labels say about new people, by any of the attributes; nothing is refitted.
+
+        Parameters
+        ----------
+        X : mapping from attribute to Annotations, or Annotations with attributes
+            Their labels. Of an attribute that somebody did not label they get the consensus.
+
+        Returns
+        -------
+        AttributeNewcomers
+        """
+        check_is_fitted(self)
+        beliefs = {}
+        for name, part in _by_attribute(X).items():
+            ranker = self._ranker_of(name)
+            if not hasattr(ranker, "newcomer"):
+                raise TypeError(f"{type(ranker).__name__} cannot take newcomers without a refit.")
+            beliefs[name] = ranker.newcomer(part)
+        return AttributeNewcomers(self, beliefs)
+
+    def _ranker_of(self, attribute: str) -> Any:
+        if str(attribute) not in self.rankers_:
+            raise KeyError(
+                f"There is no attribute {attribute!r}; there are {listing(self.attributes_)}."
+            )
+        return self.rankers_[str(attribute)]
+
+    def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:
+        new = HierarchicalRanker() if self.ranker is None else self.ranker
+        tasks = [(self.rankers_.get(name), clone(new), name, parts[name]) for name in parts]
+        work = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        found, told = {}, []
+        for done in work(delayed(_learn_one)(*task) for task in tasks):
+            found[done.name] = done
+            told += done.warnings
+            if callback is not None:
+                callback(done.name, len(found), len(tasks))
+        for name in parts:
+            before = self.fingerprints_.get(name)
+            mark = found[name].fingerprint
+            self.rankers_[name] = found[name].ranker
+            self.fingerprints_[name] = mark if before is None else joint_fingerprint(before, mark)
+        ids = [ranker.users_.tolist() for ranker in self.rankers_.values()]
+        self.people_ = encode([person for some in ids for person in some], "users")[1]
+        for category, message in told:
+            warnings.warn(message, category, stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeNewcomers(Matching):
+    """What is believed about new people, by attribute.
+
+    Attributes
+    ----------
+    model : AttributeModel
+        The crowd they are seen against.
+    beliefs : dict of Beliefs
+        What their labels said, by the attributes they labelled.
+    """
+
+    model: AttributeModel
+    beliefs: dict[str, Beliefs]
+
+    @property
+    def attributes_(self) -> list[str]:  # type: ignore[override]
+        """The attributes of the model."""
+        return self.model.attributes_
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        attribute: str | None = None,
+    ) -> Float:
+        """Score each row for its person, by one attribute or by all.
+
+        Without ``users``, the rows are those of the only newcomer there is.
+        """
+        rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
+        owners = X.users if isinstance(X, Annotations) else users
+        owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
+        if attribute is None:
+            by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
+            return np.column_stack(by_name)
+        scores = np.asarray(rows @ self.model._ranker_of(attribute).consensus_)
+        belief = self.beliefs.get(str(attribute))
+        if belief is not None:
+            known = lookup(owners, belief.users, "users") >= 0
+            if known.any():
+                scores[known] = belief.decision_function(rows[known], owners[known])
+        return scores
+
+    def _only_one(self, n_rows: int) -> IdArray:
+        people = encode([p for b in self.beliefs.values() for p in b.users.tolist()], "users")[1]
+        if len(people) > 1:
+            raise ValueError(
+                f"There are {len(people)} people: say with users= whose scores to give."
+            )
+        return people.repeat(n_rows)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    name: str
+    ranker: Any
+    fingerprint: str
+    warnings: list[tuple[type[Warning], str]]
+
+
+def _learn_one(known: Any, new: Any, name: str, part: Annotations) -> _Learned:
+    """Fit one attribute, or add to what is known of it; perhaps in a process of its own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            ranker = new.fit(part) if known is None else known.update(part)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    if was_interrupted(ranker):
+        raise KeyboardInterrupt
+    told = [(warning.category, f"{name}: {warning.message}") for warning in caught]
+    return _Learned(name, ranker, fingerprint(part), told)
+
+
+def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
+    if isinstance(given, Annotations):
+        return {str(name): part for name, part in given.by_attribute().items()}
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(
+            "Give a mapping from attribute to Annotations, or Annotations with attributes, "
+            f"not {given!r}."
+        )
+    for name, part in given.items():
+        if not isinstance(part, Annotations):
+            raise TypeError(f"{name} must be Annotations, but is a {type(part).__name__}.")
+    return {str(name): part for name, part in given.items()}
+
+
+def _common_features(parts: Mapping[str, Annotations]) -> IdArray:
+    first, *others = parts
+    for name in others:
+        if parts[name].feature_names != parts[first].feature_names:
+            raise ValueError(
+                f"Attributes are about the same features, but those of {name!r} differ from "
+                f"those of {first!r}."
+            )
+    return np.array(parts[first].feature_names, dtype=object)

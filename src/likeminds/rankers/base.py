@@ -1,0 +1,373 @@
+"""What every ranker does with its input and its weights: the scikit-learn manners."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.checks import as_weights, listing, refuse_not_finite
+from likeminds._support.read_later import ReadLater
+from likeminds.data.annotations import Annotations
+from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.identifiers import lookup, positions
+from likeminds.metrics.by_person import mean_auc
+from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
+
+# Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
+_ROWS_AT_ONCE = 1 << 15
+
+
+class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+    """Base of the rankers: one vector of weights per person.
+
+    A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; this
+    class turns what the caller has into `Annotations` on the way in, and weights into scores
+    on the way out.
+    """
+
+    unknown: str
+    user_column: int | str | None
+
+    _positions: tuple[IdArray, dict[Hashable, int]]
+    n_labels_: int
+    fingerprint_: str
+    users_: IdArray
+    classes_: NDArray[Any]
+    coef_: Float
+    consensus_: Float
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn everybody's ranking.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), data frame, or Annotations
+            One row per label. With `Annotations`, leave out all other arguments.
+        y : array of shape (n_rows,)
+            The labels, two values; the larger one is positive.
+        users : array of shape (n_rows,), optional
+            Who gave the label, as ids of any hashable kind. Without it, all rows are one
+            person's (unless ``user_column`` names a column of X).
+        sample_weight : array of shape (n_rows,), optional
+            How much each label counts.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+        return self
+
+    def decision_function(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Score each row for its person: the higher, the more the item is to their liking.
+
+        Scores order the items of one person; their zero means nothing, and scores of two
+        people are not comparable.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), data frame, or Annotations
+            The items.
+        users : array of shape (n_rows,), optional
+            For whom each row is scored. Without it (and without ``user_column``), for the
+            one person the ranker was fitted to, or for the consensus if there were several.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        rows, people = self._rows_and_people(X, users)
+        scores = np.empty(len(rows))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            piece = slice(start, start + _ROWS_AT_ONCE)
+            weights = self.coef_[people[piece]]
+            weights[people[piece] < 0] = self.consensus_
+            scores[piece] = np.einsum("nd,nd->n", rows[piece], weights)
+        return scores
+
+    def score(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean over people of the AUC of their rows.
+
+        People with labels of one class only have no AUC and are left out of the mean.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        scores = self.decision_function(X, users)
+        if isinstance(X, Annotations):
+            _refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            return mean_auc(X.labels, scores, X.users, X.weights)
+        features, column = self._split_user_column(X)
+        owners = column if users is None else users
+        owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
+        positive = self._positive(y, len(scores))
+        return mean_auc(positive, scores, owners, as_weights(sample_weight, len(features)))
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        raise NotImplementedError
+
+    def _as_annotations(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None,
+        users: Iterable[Hashable] | None,
+        sample_weight: ArrayLike | None,
+        groups: Iterable[Hashable] | None = None,
+        *,
+        reset: bool = True,
+    ) -> Annotations:
+        """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
+        if reset:
+            # A file has nothing to say about what is learned now.
+            self._read_all()
+            self.__dict__.pop("fingerprint_", None)
+        if isinstance(X, Annotations):
+            _refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
+            annotations = self._take_annotations(X, reset=reset)
+        else:
+            annotations = self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
+        if reset:
+            self.n_labels_ = len(annotations)
+        return annotations
+
+    def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
+        if annotations.attribute_ids is not None and len(annotations.attribute_ids) > 1:
+            raise ValueError(
+                f"A ranker learns one attribute at a time, but there are "
+                f"{len(annotations.attribute_ids)}: {listing(annotations.attribute_ids)}. "
+                "Choose one with annotations.of_attribute(...)."
+            )
+        if not reset:
+            self._check_width(annotations)
+            return annotations
+        self.fitted_on_annotations_ = True
+        self.n_features_in_ = annotations.n_features
+        self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
+        self.feature_names_ = self.feature_names_in_
+        self.classes_ = np.array([False, True])
+        return annotations
+
+    def _to_annotations(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        users: Iterable[Hashable] | None,
+        sample_weight: ArrayLike | None,
+        groups: Iterable[Hashable] | None,
+        *,
+        reset: bool,
+    ) -> Annotations:
+        if reset:
+            self.fitted_on_annotations_ = False
+        features, column = self._split_user_column(X, reset=reset)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if reset:
+            self._set_classes(_checked_labels(y))
+        if column is not None and users is not None:
+            raise ValueError("Pass people either in user_column or as users=, not both.")
+        owners = column if users is None else users
+        return Annotations(
+            users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
+            items=None,
+            labels=self._positive(y, len(features)),
+            features=features,
+            weights=as_weights(sample_weight, len(features), "sample_weight"),
+            groups=groups,
+            feature_names=self.feature_names_.tolist(),
+            features_per="row",
+        )
+
+    def _note_more(self, more: Annotations) -> None:
+        """Bring up to date what is known about the training data (files of old have nothing)."""
+        if hasattr(self, "n_labels_"):
+            self.n_labels_ += len(more)
+        if hasattr(self, "fingerprint_"):
+            self.fingerprint_ = joint_fingerprint(self.fingerprint_, fingerprint(more))
+
+    def _rows_and_people(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+    ) -> tuple[FloatArray, Index]:
+        """Return one row of features per score, and whose weights it meets (-1: consensus)."""
+        check_is_fitted(self)
+        if isinstance(X, Annotations):
+            self._check_width(X)
+            rows: FloatArray = X.X
+            owners: Iterable[Hashable] | None = X.users
+        else:
+            rows, column = self._split_user_column(X)
+            owners = column if users is None else users
+        if owners is None:
+            alone = len(self.users_) == 1
+            return rows, np.full(len(rows), 0 if alone else -1, dtype=np.intp)
+        people = lookup(owners, self._user_positions(), "users")
+        if len(people) != len(rows):
+            raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
+        if self.unknown == "error" and (people < 0).any():
+            strangers = np.unique(np.asarray(list(owners), dtype=object)[people < 0].astype(str))
+            raise ValueError(
+                f"Not seen in training: {listing(strangers)}. "
+                'Pass unknown="consensus" to give them the consensus instead.'
+            )
+        return rows, people
+
+    def _user_positions(self) -> dict[Hashable, int]:
+        """Return where each person is; made once, as a million of them take a while."""
+        if "_positions" not in vars(self) or self._positions[0] is not self.users_:
+            self._positions = (self.users_, positions(self.users_))
+        return self._positions[1]
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        state.pop("_positions", None)
+        return state
+
+    def _check_width(self, annotations: Annotations) -> None:
+        if annotations.n_features != len(self.feature_names_):
+            raise ValueError(
+                f"X has {annotations.n_features} features, but {type(self).__name__} is "
+                f"expecting {len(self.feature_names_)} features as input."
+            )
+
+    def _set_classes(self, labels: NDArray[Any]) -> None:
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported: a ranker needs labels of two classes, "
+                f"but y has {len(self.classes_)}: {listing(self.classes_)}."
+            )
+
+    def _positive(self, y: ArrayLike | None, length: int) -> Bool:
+        if y is None:
+            raise ValueError("score needs the labels y.")
+        labels = _checked_labels(y)
+        if len(labels) != length:
+            raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
+        strange = np.setdiff1d(labels, self.classes_)
+        if len(strange):
+            raise ValueError(
+                f"y has labels not seen in training: {listing(strange)}; "
+                f"seen were {listing(self.classes_)}."
+            )
+        return np.asarray(labels == self.classes_[-1])
+
+    def _split_user_column(
+        self, X: ArrayLike, *, reset: bool = False
+    ) -> tuple[FloatArray, IdArray | None]:
+        """Check X; return its features and, where ``user_column`` names one, the people."""
+        if self.user_column is None or self.fitted_on_annotations_:
+            rows = self._checked(X, reset, [np.float64, np.float32])
+            names = getattr(self, "feature_names_in_", _default_names(rows.shape[1]))
+            column = None
+        else:
+            raw = self._checked(X, reset, None)
+            names = getattr(self, "feature_names_in_", _default_names(raw.shape[1]))
+            where = _position(self.user_column, names)
+            column = raw[:, where]
+            rows = np.delete(raw, where, axis=1)
+            names = np.delete(names, where)
+            if not rows.shape[1]:
+                raise ValueError("X has no feature beside the user_column.")
+            rows = _as_numbers(rows)
+        refuse_not_finite(rows, "X")
+        if reset:
+            self.feature_names_ = np.asarray(names, dtype=object)
+        return rows, column
+
+    def _checked(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
+        if self.fitted_on_annotations_ and not hasattr(X, "columns"):
+            # Annotations name their features; an array that goes with them need not.
+            rows = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=self)
+            _check_n_features(self, rows, reset=False)
+            return np.asarray(rows)
+        return np.asarray(validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False))
+
+    def __sklearn_tags__(self) -> Tags:
+        # Labels are two-valued, as a classifier's; but a ranker ranks, and predicts no label.
+        tags: Tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def _checked_labels(y: ArrayLike) -> NDArray[Any]:
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(labels))
+        if bad.size:
+            what = (
+                "NaN"
+                if np.isnan(labels[bad]).any()
+                else f"infinity or a value too large for {labels.dtype!r}"
+            )
+            raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
+    return np.asarray(labels)
+
+
+def _refuse_extras(**arguments: object) -> None:
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
+        )
+
+
+def _default_names(n_features: int) -> NDArray[Any]:
+    return np.array([f"x{i}" for i in range(n_features)], dtype=object)
+
+
+def _position(user_column: int | str, names: NDArray[Any]) -> int:
+    if isinstance(user_column, str):
+        found = np.flatnonzero(names == user_column)
+        if not found.size:
+            raise ValueError(
+                f"user_column={user_column!r} is not a column of X; there are {listing(names)}."
+            )
+        return int(found[0])
+    if not -len(names) <= user_column < len(names):
+        raise ValueError(f"user_column={user_column} is outside X's {len(names)} columns.")
+    return user_column % len(names)
+
+
+def _as_numbers(rows: NDArray[Any]) -> FloatArray:
+    try:
+        return np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must be numbers beside the user_column: {error}.") from error

@@ -1,0 +1,24 @@
+"""Rankers to hold the others against, with the same verbs."""
+
+from likeminds.rankers.baselines.clustered import CMTL, COMT
+from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
+from likeminds.rankers.baselines.low_rank import RAMU, RMTL
+from likeminds.rankers.baselines.popularity import Popularity
+from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.rankers.baselines.sparse import JFL, RMTFL, LassoMTL
+
+__all__ = [
+    "CMTL",
+    "COMT",
+    "JFL",
+    "RAMU",
+    "RMTFL",
+    "RMTL",
+    "ConsensusOnly",
+    "LassoMTL",
+    "LogisticPerPerson",
+    "OnePerPerson",
+    "PooledLogistic",
+    "Popularity",
+    "RidgeToConsensus",
+]

@@ -1,0 +1,224 @@
+"""Logistic regression, alone or pooled: what most people would try first."""
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.checks import counted
+from likeminds.data.annotations import Annotations
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.fitting import warn_of_one_class
+
+# Input that was checked once need not be checked again for each person.
+_UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
+# Blocks of people for each worker: enough of them that nobody waits long for the last.
+_BLOCKS_EACH = 4
+
+
+class _LogisticRanker(Ranker):
+    """Base of both: features in units of their spread, weights back in those of the caller."""
+
+    scale_: Float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "standardize": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [Integral, str, None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        standardize: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+    ) -> None:
+        self.C = C
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unknown = unknown
+        self.user_column = user_column
+
+    def _measure(self, annotations: Annotations) -> Statistics:
+        """Find the features' units; return statistics that cost no matrix per person."""
+        statistics = Statistics.from_annotations(annotations, "factored")
+        ones = np.ones(statistics.n_features)
+        self.scale_ = statistics.feature_scale() if self.standardize else ones
+        return statistics
+
+    def _standardized(self, annotations: Annotations) -> FloatArray:
+        # The intercept takes up any shift, and near the origin the solver loses no digits.
+        rows = annotations.X
+        return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
+
+    def _model(self) -> LogisticRegression:
+        return LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+
+    def _warn_of_early_stops(self, stopped: int, of: int) -> None:
+        if stopped:
+            warnings.warn(
+                f"{stopped} of {counted(of, 'logistic regression')} stopped after "
+                f"{counted(self.max_iter, 'iteration')}, before tol={self.tol:g} was reached. "
+                "Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+class LogisticPerPerson(_LogisticRanker):
+    """A logistic regression for each person alone (scikit-learn's, with an intercept).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the ridge on each person's weights, as in
+        `sklearn.linear_model.LogisticRegression`: it weighs the sum over the person's rows.
+    standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+    tol, max_iter
+        When the search for a person's weights stops.
+    n_jobs : int, optional
+        How many blocks of people are fitted at the same time (joblib).
+
+    Attributes
+    ----------
+    coef_, consensus_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; the consensus is the mean over people. People whose labels
+        are of one class get the consensus.
+
+    Examples
+    --------
+    >>> from likeminds import make_schools
+    >>> crowd = make_schools(30, 10, 40, 6, 2, random_state=0).annotations
+    >>> LogisticPerPerson(C=0.1).fit(crowd).coef_.shape
+    (30, 6)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_LogisticRanker._parameter_constraints,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        standardize: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            C,
+            standardize=standardize,
+            tol=tol,
+            max_iter=max_iter,
+            unknown=unknown,
+            user_column=user_column,
+        )
+        self.n_jobs = n_jobs
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        has_pairs = self._who_has_pairs(annotations)
+        able = np.flatnonzero(has_pairs)
+        n_blocks = min(len(able), _BLOCKS_EACH * effective_n_jobs(self.n_jobs))
+        blocks = np.array_split(able, n_blocks)
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._fit_block)(annotations, people) for people in blocks
+        )
+        weights = np.vstack([part for part, _ in found])
+        self._warn_of_early_stops(sum(stopped for _, stopped in found), len(able))
+        self.users_ = annotations.user_ids
+        self.consensus_ = weights.mean(axis=0)
+        self.coef_ = np.tile(self.consensus_, (len(has_pairs), 1))
+        self.coef_[able] = weights
+
+    def _who_has_pairs(self, annotations: Annotations) -> Bool:
+        statistics = self._measure(annotations)
+        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
+        return statistics.has_pairs
+
+    def _fit_block(self, annotations: Annotations, people: Index) -> tuple[Float, int]:
+        """Return the weights of some people, and how many searches stopped early."""
+        order, offsets = annotations.person_index()
+        weights, stopped = np.empty((len(people), annotations.n_features)), 0
+        with warnings.catch_warnings(), config_context(**_UNCHECKED):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+            for row, person in zip(weights, people, strict=True):
+                mine = annotations[order[offsets[person] : offsets[person + 1]]]
+                model = self._model().fit(self._standardized(mine), mine.labels, mine.weights)
+                row[:] = model.coef_[0] / self.scale_
+                stopped += int(model.n_iter_[0] >= self.max_iter)
+        return weights, stopped
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid((0.01, 0.1, 1.0, 10.0))
+
+
+class PooledLogistic(_LogisticRanker):
+    """One logistic regression over everybody's rows (scikit-learn's, with an intercept).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the ridge on the weights, as in
+        `sklearn.linear_model.LogisticRegression`: it weighs the sum over all rows.
+    standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+    tol, max_iter
+        When the search for the weights stops.
+
+    Attributes
+    ----------
+    coef_, consensus_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> PooledLogistic().fit(load_electricity()).coef_.shape
+    (361, 6)
+    """
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        counts = self._measure(annotations).class_weight.sum(axis=0)
+        if not counts.all():
+            raise ValueError(
+                "All labels are of one class: a ranker needs positive and negative ones."
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said in our own words
+            model = self._model().fit(
+                self._standardized(annotations), annotations.labels, annotations.weights
+            )
+        self._warn_of_early_stops(int(model.n_iter_[0] >= self.max_iter), 1)
+        self.users_ = annotations.user_ids
+        self.consensus_ = model.coef_[0] / self.scale_
+        self.coef_ = np.tile(self.consensus_, (annotations.n_people, 1))
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid((1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
+
+
+def _grid(values: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the candidates, the strongest penalty (the smallest C) first."""
+    return [{"C": value} for value in values]

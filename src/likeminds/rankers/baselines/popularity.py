@@ -1,0 +1,149 @@
+"""What others said of the same item: no features, no learning, hard to beat on shared items."""
+
+from collections.abc import Hashable, Iterable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import StrOptions
+
+from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import compact
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.base import Ranker
+
+
+class Popularity(Ranker):
+    """An item's score is the share of positive labels it got from other people.
+
+    A person's own labels never count in their own scores, so that rows seen in training are
+    scored as honestly as new ones. Items are known by their features: rows with the same
+    features are the same item. Items that nobody else labelled get the share of positive
+    labels over all items.
+
+    Parameters
+    ----------
+    unknown, user_column
+        As in `ThreeLevelRanker`; people not seen in training get everybody's share.
+
+    Attributes
+    ----------
+    items_ : array of shape (n_items, n_features)
+        The distinct items, by their features.
+    item_counts_ : array of shape (n_items, 2)
+        How many labels (or how much weight) an item got, and how many positive ones.
+    own_pairs_ : array of shape (n_pairs,)
+        Who labelled what: person's position times number of items, plus item's position.
+    own_counts_ : array of shape (n_pairs, 2)
+        Labels, and positive labels, by that person of that item.
+    overall_share_ : float
+        The share of positive labels over all items.
+    users_, classes_
+        As in `ThreeLevelRanker`.
+
+    Examples
+    --------
+    >>> from likeminds import Annotations
+    >>> crowd = Annotations(
+    ...     users=["ann", "bob", "zoe", "ann"],
+    ...     items=["cat", "cat", "cat", "dog"],
+    ...     labels=[1, 1, 0, 0],
+    ...     features={"cat": [1.0], "dog": [2.0]},
+    ... )
+    >>> Popularity().fit(crowd).decision_function(crowd)
+    array([0.5, 0.5, 1. , 0.5])
+    """
+
+    items_: Float
+    item_counts_: Float
+    own_pairs_: Index
+    own_counts_: Float
+    overall_share_: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [Integral, str, None],
+    }
+
+    def __init__(self, *, unknown: str = "consensus", user_column: int | str | None = None) -> None:
+        self.unknown = unknown
+        self.user_column = user_column
+
+    def decision_function(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the share of positive labels that each row's item got from other people.
+
+        Parameters
+        ----------
+        X, users
+            As in `ThreeLevelRanker.decision_function`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        rows, people = self._rows_and_people(X, users)
+        position = {row: item for item, row in enumerate(_as_keys(self.items_))}
+        item = np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
+        counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
+        counts -= self._own(people, item)
+        total, positive = counts.T
+        # What is left after a subtraction of weights may be rounding, and no label at all.
+        others = total > 1e-9 * self.item_counts_[item, 0]
+        return np.where(others, positive / np.where(others, total, 1.0), self.overall_share_)
+
+    def _own(self, people: Index, item: Index) -> Float:
+        """Return the labels, and the positive ones, that people gave to items themselves."""
+        pair = np.where((people >= 0) & (item >= 0), people * len(self.items_) + item, -1)
+        place = np.searchsorted(self.own_pairs_, pair)
+        place[place == len(self.own_pairs_)] = 0
+        known = self.own_pairs_[place] == pair
+        return np.where(known[:, None], self.own_counts_[place], 0.0)
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        weight = np.ones(len(annotations))
+        if annotations.weights is not None:
+            weight[:] = annotations.weights
+        counts = np.column_stack([weight, weight * annotations.labels])
+        self.items_, of_row = _items(annotations)
+        pairs = annotations.user_codes * len(self.items_) + of_row
+        self.own_pairs_, own = np.unique(pairs, return_inverse=True)
+        if annotations.n_people > 1 and len(self.own_pairs_) == len(self.items_):
+            raise ValueError(
+                f"None of the {len(self.items_)} items is shared by two people (items are known "
+                "by their features), so nobody can be told what others said of it. "
+                "Popularity needs items that several people labelled."
+            )
+        self.item_counts_ = _sums(counts, of_row, len(self.items_))
+        self.own_counts_ = _sums(counts, own, len(self.own_pairs_))
+        self.overall_share_ = float(counts[:, 1].sum() / counts[:, 0].sum())
+        self.users_ = annotations.user_ids
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return []  # nothing to tune
+
+
+def has_shared_items(annotations: Annotations) -> bool:
+    """Say whether any item (known by its features) was labelled by two people."""
+    items, of_row = _items(annotations)
+    return len(np.unique(annotations.user_codes * len(items) + of_row)) > len(items)
+
+
+def _items(annotations: Annotations) -> tuple[Float, Index]:
+    """Return the features of the distinct items that were labelled, and each row's item."""
+    place, used = compact(annotations.feature_rows, len(annotations.features))
+    table = np.asarray(annotations.features[used], dtype=np.float64)
+    items, code = np.unique(table, axis=0, return_inverse=True)
+    return items, code.ravel()[place]
+
+
+def _sums(counts: Float, codes: Index, n_codes: int) -> Float:
+    return np.column_stack([np.bincount(codes, column, n_codes) for column in counts.T])
+
+
+def _as_keys(rows: FloatArray) -> list[bytes]:
+    # Adding zero turns -0.0 into 0.0: equal numbers must have equal bytes.
+    return [row.tobytes() for row in np.asarray(rows, dtype=np.float64) + 0.0]

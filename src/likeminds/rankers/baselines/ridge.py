@@ -1,0 +1,194 @@
+"""Fewer levels, each in closed form: the least that a ranker should beat."""
+
+from collections.abc import Sequence
+from itertools import product
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likeminds._support.arrays import Float
+from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses.spectra import spectra
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.fitting import LevelsRanker
+from likeminds.solvers.base import Parts
+
+
+class _RidgeRanker(LevelsRanker):
+    """Base of the baselines with one penalty."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LevelsRanker._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        loss: str = "auc",
+        standardize: bool = True,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.standardize = standardize
+        self.unknown = unknown
+        self.user_column = user_column
+
+
+def _grid(**values: Sequence[float]) -> list[dict[str, Any]]:
+    """Return all combinations, the last name's values changing fastest."""
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+
+
+class ConsensusOnly(_RidgeRanker):
+    """One ranking for everybody: minimises sum_i l_i(theta) + (number of people) alpha |theta|^2.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Ridge on the weights, per person.
+    loss, standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+
+    Attributes
+    ----------
+    coef_, consensus_, group_, personal_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> ConsensusOnly().fit(load_electricity()).coef_.shape
+    (361, 6)
+    """
+
+    def _fit_loss(
+        self,
+        loss: QuadraticLoss,
+        statistics: Statistics,  # noqa: ARG002
+    ) -> Parts:
+        n_people, n_features = loss.shape
+        ridge = 2.0 * self.alpha * n_people * np.eye(n_features)
+        theta = np.linalg.solve(loss.total_matrix() + ridge, loss.linear.sum(axis=0))
+        nothing = np.zeros(loss.shape)
+        return theta, nothing, nothing
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
+
+
+class OnePerPerson(_RidgeRanker):
+    """A ranking for each person alone: minimises l_i(w) + alpha |w|^2 for each person i.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Ridge on each person's weights.
+    loss, standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+
+    Attributes
+    ----------
+    coef_, consensus_, group_, personal_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; the consensus is the mean over people.
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> OnePerPerson().fit(load_electricity()).coef_.shape
+    (361, 6)
+    """
+
+    def _fit_loss(
+        self,
+        loss: QuadraticLoss,
+        statistics: Statistics,  # noqa: ARG002
+    ) -> Parts:
+        weights = np.zeros(loss.shape)
+        for part in spectra(loss):
+            weights[part.people] = part.back(part.slope / (part.curvature + 2.0 * self.alpha))
+        return np.zeros(loss.shape[1]), weights, np.zeros(loss.shape)
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
+
+
+class RidgeToConsensus(_RidgeRanker):
+    """Everybody near one consensus: the three-level model without groups or personal level.
+
+    Minimises sum_i [l_i(theta + v_i) + alpha |v_i|^2] + (number of people) alpha_consensus
+    |theta|^2 over theta and the v_i, which is one linear system once the v_i are eliminated.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Ridge on each person's distance from the consensus.
+    alpha_consensus : float, default=0.001
+        Ridge on the consensus, per person.
+    loss, standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+
+    Attributes
+    ----------
+    coef_, consensus_, group_, personal_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; the distances are in ``group_``.
+
+    Examples
+    --------
+    >>> from likeminds import load_electricity
+    >>> RidgeToConsensus().fit(load_electricity()).consensus_.shape
+    (6,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_RidgeRanker._parameter_constraints,
+        "alpha_consensus": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        alpha_consensus: float = 0.001,
+        *,
+        loss: str = "auc",
+        standardize: bool = True,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+    ) -> None:
+        super().__init__(
+            alpha, loss=loss, standardize=standardize, unknown=unknown, user_column=user_column
+        )
+        self.alpha_consensus = alpha_consensus
+
+    def _fit_loss(
+        self,
+        loss: QuadraticLoss,
+        statistics: Statistics,  # noqa: ARG002
+    ) -> Parts:
+        # With v_i eliminated, person i costs 1/2 theta'M theta - theta'M A^-1 b with
+        # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.
+        n_people, n_features = loss.shape
+        matrix = 2.0 * self.alpha_consensus * n_people * np.eye(n_features)
+        right = np.zeros(n_features)
+        everybody = list(spectra(loss))
+        for part in everybody:
+            share = 2.0 * self.alpha / (part.curvature + 2.0 * self.alpha)
+            matrix += part.weighted_sum(share * part.curvature)
+            right += part.back(share * part.slope).sum(axis=0)
+        theta: Float = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+        deviation = np.zeros(loss.shape)
+        for part in everybody:
+            left = part.slope - part.curvature * part.into(theta)
+            deviation[part.people] = part.back(left / (part.curvature + 2.0 * self.alpha))
+        return theta, deviation, np.zeros(loss.shape)
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return _grid(
+            alpha=(30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003),
+            alpha_consensus=(0.01, 0.0001),
+        )

@@ -1,0 +1,162 @@
+"""Rankers whose weights are a sum of components, whichever one likes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likeminds._support.arrays import Bool, Float
+from likeminds._support.checks import listing
+from likeminds.components import Component, total_weights
+from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.fitting import SolvedRanker
+from likeminds.solvers import SOLVERS, Solver
+from likeminds.solvers.base import Callback, Parts
+
+# What the solver asks of a component.
+_ASKED = ("name", "zeros", "collect", "value", "prox")
+
+
+# Parameters are the fields of a dataclass: its constructor takes them by name and stores them as
+# they are, which is just what scikit-learn asks for, and they are declared once.
+@dataclass(eq=False, repr=False, kw_only=True)
+class ComponentsRanker(SolvedRanker):
+    """Base of the rankers that are a list of components; a subclass lists them."""
+
+    loss: str = "least_squares"
+    standardize: bool = True
+    tol: float = 1e-4
+    max_iter: int = 1000
+    unknown: str = "consensus"
+    user_column: int | str | None = None
+    warm_start: bool = False
+    callback: Callback | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SolvedRanker._parameter_constraints,
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "callback": [callable, None],
+    }
+
+    @property
+    def parts_(self) -> dict[str, Float]:
+        """The parts of the weights, by the names of their components."""
+        return {name: getattr(self, f"{name}_part_") for name in self.part_names_}
+
+    def _solver(self) -> Solver:
+        return SOLVERS["accelerated"]
+
+    def _components(
+        self,
+        loss: QuadraticLoss,
+        statistics: Statistics,  # noqa: ARG002
+    ) -> list[Component]:
+        self.components_ = self._list_components(loss)
+        return self.components_
+
+    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
+        """Return the components, with penalties that suit the loss where none were given."""
+        raise NotImplementedError
+
+    def _fitted_parts(self) -> list[Float]:
+        return list(self.parts_.values())
+
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        self.part_names_ = [component.name for component in self.components_]
+        for name, part in zip(self.part_names_, parts, strict=True):
+            setattr(self, f"{name}_part_", part / self.scale_)
+        weights = total_weights(parts, len(has_pairs)) / self.scale_
+        self.consensus_ = weights[has_pairs].mean(axis=0)
+        # People without pairs get the consensus: their labels say nothing about a ranking.
+        self.coef_ = np.where(has_pairs[:, None], weights, self.consensus_)
+
+
+@dataclass(eq=False, repr=False)
+class DecomposedRanker(ComponentsRanker):
+    """One ranking function per person, the sum of components of your choice.
+
+    Minimises, over one part for each component, the sum of everybody's losses at the sum of
+    the parts plus the components' penalties.
+
+    Parameters
+    ----------
+    components : list of Component
+        Those of `likeminds.components`, or your own: an object with the methods of
+        `likeminds.components.Component` (`PerPerson` brings most of them).
+    loss : {"least_squares", "least_squares_raw", "auc"}, default="least_squares"
+        What is minimised: 1/2 the mean over a person's rows of (y - intercept - score)^2 with
+        labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
+        squared pairwise AUC loss (see `likeminds.losses.quadratic`).
+    standardize : bool, default=True
+        Give all features unit variance first (undone in the coefficients).
+    tol : float, default=1e-4
+        Stop when the optimality residual is below: the length of a subgradient of the
+        objective, over the length of the loss's gradient at zero.
+    max_iter : int, default=1000
+        Stop after this many iterations in any case (with a warning).
+    unknown : {"consensus", "error"}, default="consensus"
+        What people get who were not seen in training.
+    user_column : int or str, optional
+        The column of X (a position, or a name in a data frame) that says who gave the label.
+    warm_start : bool, default=False
+        Start from the last solution rather than from zero.
+    callback : callable, optional
+        Called as ``callback(step, objective, residual)``; to return True is to stop.
+
+    Attributes
+    ----------
+    users_ : array of shape (n_people,)
+        The people seen in training.
+    coef_ : array of shape (n_people, n_features)
+        Their weights. People with labels of one class only get the consensus.
+    consensus_ : array of shape (n_features,)
+        The mean of the others' weights; what strangers get.
+    parts_ : dict of arrays
+        The parts of the weights, by the names of their components; each is also an attribute,
+        ``<name>_part_``.
+    components_ : list of Component
+        The components with the penalties that were used.
+    objective_, objective_trace_, n_iter_, converged_, solution_, scale_, statistics_, classes_
+        As in `ThreeLevelRanker`.
+
+    Examples
+    --------
+    >>> from likeminds import DecomposedRanker, load_electricity
+    >>> from likeminds.components import Consensus, Sparse
+    >>> ranker = DecomposedRanker([Consensus(0.01), Sparse(0.05)], loss="auc")
+    >>> ranker = ranker.fit(load_electricity())
+    >>> {name: part.shape for name, part in ranker.parts_.items()}
+    {'consensus': (6,), 'sparse': (361, 6)}
+    """
+
+    components: Sequence[Component]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ComponentsRanker._parameter_constraints,
+        "components": [list, tuple],
+    }
+
+    def _list_components(self, loss: QuadraticLoss) -> list[Component]:  # noqa: ARG002
+        _refuse_what_solvers_cannot_use(self.components)
+        return list(self.components)
+
+
+def _refuse_what_solvers_cannot_use(components: Sequence[Any]) -> None:
+    if not components:
+        raise ValueError("components is empty: a ranker needs at least one.")
+    for component in components:
+        missing = [name for name in _ASKED if not hasattr(component, name)]
+        if missing:
+            raise TypeError(
+                f"{component!r} is no component: it has no {listing(missing)}. "
+                "See likeminds.components.Component for what is asked of one."
+            )
+    names = [component.name for component in components]
+    if len(set(names)) < len(names):
+        raise ValueError(f"Components need different names, but they are {listing(names)}.")

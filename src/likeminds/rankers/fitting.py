@@ -1,0 +1,238 @@
+"""What rankers fitted to a quadratic loss share: from annotations to weights."""
+
+import warnings
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
+
+from likeminds._support.arrays import Bool, Float, IdArray
+from likeminds._support.checks import counted, listing
+from likeminds.components import Component
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.losses.quadratic import LOSSES, QuadraticLoss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.callbacks import both_callbacks, with_callbacks
+from likeminds.solvers import Solution, Solver
+from likeminds.solvers.base import Callback, Parts
+
+
+class GrowingRanker(Ranker):
+    """Base of the rankers that take more labels later.
+
+    A subclass says what it keeps of those it has learned from, and adds to it in ``_fit_more``.
+    """
+
+    _learned_from: ClassVar[str]
+    _nothing_to_add_to: ClassVar[str]
+
+    @with_callbacks
+    def partial_fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, of people known or new, to those seen before.
+
+        The result is that of fitting everything at once; where rows merge into statistics, no
+        row is touched twice and the solver starts from where it was. The first call is a `fit`.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from likeminds import ThreeLevelRanker, load_electricity
+        >>> households = load_electricity()
+        >>> ranker = ThreeLevelRanker().partial_fit(households[:8000])
+        >>> len(ranker.partial_fit(households[8000:]).users_)
+        361
+        """
+        if not hasattr(self, "users_"):
+            return self.fit(X, y, users, sample_weight)
+        if not hasattr(self, self._learned_from):
+            raise ValueError(self._nothing_to_add_to)
+        self._validate_params()
+        more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self._fit_more(more)
+        self._note_more(more)
+        return self
+
+    def update(self, annotations: Annotations) -> Self:
+        """Add annotations to those seen before: `partial_fit` by another name."""
+        return self.partial_fit(annotations)
+
+    def _fit_more(self, more: Annotations) -> None:
+        """Learn from what was seen before and from more."""
+        raise NotImplementedError
+
+
+class StatisticsRanker(GrowingRanker):
+    """Base of the rankers that see the rows once, as statistics.
+
+    A subclass finds the parts of the weights in ``_fit_loss`` and says what they mean in
+    ``_set_parts``; this class makes the loss from the annotations.
+    """
+
+    loss: str
+    standardize: bool
+
+    scale_: Float
+    statistics_: Statistics
+
+    _learned_from = "statistics_"
+    _nothing_to_add_to = (
+        "This ranker was read from a file, which does not hold the statistics of its training "
+        "data: more labels cannot be added to it. They can where it was saved with "
+        "save(..., with_data=True)."
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions(set(LOSSES))],
+        "standardize": ["boolean"],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [int, str, None],
+    }
+
+    def _fit_more(self, more: Annotations) -> None:
+        self._fit_statistics(self.statistics_.update(more))
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        self.__dict__.pop("statistics_", None)  # a fit starts afresh
+        self._fit_statistics(Statistics.from_annotations(annotations))
+
+    def _fit_statistics(self, statistics: Statistics) -> None:
+        has_pairs = statistics.has_pairs
+        warn_of_one_class(statistics.user_ids, has_pairs)
+        n_features = statistics.n_features
+        self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
+        parts = self._fit_loss(LOSSES[self.loss](statistics, self.scale_), statistics)
+        self.users_ = statistics.user_ids
+        self.statistics_ = statistics
+        self._set_parts(parts, has_pairs)
+
+    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
+        """Return the parts that minimise the loss and the ranker's penalties."""
+        raise NotImplementedError
+
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        """Make the fitted attributes of the parts, which are in units of ``scale_``."""
+        raise NotImplementedError
+
+
+class LevelsRanker(StatisticsRanker):
+    """Base of the rankers whose weights are consensus + group + personal."""
+
+    group_: Float
+    personal_: Float
+
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        theta, G, P = (part / self.scale_ for part in parts)
+        self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
+        # People without pairs teach nothing and get the consensus: they are not part of the
+        # mean, and their own deviation is zero.
+        mean_group = G[has_pairs].mean(axis=0)
+        self.consensus_ = theta + mean_group
+        self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
+        self.personal_ = np.where(has_pairs[:, None], P, 0.0)
+        self.coef_ = self.consensus_ + self.group_ + self.personal_
+
+
+class SolvedRanker(StatisticsRanker):
+    """Base of the rankers whose parts a solver finds, given a list of components."""
+
+    tol: float
+    max_iter: int
+    warm_start: bool
+    callback: Callback | None
+
+    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
+        solution = self._solve(loss, statistics)
+        if solution.interrupted:
+            warnings.warn(
+                f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
+                f"far, with an optimality residual of {solution.residual:.1e}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not solution.converged:
+            warnings.warn(
+                f"Stopped after {solution.n_iter} iterations with an optimality residual of "
+                f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.solution_ = solution
+        self.objective_ = solution.objective
+        self.objective_trace_ = solution.history.objective
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        self._look_back(loss, statistics, solution.parts)
+        return solution.parts
+
+    def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
+        """Learn from the solution what is needed later, beside the parts: by default nothing."""
+
+    def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
+        with both_callbacks(self, self.callback) as callback:
+            return self._solver().solve(
+                loss,
+                self._components(loss, statistics),
+                start=self._last_parts(statistics.user_ids),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+
+    def _solver(self) -> Solver:
+        raise NotImplementedError
+
+    def _components(self, loss: QuadraticLoss, statistics: Statistics) -> list[Component]:
+        raise NotImplementedError
+
+    def _fitted_parts(self) -> list[Float]:
+        """Return the parts of the last fit, in the units of the features."""
+        raise NotImplementedError
+
+    def _last_parts(self, user_ids: IdArray) -> Parts | None:
+        """Return the last solution, if it is to be continued (zero for new people)."""
+        continued = self.warm_start or hasattr(self, "statistics_")
+        if not continued or not hasattr(self, "users_"):
+            return None
+        if self.coef_.shape[1] != len(self.scale_):
+            return None
+        where = lookup(user_ids, self.users_, "users")
+        known = (where >= 0)[:, None]
+        return tuple(
+            (part if part.ndim == 1 else np.where(known, part[where], 0.0)) * self.scale_
+            for part in self._fitted_parts()
+        )
+
+
+def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
+    """Name the people who have no pair to rank; refuse where nobody has one."""
+    if not has_pairs.any():
+        raise ValueError(
+            "Everybody's labels are of one class, so there is no pair to rank: a ranker "
+            "needs at least one person with a positive and a negative label."
+        )
+    if not has_pairs.all():
+        people = user_ids[~has_pairs]
+        warnings.warn(
+            f"The labels of {counted(len(people), 'person', 'people')} are of one class only, "
+            f"which says nothing about a ranking; they get the consensus: {listing(people)}.",
+            UserWarning,
+            stacklevel=5,
+        )

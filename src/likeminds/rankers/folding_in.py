@@ -1,0 +1,212 @@
+"""Newcomers to the paper's ranker: their own level in closed form, the crowd's levels as they are.
+
+The weights of somebody new are consensus + B c + V, with the strong directions B of the group
+level. Fitted to a few labels alone, c would be free and V as free as the penalties leave it;
+so both are held to what the crowd shows: c ~ N(0, S) with the covariance S of the people's own
+coordinates, and V is as large as theirs in the mean square. With the squared loss as a regression
+whose precision is that of the crowd's residuals, the best c and V are one small linear system.
+Deviations longer than the knee of the model's personal level cost their length, not its square
+(see `solvers.deviations`): somebody who is really different is let be different.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.arrays import Float, Index
+from likeminds._support.stacks import row_dots, times
+from likeminds.components.singular import top_directions
+from likeminds.data.annotations import Annotations
+from likeminds.losses.quadratic import LOSSES, Factors, QuadraticLoss
+from likeminds.losses.rows import has_both_classes
+from likeminds.losses.spectra import spectrum_of_factors
+from likeminds.losses.statistics import Statistics
+from likeminds.prior.beliefs import posterior_of
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Regression
+from likeminds.prior.prior import Prior
+from likeminds.prior.tasks import Task
+from likeminds.rankers.newcomers import Welcoming
+from likeminds.solvers.base import Parts
+from likeminds.solvers.deviations import Penalty
+from likeminds.solvers.reduced import Problem, fit_coordinates
+
+# People whose residuals tell the precision: more would not tell it better.
+_SAMPLE = 2000
+# Directions of a newcomer's covariance that are kept, as in `HierarchicalRanker`.
+_COVARIANCE_RANK = 16
+# The least residual, as a share of the spread along the strong directions.
+_LEAST = 1e-6
+
+
+class FoldingIn(Welcoming):
+    """Base of the rankers with the paper's three levels: how people differ, and newcomers."""
+
+    loss: str
+
+    scale_: Float
+    origin_: Float
+    prior_loadings_: Float
+    prior_residual_: Float
+    precision_: float
+    knee_: float
+
+    def _set_spread(
+        self, loss: QuadraticLoss, statistics: Statistics, parts: Parts, n_groups: int, knee: float
+    ) -> None:
+        """Learn how much people differ, and how well the levels meet their labels."""
+        able = statistics.has_pairs
+        deviation = (parts[1] + parts[2])[able]
+        deviation -= deviation.mean(axis=0)
+        B = top_directions(parts[1], n_groups)
+        C = deviation @ B
+        n_people, n_features = deviation.shape
+        shared = C.T @ C / n_people
+        left = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_people
+        own = max(left, 0.0) / max(n_features - n_groups, 1)
+        own = max(own, _LEAST * float(np.trace(shared)) / n_features, 1e-12)
+        variance, axes = np.linalg.eigh(shared)
+        self.origin_ = statistics.origin
+        self.prior_residual_ = np.full(n_features, np.sqrt(own))
+        self.prior_loadings_ = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / own))
+        self.precision_ = _precision(self.loss, loss, statistics, parts)
+        # The personal level never sets in before people differ more than they usually do.
+        self.knee_ = max(knee, float(np.sqrt(own * n_features)))
+
+    def _crowd(self) -> Crowd:
+        if not hasattr(self, "prior_loadings_"):
+            raise ValueError(
+                "This ranker was saved by an older version, which kept nothing about how people "
+                "differ: fit it again to take newcomers."
+            )
+        n_features = len(self.scale_)
+        # How items are spread matters to none of what newcomers are asked.
+        spread = np.eye(n_features)
+        prior = Prior(self.consensus_ * self.scale_, self.prior_loadings_, self.prior_residual_)
+        return Crowd(
+            Coordinates(self.origin_, self.scale_, None, spread, intercept=False),
+            prior,
+            Regression(self.precision_),
+            # How well the crowd knows itself is not known here.
+            predictive=prior,
+        )
+
+    def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
+        statistics = Statistics.from_annotations(said, "factored")
+        weight, count = _weight_and_count(self.loss, statistics.class_weight)
+        factors = LOSSES[self.loss](statistics, self.scale_).factors
+        points, known = posterior_of(
+            _FactorTasks(factors, weight, count),
+            said.n_people,
+            crowd,
+            pulls=np.empty(0),
+            rank=_COVARIANCE_RANK,
+        )
+        self._let_be_different(points, factors, weight * self.precision_, crowd.prior)
+        return points, known
+
+    def _let_be_different(
+        self, points: Float, factors: Factors, weight: Float, prior: Prior
+    ) -> None:
+        """Solve anew for those whose own deviation is past the knee."""
+        residual = prior.inverse_middle @ prior.inverse_middle
+        V = (points - prior.mean) @ residual
+        past = row_dots(V, V) > self.knee_**2
+        if not past.any():
+            return
+        variance = float(prior.residual[0]) ** 2
+        penalty = Penalty(0.0, 0.5 / variance, self.knee_ / variance, 0.5, prior.rank)
+        problem = Problem([], [], [], penalty, *points.shape)
+        directions = prior.loadings * prior.residual[:, None]
+        rows = factors.rows
+        for people, Z, target in replace(factors, rows=rows.of(past[rows.people])):
+            part = spectrum_of_factors(people, Z, target)
+            counted = weight[people, None]
+            part = replace(part, curvature=part.curvature * counted, slope=part.slope * counted)
+            start = np.zeros((len(people), prior.rank))
+            c, found = fit_coordinates(
+                part, problem, part.into(prior.mean), part.basis @ directions, start
+            )
+            points[people] = prior.mean + c @ directions.T + part.back(found.v)
+
+
+@dataclass(frozen=True)
+class _FactorTasks:
+    """The factors of a quadratic loss as blocks of a regression."""
+
+    factors: Factors
+    weight: Float
+    count: Float
+
+    n_places = 0
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.factors)
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        rows = self.factors.rows
+        return 8 * len(rows.index) * int(rows.table.shape[1])
+
+    @cached_property
+    def plan(self) -> Sequence[Index]:
+        """The people of each block."""
+        return list(self.factors.rows.plan())
+
+    def task(self, number: int) -> Task:
+        """Return one block."""
+        people, Z, target = self.factors.of(self.plan[number])
+        weight = np.repeat(self.weight[people, None], Z.shape[1], axis=1)
+        return Task(people, Z, target, weight, self.count[people])
+
+    def sample(self, most: int) -> "_FactorTasks":
+        """Nobody learns a prior from newcomers."""
+        raise NotImplementedError
+
+
+def _weight_and_count(kind: str, class_weight: Float) -> tuple[Float, Float]:
+    """Return how much a person's loss counts, and as how many observations of unit weight.
+
+    Losses are means over pairs or rows (or a sum): a mean counts as often as there are
+    independent terms in it. People with labels of one class have nothing to say.
+    """
+    able = has_both_classes(class_weight)
+    total = class_weight.sum(axis=1)
+    if kind == "auc":
+        pairs = np.where(able, class_weight.prod(axis=1) / np.where(able, total, 1.0), 0.0)
+        return pairs, 2.0 * pairs
+    weight = total if kind == "least_squares" else np.ones(len(total))
+    return weight * able, total * able
+
+
+def _precision(kind: str, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> float:
+    """Return one over the mean square of the residuals, from people evenly spread."""
+    weight, count = _weight_and_count(kind, statistics.class_weight)
+    every = 1 + len(weight) // _SAMPLE
+    theta, *deviations = parts
+    squares = observations = 0.0
+
+    def weights(people: Index) -> Float:
+        return np.asarray(theta + sum(part[people] for part in deviations))
+
+    places = np.arange(0, len(loss.dense_people), every)
+    if places.size:
+        people = loss.dense_people[places]
+        W, linear = weights(people), loss.linear[people]
+        each = row_dots(W, times(loss.matrices[places], W) - 2.0 * linear) + loss.constant[people]
+        squares += float(weight[people] @ each)
+        observations += float(count[people].sum())
+    rows = loss.factors.rows
+    for people, Z, target in replace(loss.factors, rows=rows.of(rows.people % every == 0)):
+        left = times(Z, weights(people)) - target
+        squares += float(weight[people] @ row_dots(left, left))
+        observations += float(count[people].sum())
+    # Labels that are met to the last digit are no reason for certainty.
+    return observations / max(squares, _LEAST * observations) if observations else 1.0

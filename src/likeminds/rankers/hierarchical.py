@@ -1,0 +1,240 @@
+"""The ranker with nothing to tune: people are draws from a prior that the crowd teaches."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from likeminds._support.arrays import Float
+from likeminds.data.annotations import Annotations
+from likeminds.losses.rows import Rows, has_both_classes
+from likeminds.prior.beliefs import posterior_of
+from likeminds.prior.choices import ChoiceTasks, are_choices
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.learning import Learned, learn
+from likeminds.prior.likelihoods import LIKELIHOODS
+from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
+from likeminds.rankers.callbacks import both_callbacks
+from likeminds.rankers.fitting import GrowingRanker, warn_of_one_class
+from likeminds.rankers.learned_prior import PriorRanker
+from likeminds.solvers.base import Callback
+
+
+class HierarchicalRanker(GrowingRanker, PriorRanker):
+    """One ranking function per person, drawn from a prior that is learned from the crowd.
+
+    Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
+    and how much the consensus is held back are learned by maximising the marginal likelihood of
+    the labels (Laplace approximation; exact for ``loss="auc"``): there is nothing to tune. Where
+    there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
+    in all directions; else it has a few leading directions, and an equal residual in all others.
+    What a person's labels say is weighed against what the crowd is like, and the result comes
+    with its uncertainty. A keyboard interrupt keeps the best prior found so far.
+
+    Parameters
+    ----------
+    n_groups : int or "auto", default="auto"
+        How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
+        Akaike's criterion, or all of Omega (of which those that stand out are called leading).
+    loss : {"auto", "logistic", "choice", "auc"}, default="auto"
+        "logistic": each label is a logistic regression with an intercept per person; people
+        with labels of one class teach, too. "choice": each positive label is a choice among it
+        and the negatives shown with it (its group; without groups, all of the person's): a
+        conditional logit, which needs no intercept. "auc": the squared AUC loss of
+        `ThreeLevelRanker`, as a regression whose precision is learned. "auto" is "choice" where
+        labels came in groups with one positive each, else "logistic".
+    standardize : bool, default=True
+        Give all features unit variance first (undone in the coefficients).
+    covariance_rank : int, default=16
+        How many directions of each person's posterior covariance are kept: those the labels
+        say most about. In the others, the prior's variance stands.
+    tol : float, default=1e-5
+        Stop when a step lowers the objective by less than this share.
+    max_iter : int, default=500
+        Stop after this many steps in any case (with a warning).
+    unknown : {"consensus", "error"}, default="consensus"
+        What people get who were not seen in training.
+    user_column : int or str, optional
+        The column of X that says who gave the label, as in `ThreeLevelRanker`.
+    callback : callable, optional
+        Called as ``callback(step, objective, residual)`` after each step of the last descent;
+        to return True is to stop.
+
+    Attributes
+    ----------
+    users_, coef_, consensus_, group_, personal_, scale_, classes_, feature_names_
+        As in `ThreeLevelRanker`: ``coef_ = consensus_ + group_ + personal_``. The group level
+        is the part of a person's deviation in the leading directions, the personal level is
+        the rest.
+    loss_, positive_share_ : str, float
+        The loss that was used, and the share of positive labels.
+    intercept_ : array of shape (n_people,)
+        What makes scores log-odds of a positive label (zeros but for the logistic loss).
+    n_groups_ : int
+        The number of leading directions.
+    directions_ : array of shape (n_groups_, n_features)
+        These directions, as weights of the features; strongest first.
+    explained_ : dict
+        The share of the disagreement about items (the variance of scores between people) that
+        the "group" and the "personal" level explain.
+    criterion_ : array
+        What was compared, by number of directions tried, from none ("auto" only): the
+        objective and what the directions' numbers count.
+    objective_, objective_trace_ : float, array
+        Minus the log marginal likelihood, at the end and by step of the last descent.
+    n_iter_, converged_ : int, bool
+        Steps of the last descent, and whether it ended by ``tol``.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity, split_within_people
+    >>> train, test = split_within_people(load_electricity(), random_state=0)
+    >>> ranker = HierarchicalRanker().fit(train)
+    >>> ranker.score(test) > 0.84
+    True
+    >>> sorted(ranker.explained_)
+    ['group', 'personal']
+    """
+
+    _learned_from = "annotations_"
+    _nothing_to_add_to = (
+        "This ranker was read from a file, which does not hold its training data: more labels "
+        "cannot be added to it. They can where it was saved with save(..., with_data=True); "
+        "`newcomer` needs none of it."
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "loss": [StrOptions({"auto", *LIKELIHOODS})],
+        "standardize": ["boolean"],
+        "covariance_rank": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [Integral, str, None],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        n_groups: int | str = "auto",
+        loss: str = "auto",
+        *,
+        standardize: bool = True,
+        covariance_rank: int = 16,
+        tol: float = 1e-5,
+        max_iter: int = 500,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_groups = n_groups
+        self.loss = loss
+        self.standardize = standardize
+        self.covariance_rank = covariance_rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unknown = unknown
+        self.user_column = user_column
+        self.callback = callback
+
+    def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
+        single = self._loss() == "choice" and not are_choices(said)
+        if single:
+            crowd = crowd.of_single_labels(self.positive_share_)
+            tasks: Tasks = LabelTasks.of_annotations(said, crowd.coordinates)
+        else:
+            tasks = self._tasks(said, crowd.coordinates)
+        points, known = posterior_of(
+            tasks,
+            said.n_people,
+            crowd,
+            pulls=np.zeros(tasks.n_places),
+            rank=self.covariance_rank,
+        )
+        # The odds of liking the average item served their purpose: scores need none.
+        return (points[:, :-1], known[:, :, :-1]) if single else (points, known)
+
+    def _fit_more(self, more: Annotations) -> None:
+        self._fit_annotations(self.annotations_.concat(more))
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        self._check_classes(annotations)
+        self.loss_ = self._chosen_loss(annotations)
+        self.positive_share_ = float(annotations.labels.mean())
+        coordinates = Coordinates.of_annotations(
+            annotations, standardize=self.standardize, intercept=self.loss_ == "logistic"
+        )
+        tasks = self._tasks(annotations, coordinates)
+        with both_callbacks(self, self.callback) as callback:
+            learned = learn(
+                tasks,
+                coordinates.n_weights,
+                coordinates.size,
+                self._asked_groups(coordinates.n_weights),
+                likelihood=LIKELIHOODS[self.loss_],
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+        self._warn_if_unfinished(learned)
+        self.users_ = annotations.user_ids
+        self.annotations_ = annotations
+        self._set_prior(learned, coordinates)
+        points, self.information_ = posterior_of(
+            tasks,
+            annotations.n_people,
+            self._crowd(),
+            pulls=learned.pulls,
+            rank=self.covariance_rank,
+        )
+        self._set_levels(points, learned.model.prior, coordinates)
+
+    def _tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        if self._loss() == "choice":
+            return ChoiceTasks.of_annotations(annotations, coordinates)
+        labels = LabelTasks.of_annotations(annotations, coordinates)
+        return labels if self._loss() == "logistic" else AucTasks(labels)
+
+    def _chosen_loss(self, annotations: Annotations) -> str:
+        if self.loss != "auto":
+            return self.loss
+        return "choice" if are_choices(annotations) else "logistic"
+
+    def _check_classes(self, annotations: Annotations) -> None:
+        counted = annotations.labels
+        if annotations.weights is not None:
+            counted = counted[annotations.weights > 0]
+        if counted.all() or not counted.any():
+            raise ValueError(
+                "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+                "needs positive and negative labels."
+            )
+        if self._chosen_loss(annotations) != "logistic":
+            weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
+            warn_of_one_class(annotations.user_ids, has_both_classes(weight))
+
+    def _asked_groups(self, n_weights: int) -> int | None:
+        if isinstance(self.n_groups, str):
+            return None
+        if self.n_groups > n_weights:
+            raise ValueError(
+                f"n_groups is {self.n_groups}, but the items differ in {n_weights} direction(s) "
+                f'only. Choose from 0 to {n_weights}, or "auto".'
+            )
+        return int(self.n_groups)
+
+    def _warn_if_unfinished(self, learned: Learned) -> None:
+        if learned.converged:
+            return
+        how = "Interrupted" if learned.interrupted else "Stopped"
+        warnings.warn(
+            f"{how} after {len(learned.trace) - 1} steps, before a step changed the objective by "
+            f"less than tol={self.tol:g}: these are the best weights so far.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

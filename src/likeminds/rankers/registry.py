@@ -1,0 +1,144 @@
+"""Who takes part in a comparison: every ranker we have, or those somebody names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from likeminds._support.checks import listing
+from likeminds.rankers.baselines import (
+    CMTL,
+    COMT,
+    JFL,
+    RAMU,
+    RMTFL,
+    RMTL,
+    ConsensusOnly,
+    LassoMTL,
+    LogisticPerPerson,
+    OnePerPerson,
+    PooledLogistic,
+    Popularity,
+    RidgeToConsensus,
+)
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+
+# The competitors of the paper, in its order.
+COMPETITORS = (RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU)
+
+# What people may say for short.
+_SHORT = {
+    "hierarchical": "HierarchicalRanker",
+    "threelevel": "ThreeLevelRankerCV",
+    "lasso": "LassoMTL",
+    "consensus": "ConsensusOnly",
+}
+
+Contenders = dict[str, Any]
+Given = Mapping[str, Any] | Sequence[Any]
+
+
+def default_rankers(n_folds: int = 5, random_state: int = 0) -> Contenders:
+    """Return every ranker of the library by name, ready to fit; each tunes itself.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        Folds of the search for the parameters.
+    random_state : int, default=0
+        Which rows fall into which fold.
+
+    Examples
+    --------
+    >>> rankers = default_rankers()
+    >>> rankers["RidgeToConsensus"]
+    RankerCV(ranker=RidgeToConsensus())
+    """
+    search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
+    return {
+        "ThreeLevelRankerCV": ThreeLevelRankerCV(**search),
+        "ThreeLevelRanker": ThreeLevelRanker(),
+        "HierarchicalRanker": HierarchicalRanker(),
+        **{kind.__name__: RankerCV(kind(), **search) for kind in COMPETITORS},
+        "RidgeToConsensus": RankerCV(RidgeToConsensus(), **search),
+        "OnePerPerson": RankerCV(OnePerPerson(), **search),
+        "LogisticPerPerson": RankerCV(LogisticPerPerson(), **search),
+        "ConsensusOnly": RankerCV(ConsensusOnly(), **search),
+        "PooledLogistic": RankerCV(PooledLogistic(), **search),
+        "Popularity": Popularity(),
+    }
+
+
+def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:
+    """Return a ranker, ready to fit, by what people may call it: in any case, with any dashes.
+
+    "hierarchical" is the one with nothing to tune, "three-level" the paper's with its penalties
+    tuned; every other is called as in `default_rankers`.
+
+    Examples
+    --------
+    >>> ranker_called("three-level")
+    ('ThreeLevelRankerCV', ThreeLevelRankerCV())
+    >>> ranker_called("rmtl")[0], ranker_called("consensus-only")[0]
+    ('RMTL', 'ConsensusOnly')
+    """
+    rankers = default_rankers(n_folds, random_state)
+    names = {_bare(known): known for known in rankers}
+    called = _SHORT.get(_bare(name)) or names.get(_bare(name))
+    if called is None:
+        listed = ", ".join(["hierarchical", "three-level", *rankers])
+        raise ValueError(f"There is no ranker called {name!r}; there are {listed}.")
+    return called, rankers[called]
+
+
+def _bare(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def as_contenders(rankers: Given, n_folds: int, random_state: int) -> Contenders:
+    """Return named rankers, ready to fit, from what the caller of `compare` gave."""
+    if isinstance(rankers, str) or not isinstance(rankers, Iterable):
+        raise TypeError(f"rankers must be a mapping or a list, not {rankers!r}.")
+    search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
+    if isinstance(rankers, Mapping):
+        named = {str(name): _ready(given, search) for name, given in rankers.items()}
+    else:
+        named = _named(rankers, search)
+    if not named:
+        raise ValueError("There is no ranker to compare: rankers is empty.")
+    return named
+
+
+def _named(rankers: Iterable[Any], search: dict[str, Any]) -> Contenders:
+    known = default_rankers(**search)
+    named: Contenders = {}
+    for given in rankers:
+        name = given if isinstance(given, str) else _name_of(given)
+        if name in named:
+            raise ValueError(f"Two rankers are called {name}. Name them in a mapping.")
+        if isinstance(given, str) and name not in known:
+            raise ValueError(f"There is no ranker called {name!r}; there are {', '.join(known)}.")
+        named[name] = known[name] if isinstance(given, str) else _ready(given, search)
+    return named
+
+
+def _name_of(given: Any) -> str:
+    estimator = given[0] if isinstance(given, tuple) and given else given
+    return type(getattr(estimator, "ranker", estimator)).__name__
+
+
+def _ready(given: Any, search: dict[str, Any]) -> Any:
+    """Return an estimator that tunes itself, if it has anything to tune."""
+    estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    verbs = ("fit", "decision_function", "get_params")
+    missing = [verb for verb in verbs if not hasattr(estimator, verb)]
+    if missing or isinstance(estimator, type):
+        raise TypeError(
+            "A ranker is an estimator with fit and decision_function, or a pair (estimator, "
+            f"param_grid), not {given!r}"
+            + (f": it has no {listing(missing)}." if missing else "; make one of this class.")
+        )
+    if grid is not None or hasattr(estimator, "_default_grid"):
+        return RankerCV(estimator, grid, **search)
+    return estimator

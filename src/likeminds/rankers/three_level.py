@@ -1,0 +1,214 @@
+"""The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from likeminds._support.arrays import Float
+from likeminds.components import Component, Consensus, Group, Personal
+from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.fitting import LevelsRanker, SolvedRanker
+from likeminds.rankers.folding_in import FoldingIn
+from likeminds.solvers import SOLVERS, Solver
+from likeminds.solvers.base import Callback, Parts
+
+# What n_groups=None asks for where the data has room for it, and the least that
+# alpha_group=None asks for.
+_USUAL_GROUPS = 2
+_USUAL_ALPHA = 0.3
+
+
+class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
+    """One ranking function per person: consensus + group + personal.
+
+    Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
+
+        sum_i l_i(theta + G_i + P_i) + lambda1 |theta|^2 + lambda2 sum_{j > n_groups} sigma_j(G)^2
+            + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
+
+    where l_i is half the mean, over the pairs of a positive and a negative row of person i,
+    of (1 - (the difference of their scores))^2, and sigma_j are singular values. A keyboard
+    interrupt ends the search for the minimum early: the ranker is then fitted with the best
+    levels found so far, and a warning says so.
+
+    Parameters
+    ----------
+    alpha_consensus : float, default=0.001
+        Ridge on the consensus. lambda1 is ``alpha_consensus`` times the number of people, so
+        that a value means the same for ten people and for ten thousand; divide the paper's
+        lambda1 by the number of people to get it.
+    alpha_group : float, optional
+        Penalty on the weak directions of the group level: the paper's lambda2. By default 0.3
+        plus the number of features per label of a person: the less there is to learn each
+        weight from, the closer people stay together.
+    alpha_personal : float, default=1.0
+        Penalty on the personal level, which is zero for most people: the paper's lambda3.
+    n_groups : int, optional
+        How many directions of the group level are strong: the paper's kappa, from 0 to the
+        smaller of the numbers of people and features. By default 2, or fewer on small data.
+    group_shrinkage : float, default=0.0
+        Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
+        model; a little helps where people have few labels.
+    loss : {"auc", "least_squares", "least_squares_raw"}, default="auc"
+        What is minimised: "auc" as above, the paper's; "least_squares" on labels of +-1 with an
+        intercept for each person; "least_squares_raw" without, and as a sum over rows, so that
+        it wants larger penalties than the default ones (see `likeminds.losses.quadratic`).
+    standardize : bool, default=True
+        Give all features unit variance first (undone in the coefficients).
+    solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
+        "fast" is Newton's method with all eliminated that can be; "accelerated" is the solver
+        for any list of components; "paper" is the published algorithm, a reference that takes
+        thousands of iterations.
+    tol : float, default=1e-4
+        Stop when the optimality residual is below: the length of a subgradient of the
+        objective, over the length of the loss's gradient at zero.
+    max_iter : int, default=1000
+        Stop after this many iterations in any case (with a warning).
+    unknown : {"consensus", "error"}, default="consensus"
+        What people get who were not seen in training.
+    user_column : int or str, optional
+        The column of X (a position, or a name in a data frame) that says who gave the label,
+        for the places where scikit-learn does not pass ``users`` along.
+    warm_start : bool, default=False
+        Start from the last solution rather than from zero.
+    callback : callable, optional
+        Called as ``callback(step, objective, residual)`` after each step of the solver; to
+        return True is to stop. Where scikit-learn has callbacks (``set_callbacks``, since
+        1.9), they are told as well.
+
+    Attributes
+    ----------
+    users_ : array of shape (n_people,)
+        The people seen in training.
+    coef_ : array of shape (n_people, n_features)
+        Their weights: ``consensus_ + group_ + personal_``.
+    consensus_ : array of shape (n_features,)
+        What all agree on: theta plus the mean of G.
+    group_ : array of shape (n_people, n_features)
+        What a person's school of thought wants differently: G, centred.
+    personal_ : array of shape (n_people, n_features)
+        What is the person's own: P.
+    raw_consensus_, raw_group_, raw_personal_ : arrays
+        theta, G and P before centring. theta is not identified (the strong directions of G
+        can absorb any of it at no cost), which is why the centred form is the one to read.
+    alpha_group_, n_groups_ : float, int
+        The values that were used.
+    scale_ : array of shape (n_features,)
+        The unit each feature was measured in; the objective is that of ``raw_* * scale_``.
+    objective_ : float
+        The minimum found.
+    objective_trace_ : array
+        The objective by iteration, the start included.
+    n_iter_ : int
+        Iterations taken.
+    converged_ : bool
+        Whether the residual fell to ``tol``.
+    precision_, knee_, origin_, prior_loadings_, prior_residual_ : float, float, arrays
+        How well the levels meet the labels and how people differ: what `newcomer` goes by.
+    n_labels_ : int
+        How many labels were learned from.
+    statistics_ : Statistics
+        What was learned from, for `partial_fit` (in files, with ``save(..., with_data=True)``).
+    solution_ : Solution
+        What the solver returned, with its history.
+    classes_ : array of shape (2,)
+        The two labels, the positive one last.
+    feature_names_in_, n_features_in_
+        As everywhere in scikit-learn.
+    feature_names_ : array
+        Names of the columns of ``coef_`` (those of X, less ``user_column``).
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRanker, load_electricity
+    >>> households = load_electricity()
+    >>> ranker = ThreeLevelRanker().fit(households)
+    >>> [str(name) for name in ranker.feature_names_[ranker.consensus_ > 0]]
+    ['local_company', 'known_company']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LevelsRanker._parameter_constraints,
+        "alpha_consensus": [Interval(Real, 0, None, closed="left")],
+        "alpha_group": [Interval(Real, 0, None, closed="left"), None],
+        "alpha_personal": [Interval(Real, 0, None, closed="left")],
+        "n_groups": [Interval(Integral, 0, None, closed="left"), None],
+        "group_shrinkage": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions(set(SOLVERS)), HasMethods("solve")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        alpha_consensus: float = 0.001,
+        alpha_group: float | None = None,
+        alpha_personal: float = 1.0,
+        n_groups: int | None = None,
+        *,
+        group_shrinkage: float = 0.0,
+        loss: str = "auc",
+        standardize: bool = True,
+        solver: str | Solver = "fast",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.alpha_consensus = alpha_consensus
+        self.alpha_group = alpha_group
+        self.alpha_personal = alpha_personal
+        self.n_groups = n_groups
+        self.group_shrinkage = group_shrinkage
+        self.loss = loss
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unknown = unknown
+        self.user_column = user_column
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _solver(self) -> Solver:
+        return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
+
+    def _components(
+        self,
+        loss: QuadraticLoss,  # noqa: ARG002
+        statistics: Statistics,
+    ) -> list[Component]:
+        return self._levels(statistics)
+
+    def _levels(self, statistics: Statistics) -> list[Component]:
+        n_people, n_features = statistics.n_people, statistics.n_features
+        labels_each = statistics.class_weight.sum() / n_people
+        usual_alpha = _USUAL_ALPHA + n_features / labels_each
+        self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
+        most = min(n_people, n_features)
+        # Schools need members: half the people, or half the features, are too many of them.
+        usual = min(_USUAL_GROUPS, (n_people - 1) // 2, n_features // 2)
+        self.n_groups_ = usual if self.n_groups is None else self.n_groups
+        if self.n_groups_ > most:
+            raise ValueError(
+                f"n_groups is {self.n_groups_}, but {n_people} people with {n_features} features "
+                f"have at most {most} directions. Choose from 0 to {most}, or leave it out."
+            )
+        return [
+            Consensus(self.alpha_consensus * n_people),
+            Group(self.alpha_group_, self.n_groups_, self.group_shrinkage),
+            Personal(self.alpha_personal),
+        ]
+
+    def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
+        knee = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
+        self._set_spread(loss, statistics, parts, self.n_groups_, knee)
+
+    def _fitted_parts(self) -> list[Float]:
+        return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

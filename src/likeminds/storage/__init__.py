@@ -1,0 +1,1 @@
+"""Models on disk: one file, never a pickle."""

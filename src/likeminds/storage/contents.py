@@ -1,0 +1,232 @@
+"""What a model is made of, as arrays and a tree in JSON; and back, as far as it is asked for.
+
+A node of the tree is a plain value, a list of nodes, or an object with one key that says what
+it stands for:
+
+========== =====================================================================
+``array``   an array of the file, by name (with ``as``, the type of its dates)
+``ids``     an array of texts, tuples and other ids, which the file holds as JSON
+``tuple``   a tuple of nodes
+``dict``    a mapping from texts to nodes
+``float``   a number that JSON does not have: nan, inf, -inf
+``data``    annotations or statistics, field by field
+``model``   a ranker: its class, its parameters, and what it learned
+========== =====================================================================
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.read_later import ReadLater
+from likeminds.data.annotations import Annotations
+from likeminds.losses.rows import Rows
+from likeminds.losses.statistics import Dense, Statistics
+from likeminds.rankers import baselines
+from likeminds.rankers.attributes import AttributeModel
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.storage.safetensors import ArrayFile
+
+# Nothing else is ever made from a file.
+MODELS: dict[str, Callable[..., Any]] = {
+    model.__name__: model
+    for model in (
+        AttributeModel,
+        ThreeLevelRanker,
+        ThreeLevelRankerCV,
+        HierarchicalRanker,
+        RankerCV,
+        *(getattr(baselines, name) for name in baselines.__all__),
+    )
+}
+_DATA: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Annotations, Statistics, Dense, Rows)
+}
+# What holds the labels that were learned from.
+_LEARNED_FROM = ("statistics_", "annotations_")
+
+
+class CannotStoreError(TypeError):
+    """A value that has no place in a file."""
+
+
+class Contents:
+    """Take models apart.
+
+    Parameters
+    ----------
+    with_data : bool
+        Whether the labels that were learned from belong to a model.
+
+    Attributes
+    ----------
+    arrays : dict of arrays
+        What was met so far; one that was met twice is there once.
+    holds_data : bool
+        Whether labels that were learned from are among them.
+    """
+
+    def __init__(self, *, with_data: bool) -> None:
+        self.with_data = with_data
+        self.holds_data = False
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._met: dict[int, tuple[object, Any]] = {}
+
+    def of_model(self, model: Any, name: str = "") -> dict[str, Any]:
+        """Return the node of a ranker, fitted or not."""
+        kind = type(model).__name__
+        if MODELS.get(kind) is not type(model):
+            raise CannotStoreError(f"Only rankers of this library can be saved, not {kind}.")
+        parameters = {}
+        for key, value in model.get_params(deep=False).items():
+            try:
+                parameters[key] = self.of(value, f"{name}{key}")
+            except CannotStoreError as error:
+                raise CannotStoreError(
+                    f"The parameter {key}={value!r} cannot be written to a file; "
+                    f"use set_params({key}=...) with a plain value before saving."
+                ) from error
+        fitted = {}
+        for key in model._fitted_names():
+            if key in _LEARNED_FROM:
+                if not self.with_data:
+                    continue
+                self.holds_data = True
+            before = dict(self.arrays)
+            try:
+                fitted[key] = self.of(getattr(model, key), f"{name}{key}")
+            except CannotStoreError:  # what the solver did on its way is not part of the model
+                self.arrays = before
+        return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
+
+    def of(self, value: Any, name: str) -> Any:  # noqa: PLR0911 - one for each kind of value
+        """Return the node of a value; ``name`` is what its array would be called."""
+        if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+            value = value.item()
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, list):
+            return [self.of(part, f"{name}/{i}") for i, part in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": [self.of(part, f"{name}/{i}") for i, part in enumerate(value)]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"dict": {key: self.of(part, f"{name}/{key}") for key, part in value.items()}}
+        if isinstance(value, np.ndarray):
+            return self._once(value, lambda: self._of_array(value, name))
+        if type(value).__name__ in _DATA and isinstance(value, _DATA[type(value).__name__]):
+            return self._once(value, lambda: self._of_data(value, name))
+        if isinstance(value, ReadLater):
+            return self.of_model(value, f"{name}/")
+        raise CannotStoreError(f"{name} is a {type(value).__name__}.")
+
+    def _once(self, value: object, node: Callable[[], Any]) -> Any:
+        # Kept alive with its node: the number of an object that is gone may be used again.
+        if id(value) not in self._met:
+            self._met[id(value)] = (value, node())
+        return self._met[id(value)][1]
+
+    def _of_array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
+        if array.dtype.kind in "OUS":
+            self.arrays[name] = _ids_to_bytes(array, name)
+            return {"ids": name}
+        if array.dtype.kind in "mM":
+            self.arrays[name] = array.astype(array.dtype.newbyteorder("<")).view("<i8")
+            return {"array": name, "as": array.dtype.newbyteorder("<").str}
+        self.arrays[name] = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        return {"array": name}
+
+    def _of_data(self, value: Any, name: str) -> dict[str, Any]:
+        parts = {
+            field.name: self.of(getattr(value, field.name), f"{name}/{field.name}")
+            for field in fields(value)
+        }
+        return {"data": {"class": type(value).__name__, "fields": parts}}
+
+
+def model_from(node: Any, file: ArrayFile) -> Any:
+    """Return a model; what is more than a plain value is read when it is asked for."""
+    described = node["model"]
+    if described["class"] not in MODELS:
+        raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
+    parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
+    model = MODELS[described["class"]](**parameters)
+    stored = {}
+    for key, part in described["fitted"].items():
+        if isinstance(part, dict | list):
+            stored[key] = partial(value_from, part, file)
+        else:
+            setattr(model, key, part)
+    model._stored = stored
+    return model
+
+
+def value_from(node: Any, file: ArrayFile) -> Any:
+    """Return the value that a node stands for."""
+    if isinstance(node, list):
+        return [value_from(part, file) for part in node]
+    if not isinstance(node, dict):
+        return node
+    kind = next(iter(node))
+    return _READERS[kind](node, file)
+
+
+def _array_from(node: Any, file: ArrayFile) -> Any:
+    array = file.array(node["array"])
+    return array.view(node["as"]) if "as" in node else array
+
+
+def _data_from(node: Any, file: ArrayFile) -> Any:
+    kind = _DATA[node["data"]["class"]]
+    parts = {key: value_from(part, file) for key, part in node["data"]["fields"].items()}
+    if kind is not Annotations:
+        return kind(**parts)
+    annotations = object.__new__(Annotations)
+    annotations.__setstate__(parts)
+    return annotations
+
+
+_READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
+    "array": _array_from,
+    "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),
+    "tuple": lambda node, file: tuple(value_from(part, file) for part in node["tuple"]),
+    "dict": lambda node, file: {k: value_from(part, file) for k, part in node["dict"].items()},
+    "float": lambda node, _: float(node["float"]),
+    "data": _data_from,
+    "model": model_from,
+}
+
+
+def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
+    try:
+        text = json.dumps([_tagged(value) for value in ids.tolist()])
+    except TypeError as error:
+        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return ids of any kind from the JSON that the file has of them."""
+    values = [_untagged(value) for value in json.loads(array.tobytes())]
+    ids = np.empty(len(values), dtype=object)
+    ids[:] = values
+    return ids
+
+
+def _tagged(value: Any) -> Any:
+    # JSON has no tuples; a list can only be one, because lists are no ids.
+    return [_tagged(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _untagged(value: Any) -> Any:
+    return tuple(_untagged(part) for part in value) if isinstance(value, list) else value

@@ -1,0 +1,277 @@
+"""Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
+
+A file of format 2 holds in its header a card for people, a tree that says which arrays make up
+the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
+It is written whole or not at all, and read where it lies: opening the model of a million people
+touches the header alone. Format 1, which had no card for people and was read at once, is read
+still.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.files import place_for
+from likeminds._version import __version__
+from likeminds.data.annotations import Annotations
+from likeminds.data.fingerprints import fingerprint
+from likeminds.rankers.attributes import AttributeModel
+from likeminds.rankers.base import Ranker
+from likeminds.storage.contents import MODELS, Contents, ids_from_bytes, model_from
+from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
+
+__all__ = ["FORMAT", "ModelFileError", "load", "read_card", "save", "writable"]
+
+FORMAT = 2
+
+_CARD, _TREE = "likeminds", "contents"
+# How format 1 named the arrays of ids.
+_IDS = "ids:"
+
+
+def save(
+    model: Ranker | AttributeModel,
+    path: str | os.PathLike[str],
+    *,
+    with_data: bool = False,
+    data: Annotations | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a fitted ranker, or one for each of several attributes, to one file.
+
+    An existing file is replaced only once the new one is complete: an interrupt or a full
+    disk leaves it as it was. Arrays are written from where they are, without a copy.
+
+    Parameters
+    ----------
+    model : Ranker or AttributeModel
+        A fitted one of this library.
+    path : path
+        Where to; any name will do, ``.likeminds`` is customary.
+    with_data : bool, default=False
+        Keep what was learned from, so that the model can take more labels when it is read
+        again (``update``): statistics, or the labels and features themselves. Without it
+        nobody's labels are in the file.
+    data : Annotations, optional
+        What the ranker was fitted to, for the fingerprint on the card. Rankers that keep it, and
+        models of several attributes, need not be told.
+    scores : mapping, optional
+        What the model reached, for the card: numbers, texts, lists and mappings of them.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from likeminds import ThreeLevelRanker, load, load_electricity, read_card, save
+    >>> ranker = ThreeLevelRanker().fit(load_electricity())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save(ranker, f"{folder}/electricity.likeminds", scores={"auc": 0.85})
+    ...     again, card = load(path), read_card(path)
+    >>> np.array_equal(again.coef_, ranker.coef_)
+    True
+    >>> card["ranker"], card["people"], card["scores"]
+    ('ThreeLevelRanker', 361, {'auc': 0.85})
+    """
+    target = writable(path)
+    contents = Contents(with_data=with_data)
+    tree = contents.of_model(model)
+    if not tree["model"]["fitted"]:
+        raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
+    if isinstance(model, Ranker):
+        fitted = tree["model"]["fitted"] | _known_data(model, data)
+        tree["model"]["fitted"] = dict(sorted(fitted.items()))
+    card = _card(model, tree)
+    card["scores"] = _readable(dict(scores or {}))
+    card["takes_updates"] = contents.holds_data and hasattr(model, "update")
+    texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
+    write_arrays(target, contents.arrays, texts)
+    return target
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """Return the path if a model can go there; else say what is in the way, before any work."""
+    return place_for(path, "the model")
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Read a model that `save` wrote.
+
+    A file of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory,
+    and each array is read, and checked, when it is first used; the arrays cannot be written to,
+    and the file must not be changed in place meanwhile (`save` never does, it replaces it).
+
+    Parameters
+    ----------
+    path : path
+        Where it is.
+    verify : bool, default=False
+        Check a large file as a whole, too.
+
+    Returns
+    -------
+    Ranker or AttributeModel
+
+    Raises
+    ------
+    ModelFileError
+        When the file is truncated, was changed, is of a newer format, or no model at all.
+    """
+    file, card = _opened(path)
+    if card["format"] == 1:
+        return _load_first_format(file, card)
+    try:
+        if verify or file.is_whole:
+            file.check_arrays()
+        return model_from(json.loads(file.metadata[_TREE]), file)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise file.incomplete(error) from error
+
+
+def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a model's file says about it, without reading the model.
+
+    Returns
+    -------
+    dict
+        ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
+        ``people`` and ``labels`` (how many), ``features`` (their names), ``pictures`` (what
+        features are computed from, where items are pictures), ``preprocessing``
+        (whether they were standardised, and their units), ``fingerprint`` (of the training
+        data, see `likeminds.fingerprint`), ``attributes`` (the same for each attribute, where
+        there are several), ``scores`` (as given to `save`) and ``takes_updates``; None where
+        something is not known. Of a file of format 1, what it has of this.
+    """
+    return _opened(path, header_only=True)[1]
+
+
+def _opened(
+    path: str | os.PathLike[str], *, header_only: bool = False
+) -> tuple[ArrayFile, dict[str, Any]]:
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"There is no model at {source}.")
+    file = ArrayFile(source, header_only=header_only)
+    try:
+        card = json.loads(file.metadata[_CARD])
+        _refuse_foreign(card, source)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise file.incomplete(error) from error
+    if card["format"] >= 2:
+        file.check_header()
+    return file, card
+
+
+def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
+    if not isinstance(card["format"], int) or card["format"] < 1:
+        raise ValueError(f"there is no format {card['format']}")
+    if card["format"] > FORMAT:
+        raise ModelFileError(
+            f"{source} was written by likeminds {card['version']} in format {card['format']}; "
+            f"this version reads up to {FORMAT}. Upgrade likeminds."
+        )
+    if card["ranker"] not in MODELS:
+        raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
+
+
+def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
+    """Return the fingerprint of the training data, if there is any way to know it."""
+    if data is None and hasattr(ranker, "fingerprint_"):
+        return {"fingerprint_": ranker.fingerprint_}
+    said = getattr(ranker, "annotations_", None) if data is None else data
+    return {} if said is None else {"fingerprint_": fingerprint(said)}
+
+
+def _card(model: Any, tree: dict[str, Any]) -> dict[str, Any]:
+    card = {
+        "format": FORMAT,
+        "version": __version__,
+        "ranker": type(model).__name__,
+        "parameters": _readable(tree["model"]["parameters"]),
+        "features": [str(name) for name in model.feature_names_],
+        "pictures": getattr(model, "pictures_", {}).get("features"),
+    }
+    if isinstance(model, AttributeModel):
+        rankers = model.rankers_.items()
+        known = model.fingerprints_
+        card["people"] = len(model.people_)
+        card["attributes"] = {name: _summary(one, known[name]) for name, one in rankers}
+    else:
+        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"))
+        card["attributes"] = None
+    return card
+
+
+def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
+    parameters, scale = ranker.get_params(), getattr(ranker, "scale_", None)
+    standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
+    return {
+        "ranker": type(ranker).__name__,
+        "people": len(ranker.users_),
+        "labels": getattr(ranker, "n_labels_", None),
+        "fingerprint": known_data,
+        "preprocessing": {
+            "standardize": standardize,
+            "scale": None if scale is None else scale.tolist(),
+        },
+    }
+
+
+def _readable(value: Any) -> Any:
+    """Return what any reader of JSON can hold: infinity as a text, other things by their looks."""
+    if isinstance(value, Mapping):
+        if set(value) == {"model"}:
+            described = value["model"]
+            return {"class": described["class"], **_readable(described["parameters"])}
+        if len(value) == 1 and next(iter(value)) in {"tuple", "dict", "float"}:
+            return _readable(next(iter(value.values())))
+        return {str(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise TypeError(f"A card holds numbers, texts, lists and mappings of them, not {value!r}.")
+    return value
+
+
+def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
+    try:
+        arrays = {name: file.unchecked(name) for name in file.names}
+        if card["checksum"] != _first_checksum(arrays):
+            raise ModelFileError(
+                f"{file.path} was changed since it was saved: its checksum differs."
+            )
+        ranker: Any = MODELS[card["ranker"]](**card["parameters"])
+        for name, value in card["values"].items():
+            setattr(ranker, name, value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise file.incomplete(error) from error
+    for name, array in arrays.items():
+        if name.startswith(_IDS):
+            setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
+        else:
+            setattr(ranker, name, array)
+    return ranker
+
+
+def _first_checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape} ".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()

@@ -1,0 +1,228 @@
+"""Arrays in one file: written in a stream, read where they lie, and checked.
+
+The format is that of safetensors (the length of a header, the header in JSON, the arrays one
+after the other), so that any of its readers can open the file. Its own library holds all arrays
+as bytes to write them, and copies them to read them; here a file of any size is written from
+the arrays themselves, and opened by mapping it into memory.
+
+Each array has a checksum, and so has the header (with the digits of its own checksum taken as
+zeros). They tell damage and careless changes; they are no signature, and whoever can write the
+file can write a new checksum.
+"""
+
+import hashlib
+import json
+import math
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.files import write_whole
+
+_CODES = {
+    np.dtype(kind): code
+    for kind, code in (
+        *(("<f8", "F64"), ("<f4", "F32"), ("<f2", "F16"), ("|b1", "BOOL")),
+        *(("<i8", "I64"), ("<i4", "I32"), ("<i2", "I16"), ("|i1", "I8")),
+        *(("<u8", "U64"), ("<u4", "U32"), ("<u2", "U16"), ("|u1", "U8")),
+    )
+}
+_TYPES = {code: kind for kind, code in _CODES.items()}
+
+# Files up to this size are read and checked as a whole; of larger ones each array is mapped
+# into memory, and checked when it is first asked for.
+READ_AT_ONCE = 1 << 26
+_PIECE = 1 << 24
+_LENGTH = 8  # bytes of the number that says how long the header is
+_METADATA = "__metadata__"
+_NO_CHECKSUM = "0" * 64
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model this version can read, and why."""
+
+
+def write_arrays(
+    target: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
+) -> None:
+    """Write arrays and texts to one file, whole or not at all, in pieces."""
+    # Large types first: then everything is aligned.
+    order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    layout, end = {}, 0
+    for name in order:
+        begin, end = end, end + arrays[name].nbytes
+        layout[name] = {
+            "dtype": _code(arrays[name], name),
+            "shape": list(arrays[name].shape),
+            "data_offsets": [begin, end],
+        }
+    sums = json.dumps({name: _checksum(_pieces(arrays[name])) for name in order})
+    texts = {"checksum": _NO_CHECKSUM, "checksums": sums, **metadata}
+    header = json.dumps({_METADATA: texts, **layout}).encode()
+    header += b" " * (-len(header) % _LENGTH)
+    header = header.replace(_NO_CHECKSUM.encode(), _checksum([header]).encode(), 1)
+
+    def content() -> Iterator[bytes | memoryview]:
+        yield len(header).to_bytes(_LENGTH, "little")
+        yield header
+        for name in order:
+            yield from _pieces(arrays[name])
+
+    write_whole(target, content())
+
+
+class ArrayFile:
+    """A file of arrays, open for reading.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    header_only : bool, default=False
+        Whether the arrays are of no interest.
+
+    Attributes
+    ----------
+    metadata : dict of str
+        The texts in its header.
+    is_whole : bool
+        Whether it is small enough to be read and checked at once.
+    """
+
+    def __init__(self, path: Path, *, header_only: bool = False) -> None:
+        self.path = path
+        self._read: dict[str, NDArray[Any]] = {}
+        self._made: dict[str, Any] = {}
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                self._header = _header_bytes(file.read(_LENGTH), size, file.read)
+                header = json.loads(self._header)
+                self.metadata: dict[str, str] = header.pop(_METADATA)
+                self._start = _LENGTH + len(self._header)
+                self._layout = _checked_layout(header, size - self._start)
+                self._content: Any = None
+                self.is_whole = size <= READ_AT_ONCE
+                if self.is_whole and not header_only:
+                    file.seek(0)
+                    self._content = file.read()
+                elif not header_only:
+                    self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+            raise self.incomplete(error) from error
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._layout)
+
+    def incomplete(self, why: object) -> ModelFileError:
+        """Return the error that the file is not what it should be."""
+        return ModelFileError(
+            f"{self.path} is not a complete likeminds model: {why}. Save it again."
+        )
+
+    def check_header(self) -> None:
+        """Refuse a header that was changed."""
+        said = self.metadata.get("checksum")
+        if not isinstance(said, str) or len(said) != len(_NO_CHECKSUM):
+            raise self.incomplete("its header has no checksum")
+        blank = self._header.replace(said.encode(), _NO_CHECKSUM.encode(), 1)
+        if _checksum([blank]) != said:
+            raise self._changed("header")
+
+    def check_arrays(self) -> None:
+        """Refuse a file of which any array was changed."""
+        for name in self._layout:
+            self.array(name)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array, as a view that cannot be written to; its first reader checks it."""
+        if name not in self._read:
+            array = self.unchecked(name)
+            if _checksum(_pieces(array)) != self._checksums.get(name):
+                raise self._changed(f"array {name!r}")
+            self._read[name] = array
+        return self._read[name]
+
+    def made(self, name: str, make: Callable[[NDArray[Any]], Any]) -> Any:
+        """Return what is made of an array, once for all who ask."""
+        if name not in self._made:
+            self._made[name] = make(self.array(name))
+        return self._made[name]
+
+    @cached_property
+    def _checksums(self) -> dict[str, str]:
+        sums: dict[str, str] = json.loads(self.metadata["checksums"])
+        return sums
+
+    def unchecked(self, name: str) -> NDArray[Any]:
+        """Return an array as it is."""
+        dtype, shape, begin = self._layout[name]
+        return np.ndarray(shape, dtype, buffer=self._content, offset=self._start + begin)
+
+    def _changed(self, what: str) -> ModelFileError:
+        return ModelFileError(
+            f"{self.path} was changed since it was saved: the checksum of its {what} differs."
+        )
+
+
+def _header_bytes(length: bytes, size: int, read: Any) -> bytes:
+    wanted = int.from_bytes(length, "little")
+    if len(length) < _LENGTH or wanted > size - _LENGTH:
+        raise ValueError("it ends within its header")
+    header: bytes = read(wanted)
+    return header
+
+
+def _checked_layout(
+    header: Mapping[str, Any], size: int
+) -> dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]:
+    """Return type, shape and place of each array, if they fill the file without gaps."""
+    layout, reached = {}, 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        if entry["dtype"] not in _TYPES:
+            raise ValueError(f"array {name!r} is of an unknown type")
+        dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+        if not all(isinstance(number, int) and number >= 0 for number in (*shape, begin, end)):
+            raise ValueError(f"array {name!r} has no shape")
+        if begin != reached or end - begin != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"array {name!r} is not where it should be")
+        layout[name], reached = (dtype, shape, begin), end
+    if reached != size:
+        raise ValueError(f"it has {size} bytes of arrays instead of {reached}")
+    return layout
+
+
+def _code(array: NDArray[Any], name: str) -> str:
+    if array.dtype not in _CODES:
+        raise TypeError(f"{name} is of type {array.dtype}, which cannot be written to a file.")
+    return _CODES[array.dtype]
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, without a copy of all of them."""
+    if not array.size:
+        return
+    if array.flags.c_contiguous:
+        content = array.data.cast("B")
+        for start in range(0, len(content), _PIECE):
+            yield content[start : start + _PIECE]
+        return
+    rows = max(1, _PIECE * len(array) // array.nbytes)
+    for start in range(0, len(array), rows):
+        yield np.ascontiguousarray(array[start : start + rows]).data.cast("B")
+
+
+def _checksum(pieces: Iterable[bytes | memoryview]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()

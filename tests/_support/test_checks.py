@@ -1,0 +1,116 @@
+"""Bad input is refused in one voice."""
+
+import numpy as np
+import pytest
+
+from likeminds._support.checks import (
+    as_matrix,
+    as_names,
+    as_rows,
+    as_vector,
+    as_weights,
+    both_or_neither,
+    counted,
+    listing,
+    read_only,
+    same_length,
+)
+
+
+def test_listing_counts_the_rest():
+    assert listing([1, 2]) == "1, 2"
+    assert listing(np.arange(5)) == "0, 1, 2, 3, 4"
+    assert listing(range(6)) == "0, 1, 2, 3, 4 and 1 more"
+
+
+def test_matrix_keeps_single_precision_and_does_not_copy():
+    for dtype in (np.float32, np.float64):
+        matrix = np.ones((2, 3), dtype=dtype)
+        assert as_matrix(matrix, "X") is matrix
+    for other in (np.ones((2, 2), int), np.ones((2, 2), bool), [[1, 2], [3, 4.5]]):
+        assert as_matrix(other, "X").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, 2.0], "X must be two-dimensional.*1 dimension"),
+        (np.ones((0, 2)), r"X is empty: it has shape \(0, 2\)"),
+        (np.ones((2, 0)), r"X is empty: it has shape \(2, 0\)"),
+        ([[1.0, np.nan], [1.0, 1.0], [np.inf, 0.0]], r"NaN or infinity in row\(s\) 0, 2"),
+        ([[np.inf, -np.inf]], r"NaN or infinity in row\(s\) 0"),
+        ([[1.0], [1.0, 2.0]], "X must be numbers"),
+        ([["a"]], "X must be numbers"),
+        ([[None]], r"NaN or infinity in row|must be numbers"),
+        ([[1j]], "Complex data not supported: X"),
+    ],
+)
+def test_bad_matrices(values, message):
+    with pytest.raises(ValueError, match=message):
+        as_matrix(values, "X")
+
+
+def test_huge_numbers_are_finite():
+    for dtype in (np.float32, np.float64):
+        huge = np.full((3, 2), np.finfo(dtype).max, dtype=dtype)
+        assert as_matrix(huge, "X") is huge
+
+
+def test_vectors():
+    assert as_vector([1, 2], "v", length=2).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="v has 2 entries, but there are 3 rows"):
+        as_vector([1, 2], "v", length=3)
+    with pytest.raises(ValueError, match="v must be one-dimensional"):
+        as_vector([[1, 2]], "v")
+    with pytest.raises(ValueError, match=r"v contains NaN or infinity in row\(s\) 1"):
+        as_vector([1, np.nan], "v")
+
+
+def test_weights():
+    assert as_weights(None, 3) is None
+    assert as_weights([0, 1], 2).tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match=r"weights must not be negative.*row\(s\) 1"):
+        as_weights([1, -1], 2)
+    with pytest.raises(ValueError, match="weights are all zero"):
+        as_weights([0, 0], 2)
+
+
+def test_same_length():
+    same_length(a=[1], b=[2])
+    with pytest.raises(ValueError, match="Lengths differ: a has 1, b has 2"):
+        same_length(a=[1], b=[1, 2])
+
+
+def test_names():
+    assert as_names(None, 2) == ("x0", "x1")
+    assert as_names([0, "b"], 2) == ("0", "b")
+    with pytest.raises(ValueError, match="3 features, but 2 feature names"):
+        as_names(["a", "b"], 3)
+    with pytest.raises(ValueError, match="repeated: a"):
+        as_names(["a", "b", "a"], 3)
+
+
+def test_rows():
+    for rows in (np.array([True, False, True]), [0, 2], slice(0, 3, 2), np.array([0, 2], np.uint8)):
+        assert as_rows(rows, 3).tolist() == [0, 2]
+    assert as_rows([], 3).tolist() == []
+    with pytest.raises(IndexError, match="3 rows, but not 3"):
+        as_rows([3], 3)
+
+
+def test_small_helpers():
+    assert counted(1, "person", "people") == "1 person"
+    assert counted(0, "label") == "0 labels"
+    assert both_or_neither([], [], "groups")
+    assert not both_or_neither(None, None, "groups")
+    with pytest.raises(ValueError, match="Only one of the two has groups"):
+        both_or_neither([], None, "groups")
+
+
+def test_read_only_leaves_the_owner_alone():
+    mine = np.zeros(2)
+    locked = read_only(mine)
+    assert not locked.flags.writeable
+    assert mine.flags.writeable
+    assert read_only(locked) is locked
+    assert read_only("text") == "text"

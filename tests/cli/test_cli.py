@@ -1,0 +1,191 @@
+"""The command line as a whole: what it prints where, how it ends, what it costs to start."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import pytest
+from rich.console import Console
+
+import likeminds
+from commands import run
+from likeminds.cli import app
+from likeminds.cli import tour as demo
+from likeminds.cli._talk import Talk, in_options, sentence
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    path = tmp_path_factory.mktemp("demo") / "electricity.likeminds"
+    console = Console(record=True, width=100, quiet=False)
+    found = demo.run(path, console=console, progress=False)
+    return path, console.export_text(), found
+
+
+def test_demo_tells_the_whole_story(story):
+    path, text, _ = story
+    for ranker in (
+        "consensus only",
+        "one model per person",
+        "ridge towards the consensus",
+        "three levels",
+        "learned prior",
+    ):
+        assert ranker in text
+    assert "What all agree on" in text
+    # What the file says of itself later is what was told.
+    for line in str(likeminds.find_schools(likeminds.load(path))).splitlines():
+        assert " ".join(line.split()) in " ".join(text.split())
+    assert text.count("household-") == 3
+    assert str(path.name) in text
+    for what in (
+        "What to try next",
+        "likeminds compare",
+        "HierarchicalRanker",
+        "likeminds explain",
+    ):
+        assert what in text
+
+
+def test_demo_ranks_the_rankers_as_measured(story):
+    _, _, found = story
+    figures = found["scores"]
+    assert figures["consensus only"] < 0.75
+    assert figures["one model per person"] > 0.82
+    assert figures["three levels"] >= figures["ridge towards the consensus"]
+    assert figures["learned prior"] >= figures["three levels"] - 0.005
+
+
+def test_demo_saves_a_model_that_loads(story):
+    path, _, found = story
+    assert likeminds.load(path).coef_.shape == (361, 6)
+    assert likeminds.read_card(path)["scores"] == found["scores"]
+
+
+def test_command_line_runs_the_demo(tmp_path, monkeypatch):
+    asked = []
+
+    def told(out, seed, console, *, progress):
+        asked.append((out.name, seed, progress))
+        console.print("a story")
+        return {"model": str(out)}
+
+    monkeypatch.setattr(demo, "run", told)
+    done = run(tmp_path, "demo", "--out", "m", "--seed", "3")
+    assert (done.code, done.out) == (0, "a story\n")
+    done = run(tmp_path, "demo", "--out", "m", "--json")
+    assert json.loads(done.out) == {"model": "m"}
+    assert asked == [("m", 3, False), ("m", 0, False)]
+
+
+def test_version_and_help(tmp_path):
+    assert run(tmp_path, "--version").out.strip() == f"likeminds {likeminds.__version__}"
+    done = run(tmp_path, "--help")
+    assert done.code == 0
+    for command in app.registered_commands:
+        assert command.name in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rnk"], "No such command 'rnk'. Did you mean 'rank'? See likeminds --help."),
+        (["fit", "--out", "m"], "Missing option '--annotations' / '-a'. See likeminds fit --help."),
+        (["rank", "--model", "none"], "There is no model at none."),
+        (["demo", "--out", "no/m"], "There is no folder no to write the model in."),
+        (["data", "shoes", "--out", "d"], "There is no bundled data called 'shoes'; there are "),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(words, message, tmp_path):
+    done = run(tmp_path, *words)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith(f"Error: {message}")
+    assert done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+class TestHowItEnds:
+    def answered(self, error, capsys, *, debug=False):
+        def work():
+            raise error
+
+        talk = Talk(debug=debug)
+        try:
+            talk.answer_for(work)
+        except RuntimeError as ended:  # typer's Exit
+            return ended.exit_code, capsys.readouterr().err
+        return 0, capsys.readouterr().err
+
+    def test_failures_are_told_from_bad_input(self, capsys):
+        assert self.answered(ValueError("Pass positive= to say."), capsys) == (
+            2,
+            "Error: Pass --positive to say.\n",
+        )
+        assert self.answered(KeyError("There is no school 7."), capsys)[0] == 2
+        assert self.answered(ImportError("Drawing needs matplotlib."), capsys) == (
+            1,
+            "Error: Drawing needs matplotlib.\n",
+        )
+        assert self.answered(OSError("No space left on device"), capsys)[0] == 1
+        assert self.answered(MemoryError(), capsys)[1] == (
+            "Error: There is not enough memory for this.\n"
+        )
+        assert self.answered(KeyboardInterrupt(), capsys) == (130, "Error: Interrupted.\n")
+
+    def test_what_nobody_foresaw_is_a_sentence_too(self, capsys):
+        code, err = self.answered(ZeroDivisionError("division by zero"), capsys)
+        assert code == 1
+        assert err == (
+            "Error: ZeroDivisionError: division by zero (this should not happen; --debug shows "
+            "where)\n"
+        )
+
+    def test_debug_shows_where(self, capsys):
+        _, err = self.answered(ValueError("bad"), capsys, debug=True)
+        assert "Traceback" in err
+        assert "in work" in err
+
+    def test_warnings_are_notes(self, capsys):
+        Talk().answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
+        assert capsys.readouterr().err == "Note: few labels\n"
+        quiet = Talk(quiet=True)
+        quiet.answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
+        assert capsys.readouterr().err == ""
+
+
+def test_messages_name_options_instead_of_arguments():
+    assert in_options("No column. Pass person= to name it; x=3 stays.") == (
+        "No column. Pass --person to name it; x=3 stays."
+    )
+    assert sentence(KeyError("quoted")) == "quoted"
+
+
+def test_json_has_no_nan(capsys):
+    Talk(as_json=True).result({"auc": float("nan")})
+    assert json.loads(capsys.readouterr().out) == {"auc": None}
+
+
+def test_the_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom likeminds.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"sklearn", "scipy", "numpy", "pandas", "pyarrow", "narwhals", "joblib", "matplotlib"}
+    assert not heavy & set(done.stderr.split())
+
+
+def test_the_shell_completes_commands(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("_LIKEMINDS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "likeminds ra")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run(tmp_path).out.split() == ["rank"]
+
+
+def test_it_is_installed_as_a_command():
+    code = "from importlib.metadata import entry_points as e; print(*e(group='console_scripts'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "likeminds.cli:main" in done.stdout

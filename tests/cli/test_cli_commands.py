@@ -1,0 +1,471 @@
+"""Each command, on small data: what it reads, what it answers, what it refuses."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import likeminds
+from commands import run
+from likeminds.data.sources import read_table, write_table
+from likeminds.datasets import exports
+
+SAID = ("--annotations", "annotations.csv")
+DATA = (*SAID, "--features", "features.csv")
+FIT = ("fit", *DATA, "--out", "m.likeminds", "--quiet")
+
+
+def told(folder, *words, stdin=""):
+    """Return what a command tells a program."""
+    done = run(folder, *words, "--json", stdin=stdin)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Forty people, 12 items each of 60, in two schools; and a model of them."""
+    folder = tmp_path_factory.mktemp("crowd")
+    words = ("--people", "40", "--labels", "24", "--items", "60", "--features", "4")
+    assert run(folder, "simulate", "--out", ".", *words, "--schools", "2").code == 0
+    assert run(folder, *FIT).code == 0
+    return folder
+
+
+@pytest.fixture
+def copy(crowd, tmp_path):
+    """A copy of the crowd's folder, to be written to."""
+    shutil.copytree(crowd, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def shoes(tmp_path_factory):
+    """Drawn shoes, three attributes, and a model taught with the pictures."""
+    folder = tmp_path_factory.mktemp("shoes")
+    attributes = ("--attribute", "open", "--attribute", "pointy")
+    words = ("--pictures", "30", "--people", "10", *attributes)
+    assert run(folder, "data", "sketch-shoes", "--out", ".", *words).code == 0
+    words = ("--images", "images", "--out", "m.likeminds", "--jobs", "1", "--ranker", "three-level")
+    done = run(folder, "fit", *SAID, *words)
+    assert done.code == 0, done.err
+    return folder
+
+
+class TestData:
+    def test_electricity_says_the_same_as_the_data_set(self, tmp_path):
+        assert set(told(tmp_path, "data", "electricity", "--out", "p")["files"]) == {
+            "annotations.csv",
+            "features.csv",
+        }
+        said = likeminds.Annotations.from_csv(
+            tmp_path / "p/annotations.csv", features=tmp_path / "p/features.csv"
+        )
+        bundled = likeminds.load_electricity()
+        assert likeminds.fingerprint(said) == likeminds.fingerprint(bundled)
+        np.testing.assert_array_equal(said.group_codes, bundled.group_codes)
+
+    def test_simulated_schools_are_told_apart_by_the_truth(self, crowd):
+        truth = read_table(crowd / "truth.csv").to_pydict()
+        assert len(truth["person"]) == 40
+        assert set(truth["school"]) == {1, 2}
+
+    def test_shoes_are_drawn(self, shoes):
+        assert len(list((shoes / "images").glob("*.png"))) == 30
+        assert read_table(shoes / "annotations.csv").num_rows == 2 * 10 * 30
+
+    def test_a_file_in_the_way_is_told(self, tmp_path):
+        (tmp_path / "p").write_text("here")
+        done = run(tmp_path, "data", "electricity", "--out", "p")
+        assert (done.code, done.err) == (2, "Error: p is a file; name a folder for the tables.\n")
+
+
+class TestFit:
+    def test_the_card_has_what_was_learned_from(self, copy):
+        found = told(copy, *FIT, "--holdout", "0.25")
+        card = found["card"]
+        assert card["ranker"] == "HierarchicalRanker"
+        assert card["people"] == 40
+        assert card["labels"] == 40 * 24
+        assert card["features"] == ["x0", "x1", "x2", "x3"]
+        assert 0.7 < card["scores"]["auc"] < 1
+        assert card["scores"]["held_out"] == 0.25
+        assert card["takes_updates"] is True
+        assert card["fingerprint"] is not None
+
+    def test_without_labels_nobodys_are_in_the_file(self, copy):
+        assert told(copy, *FIT, "--no-data")["card"]["takes_updates"] is False
+        done = run(copy, "update", "--model", "m.likeminds", *DATA)
+        assert done.code == 2
+        assert "fit it with --keep-data" in done.err
+        done = run(copy, "rank", "--model", "m.likeminds")
+        assert done.code == 2
+        assert "Which items?" in done.err
+
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("three-level", "ThreeLevelRankerCV"), ("rmtl", "RankerCV")]
+    )
+    def test_other_rankers(self, copy, name, kind):
+        assert told(copy, *FIT, "--ranker", name)["card"]["ranker"] == kind
+
+    def test_losses(self, copy):
+        found = told(copy, *FIT, "--loss", "auc")
+        assert found["card"]["parameters"]["loss"] == "auc"
+        done = run(copy, *FIT, "--loss", "auc", "--ranker", "Popularity")
+        assert (done.code, done.err) == (
+            2,
+            "Error: Popularity has no choice of loss: leave out --loss.\n",
+        )
+
+    def test_columns_with_other_names(self, copy):
+        table = read_table(copy / "annotations.csv")
+        renamed = table.rename_columns(["wer", "was", "urteil"]).to_pandas()
+        renamed["urteil"] = renamed["urteil"].map({1: "ja", 0: "nein"})
+        write_table(pa.Table.from_pandas(renamed), copy / "de.parquet")
+        names = ("--person", "wer", "--item", "was", "--label", "urteil", "--positive", "Ja")
+        data = ("--annotations", "de.parquet", "--features", "features.csv", "--out", "de")
+        assert told(copy, "fit", *data, *names)["card"]["labels"] == 960
+        done = run(copy, "fit", *data)
+        assert done.code == 2
+        assert "Pass --person to name the column of the person; there are wer, was" in done.err
+
+    def test_ratings_and_ids_that_are_numbers_here_and_texts_there(self, tmp_path):
+        rng = np.random.default_rng(0)
+        people, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
+        ratings = rng.integers(1, 6, 120)
+        labels = pa.table({"user": people, "image": items, "rating": ratings})
+        write_table(labels, tmp_path / "labels.csv")
+        features = pa.table({"image": [str(i) for i in range(20)], "x": rng.normal(size=20)})
+        write_table(features, tmp_path / "features.parquet")
+        data = ("--annotations", "labels.csv", "--features", "features.parquet", "--out", "m")
+        assert told(tmp_path, "fit", *data, "--threshold", "median")["card"]["people"] == 6
+        done = run(tmp_path, "fit", *data, "--threshold", "high")
+        assert done.err == "Error: --threshold is a number or median, not 'high'.\n"
+        assert run(tmp_path, "fit", *data).code == 2
+
+    def test_numpy_files_and_one_table_for_all(self, tmp_path):
+        rng = np.random.default_rng(0)
+        np.save(tmp_path / "features.npy", rng.normal(size=(20, 3)))
+        people, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
+        labels = rng.random(120) < 0.5
+        np.savez(tmp_path / "labels.npz", user=people, item=items, label=labels)
+        data = ("--annotations", "labels.npz", "--features", "features.npy", "--out", "m")
+        assert told(tmp_path, "fit", *data)["card"]["features"] == ["x0", "x1", "x2"]
+        np.savez(tmp_path / "all.npz", user=people, label=labels, size=rng.normal(size=120))
+        card = told(tmp_path, "fit", "--annotations", "all.npz", "--out", "m")["card"]
+        assert card["features"] == ["size"]
+
+    def test_a_database_and_standard_input(self, copy):
+        table = read_table(copy / "annotations.csv").to_pydict()
+        with closing(sqlite3.connect(copy / "crowd.db")) as connection, connection:
+            connection.execute("CREATE TABLE labels (person, item, label)")
+            rows = zip(*table.values(), strict=True)
+            connection.executemany("INSERT INTO labels VALUES (?, ?, ?)", rows)
+        marks = []
+        text = (copy / "annotations.csv").read_text()
+        for source in ("annotations.csv", "sqlite:///crowd.db SELECT * FROM labels", "-"):
+            words = ("--annotations", source, "--features", "features.csv", "--out", "m")
+            marks.append(told(copy, "fit", *words, stdin=text)["card"]["fingerprint"])
+        assert len(set(marks)) == 1
+        done = run(copy, "fit", "--annotations", "-", "--features", "-", "--out", "m")
+        assert done.err == "Error: Only one table can come from standard input.\n"
+
+    def test_what_cannot_be_is_refused_before_any_work(self, copy):
+        done = run(copy, *FIT, "--ranker", "best")
+        assert done.code == 2
+        assert "There is no ranker called 'best'; there are hierarchical, three-level" in done.err
+        done = run(copy, *FIT, "--images", "images")
+        assert done.err == "Error: Give --features or --images, not both.\n"
+        done = run(copy, "fit", *SAID, "--features", "none.csv", "--out", "x")
+        assert "There is no file none.csv" in done.err
+        assert not (copy / "x").exists()
+
+
+class TestEvaluate:
+    def test_scores_are_the_models_own(self, crowd):
+        (found,) = told(crowd, "evaluate", "--model", "m.likeminds", *DATA)["scores"]
+        said = likeminds.Annotations.from_csv(
+            crowd / "annotations.csv", features=crowd / "features.csv"
+        )
+        model = likeminds.load(crowd / "m.likeminds")
+        assert found["auc"] == pytest.approx(model.score(said))
+        assert found["consensus_auc"] < found["auc"]
+        assert found["people"] == 40
+
+    def test_it_notes_that_the_labels_are_known(self, crowd):
+        done = run(crowd, "evaluate", "--model", "m.likeminds", *DATA)
+        assert "the score flatters it" in done.err
+        assert "0 " in done.out
+
+    def test_everybodys_auc_goes_to_a_file(self, copy):
+        words = ("evaluate", "--model", "m.likeminds", *DATA, "--out", "auc.parquet")
+        assert run(copy, *words).code == 0
+        table = read_table(copy / "auc.parquet")
+        assert table.column_names == ["person", "auc", "consensus_auc", "known"]
+        assert table.num_rows == 40
+
+    def test_features_in_another_order_are_the_same(self, copy):
+        table = read_table(copy / "features.csv")
+        write_table(table.select(["x3", "item", "x1", "x0", "x2"]), copy / "turned.csv")
+        ask = ("evaluate", "--model", "m.likeminds", *SAID, "--features")
+        assert told(copy, *ask, "turned.csv") == told(copy, *ask, "features.csv")
+        write_table(table.select(["item", "x1"]), copy / "few.csv")
+        done = run(copy, *ask, "few.csv")
+        assert "few.csv lacks features that the model knows: x0, x2, x3." in done.err
+
+
+class TestCompare:
+    def test_rankers_side_by_side(self, copy):
+        words = ("--ranker", "hierarchical", "--ranker", "consensus", "--repeats", "2")
+        words += ("--jobs", "1", "--out", "table.md", "--plot", "boxes.png")
+        (found,) = told(copy, "compare", *DATA, *words)["comparisons"]
+        names = [one["ranker"] for one in found["rankers"]]
+        assert names == ["HierarchicalRanker", "ConsensusOnly"]
+        assert (copy / "table.md").read_text().startswith("| ranker |")
+        assert (copy / "boxes.png").read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.usefixtures("no_matplotlib")
+    def test_a_missing_extra_is_asked_for_before_any_work(self, copy):
+        done = run(copy, "compare", *DATA, "--plot", "boxes.png")
+        assert done.code == 1
+        assert "pip install 'likeminds[plots]'" in done.err
+
+
+class TestUpdate:
+    def test_the_model_grows(self, copy):
+        lines = (copy / "annotations.csv").read_text().splitlines()
+        half = 1 + 20 * 24
+        (copy / "first.csv").write_text("\n".join(lines[:half]))
+        (copy / "rest.csv").write_text("\n".join([lines[0], *lines[half:]]))
+        data = ("--features", "features.csv")
+        told(copy, "fit", "--annotations", "first.csv", *data, "--out", "half")
+        found = told(copy, "update", "--model", "half", "--annotations", "rest.csv", *data)
+        assert found["new_people"] == 20
+        whole = likeminds.load(copy / "m.likeminds")
+        grown = likeminds.load(copy / "half")
+        assert grown.n_labels_ == 960
+        np.testing.assert_allclose(grown.coef_, whole.coef_, atol=0.05)
+        assert (
+            likeminds.read_card(copy / "half")["fingerprint"]
+            == (likeminds.read_card(copy / "m.likeminds")["fingerprint"])
+        )
+
+    def test_known_items_need_no_features(self, copy):
+        (copy / "more.csv").write_text("person,item,label\nzoe,item-0003,1\nzoe,item-0004,0\n")
+        ask = ("update", "--model", "m.likeminds", "--annotations", "more.csv")
+        found = told(copy, *ask, "--out", "grown")
+        assert (found["added"], found["new_people"]) == (2, 1)
+        (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
+        assert "no features for item(s) item-9999" in run(copy, *ask).err
+
+    def test_attributes_grow_too(self, shoes, tmp_path):
+        lines = (shoes / "annotations.csv").read_text().splitlines()
+        (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
+        words = ("--annotations", str(tmp_path / "more.csv"), "--images", "images")
+        out = ("--out", str(tmp_path / "grown"))
+        found = told(shoes, "update", "--model", "m.likeminds", *words, *out)
+        assert found["new_people"] == 1
+        # How pictures were reduced travels with the model.
+        ask = ("rank", "--model", str(tmp_path / "grown"), "--images", "images", "--person", "zoe")
+        assert told(shoes, *ask, "--top", "1")["rankings"]
+        plain = ("update", "--model", "m.likeminds", "--annotations", str(tmp_path / "plain.csv"))
+        (tmp_path / "plain.csv").write_text("person,image,label\nzoe,shoe-00001.png,1\n")
+        done = run(shoes, *plain, "--images", "images", *out)
+        assert "no column says which of them a label is about" in done.err
+
+
+class TestRank:
+    def test_the_best_are_those_with_the_highest_scores(self, crowd):
+        ask = ("rank", "--model", "m.likeminds", "--features", "features.csv", "--top", "3")
+        rows = told(crowd, *ask, "--person", "person-007")["rankings"]
+        table = read_table(crowd / "features.csv")
+        X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
+        scores = likeminds.load(crowd / "m.likeminds").decision_function(X, ["person-007"] * 60)
+        best = table["item"].to_numpy()[np.argsort(-scores)[:3]].tolist()
+        assert [row["item"] for row in rows] == best
+        assert [row["rank"] for row in rows] == [1, 2, 3]
+
+    def test_everyone_is_the_consensus(self, crowd):
+        rows = told(crowd, "rank", "--model", "m.likeminds", "--top", "60")["rankings"]
+        table = read_table(crowd / "features.csv")
+        X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
+        scores = X @ likeminds.load(crowd / "m.likeminds").consensus_
+        assert {row["person"] for row in rows} == {"everyone"}
+        assert [row["item"] for row in rows] == table["item"].to_numpy()[
+            np.argsort(-scores)
+        ].tolist()
+
+    def test_each_person_in_a_file_or_on_standard_output(self, copy):
+        ask = ("rank", "--model", "m.likeminds", "--each-person", "--top", "2", "--out")
+        assert run(copy, *ask, "all.csv").code == 0
+        done = run(copy, *ask, "-")
+        assert done.out == (copy / "all.csv").read_text()
+        assert done.out.count("\n") == 81
+        done = run(copy, *ask, "-", "--json")
+        assert "both want standard output" in done.err
+
+    def test_who_is_not_there_is_told(self, crowd):
+        done = run(crowd, "rank", "--model", "m.likeminds", "--person", "zoe")
+        assert done.code == 2
+        assert "There is no person 'zoe'; there are person-000" in done.err
+        done = run(crowd, "rank", "--model", "m.likeminds", "--attribute", "open")
+        assert "leave out --attribute" in done.err
+        done = run(crowd, "rank", "--model", "m.likeminds", "--like", "open")
+        assert "tells no attributes apart" in done.err
+
+    def test_attributes_one_by_one_and_as_a_wish(self, shoes):
+        ask = ("rank", "--model", "m.likeminds", "--images", "images", "--top", "2")
+        rows = told(shoes, *ask, "--person", "person-003")["rankings"]
+        assert [row["attribute"] for row in rows] == ["open", "open", "pointy", "pointy"]
+        rows = told(shoes, *ask, "--like", "open", "--not", "pointy")["rankings"]
+        assert [row["attribute"] for row in rows] == ["open and not pointy"] * 2
+        assert 0.5 < rows[0]["score"] <= 1
+        done = run(shoes, *ask, "--like", "soft")
+        assert done.err == "Error: There is no attribute 'soft'; there are open, pointy.\n"
+
+
+class TestNewcomer:
+    ASK = ("newcomer", "--model", "m.likeminds", "--features", "features.csv")
+
+    def test_labels_in_ranking_out(self, crowd):
+        liked = told(crowd, *self.ASK, "--top", "60")["rankings"]
+        worst = liked[-1]["item"]
+        text = f"item,label\n{worst},1\n{liked[0]['item']},0\n"
+        found = told(crowd, *self.ASK, "--labels", "-", "--top", "60", "--ask", "3", stdin=text)
+        places = {row["item"]: row["rank"] for row in found["rankings"]}
+        assert places[worst] < 60
+        asked = [row["item"] for row in found["ask"]]
+        assert len(set(asked)) == 3
+        assert not {worst, liked[0]["item"]} & set(asked)
+
+    def test_several_newcomers(self, copy):
+        text = "person,item,label\nzoe,item-0001,1\nbob,item-0001,0\nzoe,item-0002,0\n"
+        (copy / "new.csv").write_text(text)
+        found = told(copy, *self.ASK, "--labels", "new.csv", "--top", "1")
+        assert [row["person"] for row in found["rankings"]] == ["bob", "zoe"]
+
+    def test_unknown_items_are_told(self, crowd):
+        done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
+        assert done.err == "Error: There are no features of item(s) none.\n"
+
+    def test_several_attributes_and_pictures_without_their_endings(self, shoes):
+        ask = ("newcomer", "--model", "m.likeminds", "--images", "images", "--labels", "-")
+        text = "attribute,image,label\nopen,shoe-00003,1\nopen,shoe-00004.png,0\n"
+        found = told(shoes, *ask, "--top", "1", "--ask", "1", stdin=text)
+        assert [row["attribute"] for row in found["rankings"]] == ["open", "pointy"]
+        wish = told(shoes, *ask, "--top", "1", "--like", "open", "--not", "pointy", stdin=text)
+        assert wish["rankings"][0]["attribute"] == "open and not pointy"
+
+    def test_rankers_without_newcomers_say_so(self, copy):
+        told(copy, *FIT, "--ranker", "RidgeToConsensus")
+        done = run(copy, *self.ASK)
+        assert done.code == 2
+        assert "cannot take newcomers: use update" in done.err
+
+
+class TestExplain:
+    ASK = ("explain", "--model", "m.likeminds")
+
+    def test_schools_are_those_of_the_truth(self, crowd):
+        (found,) = told(crowd, *self.ASK, "--schools", "2")["explained"]
+        assert [school["people"] for school in found["schools"]] == [20, 20]
+        truth = read_table(crowd / "truth.csv").to_pydict()
+        first = {p for p, s in zip(truth["person"], truth["school"], strict=True) if s == 1}
+        (school,) = told(crowd, *self.ASK, "--schools", "2", "--school", "1")["explained"]
+        assert len(first & set(school["members"])) in {0, 1, 2, 18, 19, 20}
+
+    def test_a_person(self, crowd):
+        (found,) = told(crowd, *self.ASK, "--person", "person-007")["explained"]
+        assert found["person"] == "person-007"
+        assert sum(found["standing"].values()) == pytest.approx(1)
+        ranked = told(crowd, "rank", "--model", "m.likeminds", "--person", "person-007")
+        assert found["best"] == [row["item"] for row in ranked["rankings"][:5]]
+
+    def test_an_item(self, crowd):
+        (found,) = told(crowd, *self.ASK, "--item", "item-0003")["explained"]
+        assert found["liked_by"][0]["beats"] >= found["disliked_by"][0]["beats"]
+        assert 0 <= found["consensus"] <= 1
+
+    def test_all_in_words(self, crowd):
+        for what in ((), ("--person", "person-001"), ("--school", "1"), ("--item", "item-0001")):
+            done = run(crowd, *self.ASK, "--schools", "2", *what)
+            assert done.code == 0
+            assert len(done.out.splitlines()) > 3
+
+    def test_without_items_it_says_what_it_cannot_know(self, copy):
+        likeminds.save(likeminds.load(copy / "m.likeminds"), copy / "bare.likeminds")
+        done = run(copy, "explain", "--model", "bare.likeminds")
+        assert done.code == 0
+        assert "which features go together" in " ".join(done.out.split())
+        assert "which features go together" not in run(copy, *self.ASK).out
+
+    def test_ids_are_shown_as_they_are(self, copy):
+        text = (copy / "annotations.csv").read_text().replace("person-007", "[red]zoe[/red]")
+        (copy / "annotations.csv").write_text(text)
+        told(copy, *FIT)
+        done = run(copy, *self.ASK, "--person", "[red]zoe[/red]")
+        assert done.out.startswith("[red]zoe[/red]: ")
+
+    def test_one_thing_at_a_time(self, crowd, shoes):
+        done = run(crowd, *self.ASK, "--person", "person-001", "--school", "1")
+        assert done.err == "Error: Give one of --person, --school and --item.\n"
+        done = run(shoes, *self.ASK, "--person", "person-001")
+        assert done.err == "Error: Which attribute? Give --attribute: open, pointy.\n"
+        done = run(crowd, *self.ASK, "--schools", "2", "--school", "7")
+        assert done.err == "Error: There is no school 7; they are numbered 1 to 2.\n"
+
+    def test_rankers_without_groups_say_so(self, copy):
+        told(copy, *FIT, "--ranker", "lasso")
+        done = run(copy, *self.ASK)
+        assert done.code == 2
+        assert "group level" in done.err
+
+
+class TestReport:
+    def test_one_page_with_thumbnails(self, shoes, tmp_path):
+        words = ("report", "--model", "m.likeminds", "--images", "images", *SAID)
+        page = tmp_path / "page.html"
+        found = told(shoes, *words, "--no-diagnostics", "--out", str(page))
+        assert found["bytes"] == page.stat().st_size
+        assert "data:image/" in page.read_text()
+
+    @pytest.mark.usefixtures("no_matplotlib")
+    def test_a_missing_extra_is_asked_for(self, crowd, tmp_path):
+        done = run(crowd, "report", "--model", "m.likeminds", "--out", str(tmp_path / "p.html"))
+        assert done.code == 1
+        assert "likeminds[plots]" in done.err
+
+
+def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
+    words = ("rank", "--model", str(crowd / "m.likeminds"), "--images", "images")
+    done = run(shoes, *words)
+    assert done.code == 2
+    assert "was not taught with pictures" in done.err
+    assert likeminds.read_card(shoes / "m.likeminds")["pictures"] == "GIST and Lab colour histogram"
+
+
+def test_doctor_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")  # nothing is cut in two
+    from likeminds.cli import doctor
+
+    monkeypatch.setattr(
+        doctor, "_version", lambda package: None if package == "duckdb" else "1.2.3"
+    )
+    done = run(tmp_path, "doctor")
+    assert done.code == 0
+    assert "missing: pip install 'likeminds[duckdb]'" in done.out
+    assert "all is well" in done.out
+    monkeypatch.setattr(doctor, "_LEAST_AUC", 1.0)
+    done = run(tmp_path, "doctor", "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["self_check"]["passed"] is False
+
+
+def test_offers_are_called_by_what_they_are():
+    assert exports._offer(7, 5, 1, 0, 0, 0) == "7ct-5y-local"
+    assert exports._offer(0, 0, 0, 1, 1, 0) == "hourly-0y-known"
+    assert exports._offer(0, 1, 0, 0, 0, 1) == "seasonal-1y"

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likeminds import Annotations, load_electricity, split_within_people
+from likeminds.data.splits import folds_within_people
+
+
+@given(st.integers(0, 99), st.floats(0.1, 0.9))
+def test_whole_groups_stay_together(seed, test_size):
+    rng = np.random.default_rng(seed)
+    users = rng.integers(0, 4, 60)
+    groups = rng.integers(0, 8, 60)
+    said = Annotations(
+        users=users, items=None, labels=rng.random(60) < 0.5, features=np.arange(60.0)[:, None],
+        groups=groups,
+    )  # fmt: skip
+    train, test = split_within_people(said, test_size, seed)
+    rows = np.sort(np.concatenate([train.X, test.X])[:, 0])
+    np.testing.assert_array_equal(rows, np.arange(60.0))
+    sides = [{(users[int(i)], groups[int(i)]) for i in side.X[:, 0]} for side in (train, test)]
+    assert not sides[0] & sides[1]
+
+
+def test_a_third_of_twelve_choice_sets():
+    households = load_electricity()
+    train, test = split_within_people(households, 0.3, 0)
+    assert train.n_people == test.n_people == 361
+    sets = [np.unique(side.group_codes[side.user_codes == 0]).size for side in (train, test)]
+    assert sets == [8, 4]
+    again = split_within_people(households, 0.3, 0)[1]
+    np.testing.assert_array_equal(again.X, test.X)
+    other = split_within_people(households, 0.3, 1)[1]
+    assert not np.array_equal(other.item_codes, test.item_codes)
+
+
+@given(st.integers(0, 99))
+def test_without_groups_both_labels_are_divided(seed):
+    rng = np.random.default_rng(seed)
+    labels = np.tile(np.arange(20) < 6, 3)
+    said = Annotations(
+        users=np.repeat([0, 1, 2], 20), items=None, labels=labels, features=np.ones((60, 1))
+    )
+    train, test = split_within_people(said, 0.5, rng)
+    np.testing.assert_array_equal(test.label_counts(), [[7, 3]] * 3)
+    np.testing.assert_array_equal(train.label_counts(), [[7, 3]] * 3)
+    folds = folds_within_people(said, 3, rng)
+    for person in range(3):
+        for label in (True, False):
+            mine = folds[(said.user_codes == person) & (labels == label)]
+            assert np.ptp(np.bincount(mine, minlength=3)) <= 1
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, -1, 2])
+def test_test_size_is_a_share(size):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        split_within_people(load_electricity(), size)
+
+
+def test_a_split_needs_two_sides():
+    said = Annotations(users=[0, 0], items=None, labels=[0, 1], features=np.eye(2))
+    with pytest.raises(ValueError, match="one side"):
+        split_within_people(said, 0.1)
+
+
+def test_folds_are_at_least_two():
+    with pytest.raises(ValueError, match="n_folds"):
+        folds_within_people(load_electricity(), 1)

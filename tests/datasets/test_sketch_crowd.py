@@ -1,0 +1,194 @@
+"""Sketch shoes: people who annotate them, and features from the pixels."""
+
+import numpy as np
+import pytest
+
+from likeminds import Annotations, ThreeLevelRanker, make_sketch_shoes, split_within_people
+from likeminds.datasets.sketch_shoes.crowd import ATTRIBUTES, OPINIONS, make_crowd
+from likeminds.datasets.sketch_shoes.pixels import describe, reduce
+from likeminds.datasets.sketch_shoes.traits import TRAITS
+from likeminds.metrics.by_person import auc_by_person
+from likeminds.rankers.baselines import ConsensusOnly
+
+SMALL = {"n_pictures": 24, "people_per_attribute": 12, "pictures_each": 20, "picture_size": 64}
+
+
+def brightness(pictures):
+    """Stands in for features that cost nothing."""
+    return pictures.mean(axis=(1, 2))
+
+
+def quick(**options):
+    return make_sketch_shoes(**(SMALL | {"features": brightness, "n_components": None} | options))
+
+
+@pytest.fixture(scope="module")
+def shoes():
+    return make_sketch_shoes(250, people_per_attribute=60, picture_size=64)
+
+
+class TestCrowd:
+    @pytest.fixture(autouse=True)
+    def blank_pictures(self, monkeypatch, shoes):
+        """Labels do not depend on pixels: these tests need no drawing."""
+
+        def blank(shoes, size):
+            return np.zeros((len(shoes), size, size, 3), dtype=np.uint8)
+
+        monkeypatch.setattr("likeminds.datasets.sketch_shoes.album._drawn", blank)
+
+    def test_has_the_sizes_asked_for(self, shoes):
+        annotations = shoes.annotations
+        assert isinstance(annotations, Annotations)
+        assert tuple(annotations.attribute_ids) == ATTRIBUTES == shoes.attributes
+        assert len(ATTRIBUTES) == 7
+        assert annotations.n_people == 60
+        assert annotations.features.shape == (250, 60)
+        assert len(annotations) == 7 * 60 * 50
+        assert annotations.item_ids[[0, -1]].tolist() == ["shoe-00000", "shoe-00249"]
+        assert len(shoes.pictures) == len(shoes.kinds) == 250
+        assert shoes.traits.shape == (250, len(TRAITS))
+        assert shoes.schools.shape == (60, 7)
+        assert shoes.weights.shape == (60, 7, len(TRAITS))
+        for rows in annotations.by_attribute().values():
+            seen = rows.item_codes.reshape(60, 50)
+            assert all(len(set(row)) == 50 for row in seen.tolist())
+
+    def test_everybody_gives_enough_labels_of_both_kinds(self, shoes):
+        for rows in shoes.annotations.by_attribute().values():
+            assert np.mean(rows.label_counts().min(axis=1) >= 8) > 0.95
+
+    def test_without_noise_labels_follow_the_weights(self):
+        made = quick(label_noise=0.0)
+        for k, rows in enumerate(made.annotations.by_attribute().values()):
+            weights = made.weights[rows.user_codes, k]
+            scores = np.einsum("ij,ij->i", made.traits[rows.item_codes], weights)
+            assert auc_by_person(rows.labels, scores, rows.user_codes).values == pytest.approx(1.0)
+
+    def test_noise_flips_the_share_of_labels_asked_for(self):
+        clean, noisy = (
+            quick(label_noise=noise, people_per_attribute=150).annotations for noise in (0.0, 0.1)
+        )
+        np.testing.assert_array_equal(clean.item_codes, noisy.item_codes)
+        assert np.mean(clean.labels != noisy.labels) == pytest.approx(0.1, abs=0.01)
+
+    def test_loners_belong_to_no_school(self):
+        made = quick(people_per_attribute=40, loners=0.1)
+        np.testing.assert_array_equal((made.schools < 0).sum(axis=0), 4)
+        spread = np.linalg.norm(made.weights - made.consensus, axis=2)
+        assert spread[made.schools < 0].mean() > 0.8
+
+    @pytest.mark.parametrize("attribute", ATTRIBUTES)
+    def test_schools_differ_and_sum_to_nothing(self, attribute):
+        crowd = make_crowd(np.random.default_rng(0), attribute, 30, 3)
+        centres = np.array([crowd.group[crowd.school == k][0] for k in range(3)])
+        np.testing.assert_allclose(centres.sum(axis=0), 0, atol=1e-12)
+        assert np.linalg.norm(centres, axis=1).min() > 0.5
+        assert not crowd.group[crowd.school < 0].any()
+        words = [OPINIONS[attribute][0], *OPINIONS[attribute][1].values()]
+        assert {name for word in words for name in word} <= set(TRAITS)
+
+    def test_open_means_different_things(self, shoes):
+        rows = shoes.annotations.of_attribute("open")
+        school = shoes.schools[:, ATTRIBUTES.index("open")][rows.user_codes]
+        toe, back = (
+            shoes.traits[rows.item_codes, TRAITS.index(name)] for name in ("toe_open", "back_open")
+        )
+
+        def preference(trait, members):
+            return trait[members & rows.labels].mean() - trait[members & ~rows.labels].mean()
+
+        assert preference(toe, school == 0) > preference(toe, school == 1) + 0.2
+        assert preference(back, school == 1) > preference(back, school == 0) + 0.2
+
+    def test_same_seed_same_data(self):
+        one, other = (quick(random_state=3) for _ in range(2))
+        np.testing.assert_array_equal(one.annotations.labels, other.annotations.labels)
+        np.testing.assert_array_equal(one.annotations.features, other.annotations.features)
+        np.testing.assert_array_equal(one.weights, other.weights)
+        generated = quick(random_state=np.random.default_rng(3))
+        np.testing.assert_array_equal(one.annotations.labels, generated.annotations.labels)
+        assert quick(random_state=4).kinds != one.kinds
+
+    def test_shoes_are_the_same_in_larger_sets(self):
+        small, large = quick(), quick(n_pictures=30)
+        assert large.pictures.shoes[:24] == small.pictures.shoes
+
+    def test_some_attributes_will_do(self):
+        made = quick(attributes=["pointy", "open"])
+        assert made.attributes == ("pointy", "open")
+        assert made.annotations.attribute_ids.tolist() == ["open", "pointy"]
+        assert quick(attributes="open").annotations.n_attributes == 1
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                {"attributes": ["shiny"]},
+                r"attributes must be some of brown, .* but are \['shiny'\]",
+            ),
+            ({"attributes": []}, "attributes must be some of"),
+            ({"n_pictures": 19}, "n_pictures must be at least 20, but is 19"),
+            ({"pictures_each": 1}, "pictures_each must be at least 2, but is 1"),
+            ({"people_per_attribute": 0}, "people_per_attribute must be at least 1, but is 0"),
+            ({"picture_size": 32}, "picture_size must be at least 64, but is 32"),
+            ({"n_components": 0}, "n_components must be at least 1, but is 0"),
+            ({"loners": 1.2}, "loners must be between 0 and 1, but is 1.2"),
+            ({"label_noise": -0.1}, "label_noise must be between 0 and 1, but is -0.1"),
+            ({"features": lambda pictures: pictures[:1, 0, 0]}, "must return a row for each"),
+        ],
+    )
+    def test_impossible_wishes_are_refused(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            quick(**options)
+
+
+class TestFeatures:
+    def test_are_computed_from_the_pictures(self):
+        made = quick()
+        np.testing.assert_allclose(made.annotations.features, brightness(made.pictures[:]))
+
+    def test_know_nothing_of_the_crowd(self):
+        one, other = (quick(people_per_attribute=n, label_noise=n / 40) for n in (5, 9))
+        np.testing.assert_array_equal(one.annotations.features, other.annotations.features)
+
+    def test_do_not_depend_on_the_chunks(self, shoes):
+        pictures = shoes.pictures[:9]
+        parts = [describe(pictures[:4]), describe(pictures[4:])]
+        np.testing.assert_allclose(np.concatenate(parts), describe(pictures), atol=1e-12)
+
+    def test_are_the_principal_components_of_the_description(self):
+        made = quick(features=None, n_components=10)
+        full = np.concatenate(list(made.pictures.map(describe, 7)))
+        np.testing.assert_allclose(made.annotations.features, reduce(full, 10), atol=1e-8)
+        kept = made.annotations.features.var(axis=0)
+        assert np.all(np.diff(kept) <= 0)
+        assert 0.6 * full.var(axis=0).sum() < kept.sum() < full.var(axis=0).sum()
+
+    def test_see_the_heel_and_the_colour(self, shoes):
+        X = np.c_[shoes.annotations.features, np.ones(250)]
+        train, test = np.s_[:180], np.s_[180:]
+        for name, least in (("heel", 0.85), ("shaft", 0.85), ("light", 0.65), ("toe_open", 0.6)):
+            trait = shoes.traits[:, TRAITS.index(name)]
+            weights = np.linalg.lstsq(X[train], trait[train])[0]
+            assert np.corrcoef(X[test] @ weights, trait[test])[0, 1] > least, name
+
+    def test_fewer_columns_than_components_are_all_kept(self):
+        assert quick(n_components=60).annotations.n_features == 3
+
+    def test_small_pictures_are_refused(self):
+        with pytest.raises(ValueError, match="a size of at least 64, but have the shape"):
+            describe(np.zeros((2, 32, 32, 3), dtype=np.uint8))
+
+
+def test_schools_pay_on_held_out_labels(shoes):
+    gains = []
+    for rows in shoes.annotations.by_attribute().values():
+        train, test = split_within_people(rows, test_size=0.3, random_state=0)
+        consensus, levels = (
+            ranker.fit(train).score(test) for ranker in (ConsensusOnly(), ThreeLevelRanker())
+        )
+        assert levels > 0.65
+        gains.append(levels - consensus)
+    assert np.sum(np.array(gains) > 0) >= 5
+    assert np.mean(gains) > 0.03

@@ -1,0 +1,224 @@
+"""Annotators: agreeing, different, random; and honest about few labels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    diagnose,
+    load_electricity,
+    make_schools,
+    split_within_people,
+)
+from likeminds.diagnostics import auc_interval
+from likeminds.diagnostics.attention import attentive
+from likeminds.diagnostics.people import refittable
+from likeminds.diagnostics.strata import Strata
+from likeminds.rankers.baselines import RidgeToConsensus
+
+N = 120
+
+
+def planted(n_labels, seed, random=12, contrary=12, n_schools=1):
+    """Return a crowd, some of whose labels are shuffled or turned around, and who is what."""
+    simulation = make_schools(N, n_labels, 600, 10, n_schools, contested=0.5, random_state=seed)
+    plain = simulation.annotations
+    rng = np.random.default_rng(seed + 99)
+    kind = np.full(N, "plain", dtype=object)
+    lots = rng.permutation(N)
+    kind[lots[:random]] = "random"
+    kind[lots[random : random + contrary]] = "contrary"
+    labels = plain.labels.copy()
+    for person in range(N):
+        rows = plain.user_codes == person
+        if kind[person] == "random":
+            labels[rows] = rng.permutation(labels[rows])
+        elif kind[person] == "contrary":
+            labels[rows] = ~labels[rows]
+    crowd = Annotations(plain.users, plain.items, labels, plain.features, features_per="item")
+    return crowd, kind
+
+
+def tally(n_labels, seeds, **options):
+    counts = {}
+    for seed in seeds:
+        crowd, kind = planted(n_labels, seed, **options)
+        found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
+        for pair in zip(kind, found.verdict.tolist(), strict=True):
+            counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+def false_share(counts, verdict, kind):
+    said = sum(n for (_, v), n in counts.items() if v == verdict)
+    return 1 - counts.get((kind, verdict), 0) / max(said, 1)
+
+
+@pytest.mark.parametrize("n_schools", [1, 2])
+def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools):
+    counts = tally(60, range(3), n_schools=n_schools)
+    assert counts["random", "random"] > 0.8 * 36
+    assert false_share(counts, "random", "random") <= 0.1
+    assert counts["contrary", "different"] > 0.8 * 36
+    assert counts.get(("contrary", "random"), 0) <= 1
+    assert counts.get(("contrary", "agrees"), 0) == 0
+
+
+def test_a_crowd_that_agrees_is_told_so():
+    counts = tally(60, range(2), random=0, contrary=0)
+    assert counts["plain", "agrees"] > 0.97 * 240
+    assert counts.get(("plain", "random"), 0) <= 1
+
+
+def test_few_labels_are_unclear():
+    counts = tally(10, range(2))
+    assert all(verdict != "random" for _, verdict in counts)
+    assert counts["random", "unclear"] == 24
+
+
+def test_everybody_random_is_not_everybody_attentive():
+    crowd, _ = planted(60, 0, random=N, contrary=0)
+    found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
+    assert found.counts["agrees"] + found.counts["different"] <= 0.05 * N
+
+
+def test_the_learned_prior_and_held_out_labels():
+    crowd, kind = planted(60, 5)
+    train, test = split_within_people(crowd, 0.5, 0)
+    ranker = HierarchicalRanker(n_groups=1).fit(train)
+    found = diagnose(ranker, test, n_folds=None)
+    assert found.held_out
+    assert (found.verdict[kind == "random"] == "random").mean() > 0.6
+    assert (found.verdict[kind != "random"] == "random").mean() < 0.03
+    for person in (0, 7):
+        rows = test.of_person(person)
+        own = roc_auc_score(rows.labels, ranker.decision_function(rows))
+        assert found.own_auc[person] == pytest.approx(own)
+        assert found.low[person] <= own <= found.high[person]
+
+
+def test_choice_sets_are_compared_inside():
+    households = load_electricity().of_people(load_electricity().user_ids[:30])
+    found = diagnose(ThreeLevelRanker().fit(households), households, n_folds=3)
+    assert found.counts["agrees"] > 10
+    person = households.of_person(found.users[0])
+    scores = np.zeros(len(person))
+    strata = Strata(person.user_codes, person.group_codes, person.labels, 1)
+    assert strata.n_pairs() == person.labels.sum() * 3
+    assert strata.auc(scores) == 0.5
+    np.testing.assert_allclose(found.positive_share, 0.25)
+
+
+def test_people_with_one_kind_of_label_are_unclear():
+    crowd = make_schools(20, 30, 100, 5, 1, random_state=0).annotations
+    labels = np.where(crowd.user_codes == 3, True, crowd.labels)
+    crowd = Annotations(crowd.users, crowd.items, labels, crowd.features, features_per="item")
+    with pytest.warns(UserWarning, match="one class only"):
+        found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
+    assert found.verdict[3] == "unclear"
+    assert np.isnan(found.own_auc[3])
+    assert np.isnan(found.low[3])
+    assert 3 in found.of("unclear")
+
+
+def test_the_table_and_bad_requests():
+    crowd, _ = planted(20, 0)
+    ranker = ThreeLevelRanker().fit(crowd)
+    found = diagnose(ranker, crowd, n_folds=2)
+    table = found.table()
+    assert table.column_names[:3] == ["person", "verdict", "labels"]
+    assert table["labels"].to_pylist() == [20] * N
+    assert sum(found.counts.values()) == N
+    with pytest.raises(ValueError, match="agrees, different, random, unclear, not 'lazy'"):
+        found.of("lazy")
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        diagnose(ranker, crowd, level=0)
+
+
+def test_what_was_chosen_is_kept_when_fitting_again():
+    crowd = make_schools(20, 20, 60, 6, 2, random_state=0).annotations
+    tuned = ThreeLevelRankerCV({"alpha_group": [0.7], "n_groups": [1]}, n_folds=2).fit(crowd)
+    again = refittable(tuned)
+    assert isinstance(again, ThreeLevelRanker)
+    assert (again.alpha_group, again.n_groups) == (0.7, 1)
+    search = RankerCV(RidgeToConsensus(), {"alpha": [0.3]}, n_folds=2).fit(crowd)
+    assert refittable(search).alpha == 0.3
+    assert refittable(HierarchicalRanker().fit(crowd)).n_groups != "auto"
+
+
+@given(st.integers(0, 10_000))
+def test_auc_inside_strata_counts_pairs(seed):
+    rng = np.random.default_rng(seed)
+    n = 40
+    owner = rng.integers(3, size=n)
+    stratum = owner * 2 + rng.integers(2, size=n)
+    positive, scores = rng.random(n) < 0.4, rng.integers(6, size=n).astype(float)
+    strata = Strata(owner, stratum, positive, 3)
+    for person in range(3):
+        right = pairs = 0.0
+        for p in np.flatnonzero((owner == person) & positive):
+            for q in np.flatnonzero((stratum == stratum[p]) & ~positive):
+                right += (scores[p] > scores[q]) + 0.5 * (scores[p] == scores[q])
+                pairs += 1
+        expected = right / pairs if pairs else np.nan
+        np.testing.assert_allclose(strata.auc(scores)[person], expected)
+        assert strata.n_pairs()[person] == pairs
+
+
+def test_variance_under_chance_is_that_of_random_orders():
+    rng = np.random.default_rng(0)
+    stratum = np.repeat([0, 1, 2], [6, 9, 5])
+    positive = np.tile([True, False, False, False, True], 4)
+    strata = Strata(np.zeros(20, dtype=int), stratum, positive, 1)
+    drawn = [strata.auc(rng.random(20))[0] for _ in range(4000)]
+    assert np.mean(drawn) == pytest.approx(0.5, abs=0.01)
+    assert np.var(drawn) == pytest.approx(strata.chance_variance()[0], rel=0.08)
+
+
+def test_the_variance_of_a_difference_is_about_right():
+    rng = np.random.default_rng(1)
+    n = 200
+    found, said = [], []
+    for _ in range(1000):
+        positive = rng.random(n) < 0.4
+        shared = rng.standard_normal(n) + positive
+        first, second = (shared + rng.standard_normal(n) for _ in range(2))
+        strata = Strata(np.zeros(n, dtype=int), np.zeros(n, dtype=int), positive, 1)
+        found.append(strata.auc(first)[0] - strata.auc(second)[0])
+        said.append(strata.difference_variance(first, second)[0])
+    assert np.mean(said) == pytest.approx(np.var(found), rel=0.2)
+
+
+@pytest.mark.parametrize("separation", [0.0, 1.0, 3.0])
+def test_intervals_hold_the_truth(separation):
+    rng = np.random.default_rng(2)
+    truth = roc_auc_score(
+        np.repeat([True, False], 20_000),
+        np.concatenate([rng.normal(separation, 1, 20_000), rng.normal(0, 1, 20_000)]),
+    )
+    positive = np.repeat([True, False], [8, 15])
+    aucs = np.array(
+        [
+            roc_auc_score(positive, rng.standard_normal(23) + separation * positive)
+            for _ in range(400)
+        ]
+    )
+    low, high = auc_interval(aucs, np.full(400, 8), np.full(400, 15))
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.92
+
+
+def test_the_share_of_random_people_is_estimated():
+    rng = np.random.default_rng(3)
+    for share in (0.0, 0.3):
+        careless = rng.random(600) < share
+        true = np.where(careless, 0.5, rng.normal(0.8, 0.07, 600))
+        found = attentive(rng.normal(true, 0.06), np.full(600, 0.06**2), np.full(600, 0.06**2))
+        assert found.random_share == pytest.approx(share, abs=0.06)
+        assert found.mean == pytest.approx(0.8, abs=0.02)

@@ -1,0 +1,494 @@
+"""The paper's experiments at a tiny size: everything runs, is kept, and is judged."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sklearn.metrics import adjusted_rand_score
+from typer.testing import CliRunner
+
+from image_folders import SHOES, SUN, write_features, write_table
+from likeminds import Annotations, make_schools, make_simulation, make_sketch_shoes
+from likeminds.cli import app
+from likeminds.comparing.cells import Cell
+from likeminds.paper.experiments import ablation, claims, command, crowds, published, store, table2
+from likeminds.paper.experiments.contestants import COMPETITORS, INTERCEPT, RAW, paper_grid
+from likeminds.paper.experiments.entrants import Entrant, entered
+from likeminds.paper.experiments.evaluations import people_of
+from likeminds.paper.experiments.pieces import Part, Picture, Table
+from likeminds.paper.experiments.real_data import read_data
+from likeminds.paper.experiments.recovery import apart, schools
+from likeminds.paper.experiments.report import Report
+from likeminds.paper.experiments.scale import SCALES
+from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.store import Job, Store
+from likeminds.paper.experiments.table3 import CrowdTrials, _twins, results
+from likeminds.paper.experiments.trials import Trials, run_entrants
+from likeminds.rankers.baselines import JFL, ConsensusOnly
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+
+
+def reproduce(folder, what="all", **options):
+    quiet = Console(quiet=True)
+    return command.reproduce(what, "tiny", folder, jobs=1, progress=False, console=quiet, **options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduced")
+    reproduce(out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def facts(folder):
+    return json.loads((folder / "report.json").read_text())
+
+
+class TestReport:
+    def test_every_part_is_in_it_with_its_command(self, folder):
+        text = (folder / "report.md").read_text()
+        assert text.startswith("# The paper, rebuilt")
+        assert text.count("\n## ") == len(command.PARTS) + 2  # the claims, how it was made
+        for part in command.PARTS:
+            assert f"Made by `likeminds reproduce {part} --scale tiny --seed 0 --out DIR`" in text
+
+    def test_pictures_lie_beside_the_markdown(self, folder):
+        named = re.findall(r"\]\((.+?\.png)\)", (folder / "report.md").read_text())
+        assert len(named) == len(set(named)) == 8
+        for name in named:
+            assert (folder / name).read_bytes().startswith(b"\x89PNG")
+
+    def test_html_needs_no_other_file(self, folder):
+        page = (folder / "report.html").read_text()
+        sources = re.findall(r'(?:src|href)="(.+?)"', page)
+        outside = [source for source in sources if not source.startswith("#")]
+        assert len(outside) == 8
+        assert all(source.startswith("data:image/png;base64,") for source in outside)
+        for what in ("<table>", "What holds, what does not", "numpy", "seed"):
+            assert what in page
+
+    def test_claims_are_judged_by_the_facts_of_the_run(self, folder, facts):
+        verdicts = claims.judged(facts)
+        text = (folder / "report.md").read_text()
+        assert {verdict.part for verdict in verdicts} == set(facts) - {"fig5", "drawings"}
+        for verdict in verdicts:
+            assert f"| {verdict.claim} | {verdict.paper} | {verdict.measured} |" in text
+        assert claims.lead(facts, verdicts) in text
+
+    def test_all_eight_take_part_both_ways(self, facts):
+        auc = facts["table1"]["auc"]
+        for name in COMPETITORS:
+            for way in (RAW, INTERCEPT):
+                assert len(auc[f"{name}, {way}"]) == SCALES["tiny"].repeats
+        assert set(auc) == set(facts["table3"]["Sketch shoes"]["attributes"]["open"]["auc"])
+
+    def test_an_intercept_is_what_competitors_lack(self, facts):
+        raw, fair = (facts["table1"][way] for way in ("as_in_the_paper", "with_an_intercept"))
+        assert min(fair.values()) > max(raw.values()) + 0.02
+
+    def test_escapes_and_marks(self):
+        part = Part(
+            "table1",
+            "a < b",
+            "found",
+            ["in `code`", Table(["x"], [["**1|2**"]], "c"), Picture("p", b"\x89PNG", "what")],
+        )
+        report = Report("t", "lead", None, [part], {"table1": "do"}, Table(["", ""], [], ""))
+        assert '<h2 id="table1">a &lt; b</h2>' in report.to_html()
+        assert "<td><strong>1|2</strong></td>" in report.to_html()
+        assert "<code>code</code>" in report.to_html()
+        assert "| **1\\|2** |" in report.to_markdown()
+
+
+class TestKept:
+    def test_a_second_run_fits_nothing(self, folder, monkeypatch):
+        before = (folder / "report.json").read_bytes()
+
+        def never(*arguments):
+            raise AssertionError("computed again")
+
+        monkeypatch.setattr(Cell, "run", never)
+        monkeypatch.setattr(store, "_work", never)
+        monkeypatch.setattr("likeminds.datasets.sketch_shoes.described._Describe.__call__", never)
+        results.cache_clear()
+        reproduce(folder)
+        assert (folder / "report.json").read_bytes() == before
+
+    def test_what_is_missing_or_damaged_is_computed_again(self, tmp_path):
+        jobs = [Job(f"square-{n}", square, {"number": n}) for n in range(4)]
+        keep = Store(tmp_path)
+        assert keep.all(jobs) == [0, 1, 4, 9]
+        for path in tmp_path.glob("square-[23]*"):
+            path.write_text("{" if "-2-" in path.name else '{"job": "x"}')
+        CALLS.clear()
+        assert keep.all(jobs) == [0, 1, 4, 9]
+        assert sorted(CALLS) == [2, 3]
+
+    def test_other_arguments_are_another_result(self):
+        first, second = (Job("s", square, {"number": n}) for n in (1, 2))
+        assert first.fingerprint != second.fingerprint
+        assert first.fingerprint == Job("other", square, {"number": 1}).fingerprint
+
+    def test_one_part_has_a_page_of_its_own(self, folder):
+        before = (folder / "report.md").read_bytes()
+        pages = reproduce(folder, "table1")
+        assert [page.name for page in pages] == ["table1.md", "table1.html"]
+        assert (folder / "report.md").read_bytes() == before
+
+
+CALLS = []
+
+
+def square(number):
+    CALLS.append(number)
+    return number**2
+
+
+class TestTrials:
+    @pytest.fixture
+    def crowd(self):
+        return make_schools(12, 30, 60, 6, 2, random_state=0).annotations
+
+    @pytest.mark.parametrize(
+        ("tuned", "times"), [("in the first repeat", 1), ("in every repeat", 3)]
+    )
+    def test_penalties_are_searched_for_as_said(self, crowd, tmp_path, monkeypatch, tuned, times):
+        searched = []
+        original = RankerCV._fit_annotations
+
+        def counted(self, annotations):
+            searched.append(self.ranker)
+            original(self, annotations)
+
+        monkeypatch.setattr(RankerCV, "_fit_annotations", counted)
+        entrants = entered(
+            {"JFL": RankerCV(JFL(), n_folds=2), "consensus": ConsensusOnly(alpha=0.5)}
+        )
+        found = run_entrants(crowd, entrants, 3, Store(tmp_path), 0, tuned=tuned)
+        assert len(searched) == times  # the consensus has a grid, and is left as it is
+        assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
+        assert "alpha" in json.loads(found.parameters["JFL"])
+
+    def test_settled_is_what_the_search_would_fit(self, crowd):
+        search = Entrant(ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares"))
+        search.fit(crowd)
+        again = search.settled(search.best_params_).fit(crowd)
+        assert not again.searches
+        np.testing.assert_allclose(
+            again.decision_function(crowd), search.decision_function(crowd), rtol=1e-6
+        )
+
+    def test_components_are_those_of_training_items(self, crowd):
+        train = crowd[crowd.item_codes < 40]
+        entrant = Entrant(ConsensusOnly(), share=0.9).fit(train)
+        labelled = np.unique(train.item_codes)
+        np.testing.assert_allclose(entrant.reduce_.mean_, crowd.features[labelled].mean(axis=0))
+        assert entrant.decision_function(crowd).shape == (len(crowd),)
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("lead", "verdict"),
+        [
+            ([0.16, 0.1, 0.2], "holds"),
+            ([0.01, 0.005, 0.02], "holds in part"),
+            ([0.01, -0.01, 0.03], "does not hold"),
+            ([-0.02, -0.03, -0.01], "does not hold"),
+        ],
+    )
+    def test_lead_over_competitors_with_an_intercept(self, facts, lead, verdict):
+        found = claims.judged({"table1": facts["table1"] | {"lead": lead}})
+        assert found[2].verdict == verdict
+
+    @pytest.mark.parametrize(
+        ("ours", "verdict"), [(0.9965, "holds"), (0.985, "holds in part"), (0.9, "does not hold")]
+    )
+    def test_the_figure_of_the_simulation(self, facts, ours, verdict):
+        assert claims.judged({"table1": facts["table1"] | {"ours": ours}})[0].verdict == verdict
+
+    @pytest.mark.parametrize(
+        ("leads", "verdict"),
+        [([0.01, 0.02], "holds"), ([0.01, -0.02], "does not hold"), ([0.01, 0.0], "holds in part")],
+    )
+    def test_every_attribute_means_every_attribute(self, leads, verdict):
+        attributes = {str(n): {} for n in range(len(leads))}
+        judged = {
+            # The best competitor, the lead, and its interval.
+            str(n): ["CMTL", 0.01 if lead == 0 else lead, lead - 0.001, lead + 0.001]
+            for n, lead in enumerate(leads)
+        }
+        crowd = {
+            "attributes": attributes,
+            "lead": {RAW: judged, INTERCEPT: judged},
+            "lead_over_consensus": dict.fromkeys(attributes, 0.1),
+            "paper_lead": "-",
+        }
+        found = claims.judged({"table3": {"Shoes": crowd}})
+        assert [v.verdict for v in found] == [verdict, verdict, "holds"]
+
+    @pytest.mark.parametrize(
+        ("steps", "verdict"),
+        [
+            ([[0.02, 0.01, 0.03], [0.01, 0.005, 0.02]], "holds"),
+            ([[0.02, 0.01, 0.03], [0.0, -0.01, 0.01]], "holds in part"),
+            ([[0.02, 0.01, 0.03], [0.02, 0.01, 0.03], [-0.01, -0.03, 0.01]], "holds in part"),
+            ([[0.0, -0.001, 0.001], [-0.02, -0.03, -0.01]], "does not hold"),
+            ([[0.0, -0.1, 0.1], [-0.02, -0.03, -0.01]], "cannot be told"),
+        ],
+    )
+    def test_what_a_level_adds(self, steps, verdict):
+        found = claims.judged({"ablation": {"steps": {"a level": steps}}})
+        assert [v.verdict for v in found] == [verdict]
+
+    def test_no_part_no_claim(self):
+        assert claims.judged({}) == []
+        assert claims.lead({}, []) == ""
+
+    def test_the_papers_tables_are_whole(self):
+        for table, attributes in (
+            (published.TABLE_3_SHOES, published.SHOES),
+            (published.TABLE_3_SUN, published.SUN),
+        ):
+            assert list(table) == [*COMPETITORS, "Ours"] == list(published.TABLE_1)
+            assert {len(row) for row in table.values()} == {len(attributes)}
+            for column in zip(*table.values(), strict=True):
+                assert max(column) == column[-1]  # the paper prints its own in bold
+
+
+class TestParts:
+    def test_shares_keep_both_kinds_of_everybody(self):
+        said = make_simulation(4, 50, 3, 10, random_state=0).annotations
+        fifth = table2.share_of_each(said, 20)
+        assert [person.positive.sum() for person in people_of(fifth)] == [2] * 4
+        assert len(fifth) == 4 * 10
+
+    def test_schools_are_found_where_they_are_plain(self):
+        rng = np.random.default_rng(0)
+        school = np.repeat([0, 1, 2], 10)
+        centres = np.eye(6)[:3] + 1
+        coef = centres[school] + 0.01 * rng.normal(size=(30, 6))
+        lengths = rng.uniform(0.1, 10, (30, 1))
+        assert adjusted_rand_score(school, schools(lengths * coef, 3)) == 1.0
+
+    def test_people_far_from_all_directions_stand_apart(self):
+        rng = np.random.default_rng(0)
+        coef = np.eye(12)[np.repeat([0, 1], 20)] + 0.01 * rng.normal(size=(40, 12))
+        coef[[3, 25]] += rng.normal(size=(2, 12))
+        found = apart(coef, 1)
+        assert set(np.flatnonzero(found == found[3])) == {3, 25}
+
+    def test_the_ablation_takes_the_best_candidate(self):
+        size = {"n_labels": 12, "seed": 0, "n_people": 12, "n_features": 8, "n_schools": 2}
+        chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
+        aucs = {}
+        for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):
+            seeds = [ablation._TUNING + crowd for crowd in range(ablation._TUNING_CROWDS)]
+            aucs[alpha] = np.mean(
+                [
+                    ablation.score(
+                        model=ablation.CONSENSUS, parameters={"alpha": alpha}, **size | {"seed": s}
+                    )
+                    for s in seeds
+                ]
+            )
+        assert chosen == {"alpha": max(aucs, key=aucs.__getitem__)}
+
+    def test_each_ablation_leaves_out_what_it_says(self):
+        said = make_schools(15, 20, 60, 6, 2, random_state=0).annotations
+        for model, (group, personal) in {
+            ablation.PERSONAL: (False, True),
+            ablation.GROUP: (True, False),
+        }.items():
+            parameters = ablation._middle(model, 0.3) | (
+                {"alpha_personal": 0.03} if personal else {}
+            )
+            fitted = Entrant(ablation.models(0.3)[model]).settled(parameters).fit(said).ranker_
+            assert (np.abs(fitted.group_).max() > 1e-3) == group
+            assert (np.abs(fitted.personal_).max() > 1e-3) == personal
+
+
+class TestData:
+    def test_sketch_shoes_are_described_as_shoes_are(self, tmp_path, monkeypatch):
+        from likeminds.features import GIST, ColourHistogram
+
+        def make(**options):
+            return make_sketch_shoes(
+                20,
+                4,
+                20,
+                attributes=["open"],
+                features="gist+colour",
+                n_components=None,
+                picture_size=128,
+                **options,
+            )
+
+        shoes = make(cache=tmp_path)
+        pictures = shoes.pictures[:3]
+        extractors = GIST(), ColourHistogram("lab", bins=10)
+        wanted = np.hstack([extractor.transform(pictures) for extractor in extractors])
+        np.testing.assert_array_equal(shoes.annotations.features[:3], wanted)
+        np.testing.assert_array_equal(make().annotations.features, shoes.annotations.features)
+
+        def never(*arguments):
+            raise AssertionError("drawn again")
+
+        monkeypatch.setattr("likeminds.datasets.sketch_shoes.album.render", never)
+        again = make(cache=tmp_path)
+        np.testing.assert_array_equal(again.annotations.features, shoes.annotations.features)
+        crowd = again.as_crowd(min_labels=1)
+        train, test = crowd.split("open", 0.3, 0)
+        assert train.n_features == test.n_features < 20
+        assert again.as_crowd(reduce=None, min_labels=1).split("open", 0.3, 0)[0].n_features == 542
+
+    def test_items_without_labels_are_left_out(self):
+        said = Annotations(
+            users=["a", "a", "b"],
+            items=["x", "z", "z"],
+            labels=[1, 0, 1],
+            features=[[1.0], [2.0], [3.0]],
+            item_ids=["x", "y", "z"],
+            features_per="item",
+        )
+        less = crowds._labelled_items(said)
+        np.testing.assert_array_equal(less.X, said.X)
+        assert less.features.shape == (2, 1)
+        assert less.items.tolist() == said.items.tolist()
+
+    def test_a_users_data_takes_part(self, folder, tmp_path):
+        rng = np.random.default_rng(0)
+        path = tmp_path / "mine.npz"
+        np.savez(
+            path,
+            X=rng.normal(size=(20, 3)),
+            user=np.repeat(np.arange(5), 20),
+            item=np.tile(np.arange(20), 5),
+            label=rng.integers(0, 2, 100),
+        )
+        setting = Setting(SCALES["tiny"], Store(folder / "kept"), data=(path,))
+        mine = crowds.crowds(setting)[1]
+        assert mine.name == "mine"
+        assert mine.share is None
+        assert mine.attributes["mine"].n_people == 5
+        assert "--data mine.npz" in setting.command("table3")
+
+    def test_tables_and_archives_say_the_same(self, tmp_path):
+        columns = {"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [0, 1, 1, 0]}
+        np.savez(tmp_path / "d.npz", X=[[1.0], [2.0]], attribute=["p", "p", "q", "q"], **columns)
+        rows = zip(*columns.values(), [1.0, 2.0, 1.0, 2.0], "ppqq", strict=True)
+        lines = ["user,item,label,x,attribute", *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / "d.csv").write_text("\n".join(lines))
+        for kind in ("npz", "csv"):
+            parts = list(read_data(tmp_path / f"d.{kind}"))
+            assert [part.attribute for part in parts] == ["p", "q"]
+            assert [part.annotations.X.ravel().tolist() for part in parts] == [[1, 2], [1, 2]]
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("a.txt", "end in .csv, .parquet, .npz"),
+            ("a.npz", "There is no file"),
+            ("b.npz", "has no user"),
+        ],
+    )
+    def test_bad_data_is_told(self, tmp_path, name, message):
+        if name == "b.npz":
+            np.savez(tmp_path / name, X=[[1.0]])
+        error = FileNotFoundError if message.startswith("There") else ValueError
+        with pytest.raises(error, match=message):
+            list(read_data(tmp_path / name))
+
+
+def test_a_threshold_that_caps_nothing_is_explained():
+    names = [f"{name}, {way}" for name in ("RMTL", "RAMU") for way in (RAW, INTERCEPT)]
+    same = Trials(dict.fromkeys(names, np.array([0.8, 0.7])), {}, {})
+    other = Trials(same.by_repeat | {names[-1]: np.array([0.8, 0.71])}, {}, {})
+    (said,) = _twins(CrowdTrials(None, {"open": same, "pointy": other}))
+    assert said.startswith("RAMU is RMTL on 1 of 2 attributes")
+    assert _twins(CrowdTrials(None, {"pointy": other})) == []
+
+
+class TestCommand:
+    def test_options_arrive(self, tmp_path, monkeypatch):
+        asked = {}
+
+        def run(what, scale, out, **options):
+            asked.update(what=what, scale=scale, out=out, **options)
+            return [out / "table1.md", out / "table1.html"]
+
+        monkeypatch.setattr(command, "reproduce", run)
+        arguments = ["reproduce", "table1", "--scale", "paper", "--out", str(tmp_path)]
+        arguments += [
+            "--shoes",
+            "s",
+            "--data",
+            "a.npz",
+            "--data",
+            "b.csv",
+            "--jobs",
+            "2",
+            "--seed",
+            "3",
+        ]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        assert (asked["what"], asked["scale"], asked["out"]) == ("table1", "paper", tmp_path)
+        assert str(asked["shoes"]) == "s"
+        assert asked["sun"] is None
+        assert [str(path) for path in asked["data"]] == ["a.npz", "b.csv"]
+        assert (asked["jobs"], asked["seed"]) == (2, 3)
+        assert "table1.html" in result.output
+
+    def test_an_interrupt_says_how_to_go_on(self, tmp_path, monkeypatch):
+        def run(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "reproduce", run)
+        result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+        assert result.exit_code == 130
+        assert "the same command continues" in result.output
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"what": "table4"}, "There is no part 'table4'; there are table1"),
+            ({"scale": "huge"}, "There is no scale 'huge'; there are quick"),
+            ({"jobs": 0}, "jobs must be at least 1"),
+        ],
+    )
+    def test_bad_options_are_one_sentence(self, tmp_path, options, message):
+        with pytest.raises(ValueError, match=message):
+            command.reproduce(**{"what": "table1", "out": tmp_path} | options)
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        path = tmp_path / "file"
+        path.write_text("")
+        with pytest.raises(NotADirectoryError, match="--out must name a folder"):
+            command.reproduce("table1", "tiny", path)
+
+    def test_original_folders_take_the_place_of_sketch_shoes(self, tmp_path):
+        for name, attributes in (("shoes", SHOES), ("sun", SUN)):
+            (tmp_path / name).mkdir()
+            write_table(tmp_path / name, attributes)
+            write_features(tmp_path / name)
+        out = tmp_path / "out"
+        reproduce(out, "table3", shoes=tmp_path / "shoes", sun=tmp_path / "sun")
+        facts = json.loads((out / "table3.json").read_text())["table3"]
+        assert list(facts) == ["Shoes", "SUN"]
+        assert set(facts["Shoes"]["attributes"]) == set(SHOES)
+        assert set(facts["SUN"]["attributes"]) == set(SUN)
+        assert not facts["Shoes"]["stands_in"]
+        text = (out / "table3.md").read_text()
+        assert "standing in" not in text
+        assert "opening area" in text
+        assert "--shoes FOLDER --sun FOLDER" in text
+
+    @pytest.mark.parametrize("options", [{"shoes": "x"}, {"sun": "x"}, {"data": ["x.csv"]}])
+    def test_data_that_is_not_there_is_told_before_any_fit(self, tmp_path, options):
+        with pytest.raises(FileNotFoundError, match="There is no"):
+            reproduce(tmp_path / "out", **options)
+        assert not (tmp_path / "out").exists()

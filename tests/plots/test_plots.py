@@ -1,0 +1,230 @@
+"""Pictures: they draw what they say, into the axes they are given."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    diagnose,
+    find_schools,
+    make_schools,
+    plots,
+)
+from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.rankers.baselines import Popularity, RidgeToConsensus
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return make_schools(60, 30, 80, 8, 2, contested=0.5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def ranker(simulation):
+    return ThreeLevelRanker(n_groups=2).fit(simulation.annotations)
+
+
+@pytest.fixture(scope="module")
+def schools(simulation, ranker):
+    return find_schools(ranker, simulation.annotations)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    mpl.pyplot.close("all")
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_the_map_has_a_dot_for_everybody(schools):
+    axes = plots.people_map(schools)
+    axes.figure.canvas.draw()
+    assert [len(dots.get_offsets()) for dots in axes.collections] == [30, 30]
+    assert axes.get_title(loc="left").startswith("60 people form 2 schools")
+    labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert labels[0].startswith(f"1. {schools[1].name}")
+    assert len(texts(axes)) == 4  # what people at the ends of both axes want
+    colours = {tuple(dots.get_facecolor()[0]) for dots in axes.collections}
+    assert len(colours) == 2
+
+
+def test_the_map_of_one_direction_and_of_none(simulation):
+    line = find_schools(ThreeLevelRanker(n_groups=0).fit(simulation.annotations))
+    axes = plots.people_map(line, ax=mpl.pyplot.figure().add_subplot())
+    assert "all agree" in axes.get_title(loc="left")
+    assert texts(axes) == []
+
+
+def test_loners_are_ringed(simulation):
+    ranker = ThreeLevelRanker(alpha_personal=0.05, n_groups=1).fit(simulation.annotations)
+    found = find_schools(ranker)
+    axes = plots.people_map(found, ax=mpl.pyplot.figure().add_subplot())
+    assert len(axes.collections[-1].get_offsets()) == found.loner.sum()
+    assert axes.get_legend() is not None
+
+
+def test_many_people_are_thinned_out(schools):
+    from likeminds.plots._canvas import spaced
+
+    kept = spaced(100_000, 3_000)
+    assert len(kept) == 3_000
+    assert kept == sorted(set(kept))
+    assert (kept[0], kept[-1]) == (0, 99_999)
+
+
+def test_the_heat_map_is_ordered_by_school(ranker, schools):
+    figure = plots.heatmap(ranker, schools)
+    figure.canvas.draw()
+    consensus, group = figure.axes[0].images[0], figure.axes[1].images[0]
+    assert np.asarray(consensus.get_array()).shape == (1, 8)
+    drawn = np.asarray(group.get_array())
+    assert drawn.shape == (60, 8)
+    names = [tick.get_text() for tick in figure.axes[1].get_xticklabels()]
+    strongest = max(schools[1].features, key=lambda name: abs(schools[1].features[name]))
+    column = drawn[:, names.index(strongest)]
+    assert np.sign(column[:30].mean()) == np.sign(schools[1].features[strongest])
+    assert np.sign(column[30:].mean()) == -np.sign(schools[1].features[strongest])
+    assert [tick.get_text() for tick in figure.axes[1].get_yticklabels()] == [
+        "school 1",
+        "school 2",
+    ]
+
+
+def test_a_person_s_card(simulation, ranker):
+    figure = plots.person_card(ranker, 7, simulation.annotations)
+    bars = figure.subfigs[0].axes[0]
+    names = [tick.get_text() for tick in bars.get_yticklabels()]
+    own = dict(zip(names, [bar.get_width() for bar in bars.containers[0]], strict=True))
+    spread = simulation.annotations.features.std(axis=0)
+    for j in range(8):
+        assert own[f"x{j}"] == pytest.approx(ranker.coef_[7, j] * spread[j])
+    assert figure.get_suptitle().startswith("7: ")
+    alone = plots.person_card(ranker, 7)
+    assert len(alone.axes) == 1
+    with pytest.raises(KeyError, match="'nobody' is not among the 60 people"):
+        plots.person_card(ranker, "nobody")
+
+
+def test_a_card_with_pictures(simulation, ranker):
+    pictures = np.zeros((80, 40, 30, 3), dtype=np.uint8)
+    figure = plots.person_card(ranker, 7, simulation.annotations, images=pictures)
+    shown = [axes for axes in figure.subfigs[1].axes if axes.images]
+    assert len(shown) == 10
+    best = int(np.argmax(simulation.annotations.features @ ranker.coef_[7]))
+    assert shown[0].get_xlabel() == str(best)
+
+
+def test_pictures_of_items():
+    images = np.arange(3 * 4 * 4).reshape(3, 4, 4).astype(np.uint8)
+    assert picture_of(None, "a", 0) is None
+    assert picture_of({"a": images[1]}, "a", 0) is not None
+    assert picture_of({"a": images[1]}, "b", 1) is None
+    assert (picture_of(images, "a", 2) == images[2]).all()
+    with pytest.raises(ValueError, match="3 pictures, but item 'a' is in row 3"):
+        picture_of(images, "a", 3)
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (5, 400), (96, 96, 3), (1, 1)])
+def test_thumbnails_are_small_and_keep_the_mean(shape):
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 255, shape).astype(np.uint8)
+    small = thumbnail(pixels, 96)
+    assert max(small.shape[:2]) <= 96
+    assert small.shape[2] == 3
+    if min(shape[:2]) > 50:
+        assert small.mean() == pytest.approx(pixels.mean(), abs=1.5)
+
+
+def test_accuracy_by_person(simulation, ranker):
+    found = diagnose(ranker, simulation.annotations)
+    axes = plots.auc_by_person(found)
+    drawn = np.concatenate([d.get_offsets()[:, 1] for d in axes.collections[1:]])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(found.own_auc))
+    assert f"{found.own_auc.mean():.2f} on average" in axes.get_title(loc="left")
+
+
+def test_convergence(ranker):
+    axes = plots.convergence(ranker)
+    assert len(axes.lines[0].get_ydata()) == len(ranker.objective_trace_)
+    both = plots.convergence({"a": [3.0, 2.0, 1.0], "b": [3.0, 1.5]})
+    assert both.get_legend() is not None
+    np.testing.assert_allclose(both.lines[0].get_ydata()[:2], [2.0, 1.0])
+    with pytest.raises(TypeError, match="no trace of its objective"):
+        plots.convergence(Popularity())
+
+
+def test_cv_surface(simulation):
+    grid = {"alpha_group": [0.3, 1.0], "n_groups": [0, 1, 2], "group_shrinkage": [0.0, 0.1]}
+    tuned = ThreeLevelRankerCV(grid, n_folds=2, halving=False).fit(simulation.annotations)
+    axes = plots.cv_surface(tuned, "alpha_group", "n_groups")
+    surface = np.asarray(axes.images[0].get_array())
+    assert surface.shape == (3, 2)
+    assert surface.max() == 0
+    results = tuned.cv_results_
+    best = results["mean_test_score"].max()
+    for candidate, score in zip(results["params"], results["mean_test_score"], strict=True):
+        row = [0, 1, 2].index(candidate["n_groups"])
+        column = [0.3, 1.0].index(candidate["alpha_group"])
+        assert surface[row, column] >= 100 * (score - best) - 1e-9
+    assert texts(axes).count("chosen") == 1
+    assert plots.cv_surface(tuned).images  # finds two parameters by itself
+    with pytest.raises(ValueError, match="'tol' was not searched; there are alpha_group"):
+        plots.cv_surface(tuned, "tol")
+
+
+def test_cv_line(simulation):
+    search = RankerCV(RidgeToConsensus(), {"alpha": [0.1, 1.0, 10.0]}, n_folds=3, halving=False)
+    axes = plots.cv_surface(search.fit(simulation.annotations))
+    assert axes.lines[0].get_ydata().max() == 0
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
+    with pytest.raises(ValueError, match="searched nothing"):
+        plots.cv_surface(ThreeLevelRanker())
+
+
+def test_reliability():
+    rng = np.random.default_rng(0)
+    chance = rng.uniform(size=20_000)
+    labels = rng.random(20_000) < chance
+    axes = plots.reliability(labels, chance, n_bins=5)
+    x, y = axes.lines[1].get_data()
+    np.testing.assert_allclose(x, y, atol=0.03)
+    assert len(x) == 5
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        plots.reliability(labels, 2 * chance)
+
+
+def test_learning_curves():
+    axes = plots.learning_curves(
+        [5, 10], {"a": [[0.6, 0.7], [0.8, 0.9]], "b": [0.5, 0.6]}, title="a is ahead"
+    )
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [0.65, 0.85])
+    assert len(axes.collections) == 1  # a band for the one with repeats
+    assert axes.get_xlabel() == "labels per person"
+    with pytest.raises(ValueError, match="a has 1 values for 2 sizes"):
+        plots.learning_curves([5, 10], {"a": [0.6]}, title="")
+
+
+def test_a_hierarchical_ranker_and_rows_of_features(simulation):
+    plain = simulation.annotations
+    rows = Annotations(plain.users, None, plain.labels, plain.X, features_per="row")
+    ranker = HierarchicalRanker(n_groups=1).fit(rows)
+    found = find_schools(ranker)
+    assert plots.people_map(found).collections
+    assert plots.heatmap(ranker, found).axes
+    assert plots.person_card(ranker, 3).subfigs
+
+
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_the_extra_is_named(schools):
+    with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
+        plots.people_map(schools)

@@ -1,0 +1,48 @@
+"""scikit-learn's own checks of an estimator, and the exceptions we make, with their reasons."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from likeminds import (
+    DecomposedRanker,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    baselines,
+)
+from likeminds.components import Consensus, Personal
+from likeminds.rankers.baselines import ConsensusOnly, PooledLogistic
+
+RANKERS = [
+    ThreeLevelRanker(),
+    HierarchicalRanker(),
+    HierarchicalRanker(1, "auc"),
+    DecomposedRanker([Consensus(0.1), Personal(0.2)]),
+    *(getattr(baselines, name)() for name in baselines.__all__),
+    ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
+    RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
+    RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),
+]
+
+
+def exceptions(ranker):
+    if isinstance(ranker, ThreeLevelRankerCV | RankerCV):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "a row of weight two falls into one fold, two equal rows may fall into two"
+            )
+        }
+    if isinstance(ranker, HierarchicalRanker) and ranker.loss == "logistic":
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "equal to the tolerance of the search only: see test_hierarchical"
+            )
+        }
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(RANKERS, expected_failed_checks=exceptions)
+def test_estimator(estimator, check):
+    check(estimator)

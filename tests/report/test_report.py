@@ -1,0 +1,221 @@
+"""The report: whole, safe, self-contained, and right in its first paragraph."""
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    make_schools,
+    split_within_people,
+    write_report,
+)
+from likeminds.rankers.baselines import JFL
+from likeminds.report import page as html
+
+mpl.use("Agg")
+
+_VOID = {"br", "img", "meta"}
+
+
+class Outline(HTMLParser):
+    """Checks that elements close as they open, and collects what matters."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.open, self.headings, self.alts, self.links, self.said = [], [], [], [], []
+        self.feed(content)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in _VOID:
+            self.open.append(tag)
+        values = dict(attrs)
+        if tag == "img":
+            self.alts.append(values["alt"])
+            assert values["src"].startswith("data:image/png;base64,")
+        self.links += [values[key] for key in ("href", "src") if key in values]
+        assert tag not in {"script", "link", "iframe"}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.said.append(data)
+        if self.open and re.fullmatch(r"h\d", self.open[-1]):
+            self.headings.append((self.open[-1], data))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return make_schools(50, 40, 60, 6, 2, contested=0.5, random_state=0).annotations
+
+
+@pytest.fixture(scope="module")
+def ranker(crowd):
+    return ThreeLevelRanker(n_groups=1).fit(crowd)
+
+
+def outline(path):
+    content = path.read_text()
+    assert not re.search(r"(src|href)=\"https?:", content)
+    return Outline(content)
+
+
+def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
+    path = write_report(ranker, tmp_path / "page.html", crowd, title="Shoes & <boots>")
+    found = outline(path)
+    assert found.headings[0] == ("h1", "Shoes & <boots>")
+    assert "<boots>" not in path.read_text()
+    sections = [words for level, words in found.headings if level == "h2"]
+    assert sections == [
+        "Schools of thought",
+        "Items that divide people most",
+        "Where people stand",
+        "Accuracy",
+        "Annotators",
+        "How it was fitted",
+    ]
+    assert all(found.alts)
+    lead = re.search(r'<p class="lead">(.*?)</p>', path.read_text()).group(1)
+    assert lead.startswith("50 people gave 2,000 labels about 60 distinct items.")
+    assert "2 schools of thought (50%, 50% of the people)" in lead
+    assert "knowing who it is helps" in lead
+    assert mpl.pyplot.get_fignums() == []
+
+
+def test_names_and_words_are_escaped(tmp_path):
+    plain = make_schools(30, 30, 40, 4, 2, contested=1.0, random_state=0).annotations
+    names = ["<i>soft</i>", 'a"b', "c&d", "e"]
+    crowd = Annotations(
+        users=[f"<b>{user}</b>" for user in plain.users],
+        items=plain.items,
+        labels=plain.labels,
+        features=plain.features,
+        feature_names=names,
+        features_per="item",
+    )
+    ranker = ThreeLevelRanker(n_groups=1).fit(crowd)
+    path = write_report(ranker, tmp_path / "page.html", crowd)
+    content = path.read_text()
+    Outline(content)
+    assert "<b>" not in content
+    assert "<i>" not in content
+    assert "&lt;i&gt;soft" in content
+
+
+def test_several_attributes_and_thumbnails(tmp_path, crowd):
+    both = Annotations(
+        users=np.tile(crowd.users, 2),
+        items=np.tile(crowd.items, 2),
+        labels=np.concatenate([crowd.labels, ~crowd.labels]),
+        features=crowd.features,
+        attributes=np.repeat(["open", "shut"], len(crowd)),
+        features_per="item",
+    )
+    model = SimpleNamespace(
+        rankers_={
+            name: ThreeLevelRanker(n_groups=1).fit(a) for name, a in both.by_attribute().items()
+        }
+    )
+    pictures = np.zeros((60, 20, 20, 3), dtype=np.uint8)
+    path = write_report(model, tmp_path / "page.html", both, images=pictures, diagnostics=False)
+    found = outline(path)
+    assert ("h2", "open") in found.headings
+    assert ("h2", "shut") in found.headings
+    assert {"#part-1", "#part-2"} <= set(found.links)
+    assert sum(alt in {str(item) for item in crowd.item_ids} for alt in found.alts) >= 20
+    with pytest.raises(ValueError, match="2 attributes, but the annotations tell none apart"):
+        write_report(model, path, crowd)
+    with pytest.raises(ValueError, match="about one attribute, but the annotations are about 2"):
+        write_report(model.rankers_["open"], path, both)
+    with pytest.raises(KeyError, match="No label is about 'wide'"):
+        write_report({"wide": model.rankers_["open"]}, path, both)
+    with pytest.raises(ValueError, match="no attributes"):
+        write_report({}, path)
+
+
+def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
+    alone = outline(write_report(ranker, tmp_path / "alone.html"))
+    assert [words for level, words in alone.headings if level == "h2"] == [
+        "Schools of thought",
+        "Where people stand",
+        "How it was fitted",
+    ]
+    flat = outline(write_report(JFL().fit(crowd), tmp_path / "flat.html", crowd, diagnostics=False))
+    assert any("no group level" in words for words in flat.said)
+
+
+def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
+    train, test = split_within_people(crowd, 0.4, 0)
+    grid = {"alpha_group": [0.3, 1.0], "n_groups": [1, 2]}
+    tuned = ThreeLevelRankerCV(grid, n_folds=2).fit(train)
+    found = outline(write_report(tuned, tmp_path / "page.html", train, held_out=test))
+    assert any(words.startswith("Labels that the model had not seen.") for words in found.said)
+    assert "Cross-validated AUC over the parameters searched" in found.alts
+    assert any(words.startswith("alpha_group (chosen)") for words in found.said)
+
+
+def test_a_hierarchical_ranker_brings_its_own_annotations(tmp_path, crowd):
+    ranker = HierarchicalRanker(n_groups=1).fit(crowd)
+    found = outline(write_report(ranker, tmp_path / "page.html", diagnostics=False))
+    assert any("2,000 labels" in words for words in found.said)
+
+
+@pytest.mark.parametrize("n_people", [1, 3])
+def test_very_small_crowds(tmp_path, n_people):
+    few = make_schools(n_people, 20, 40, 4, 1, random_state=0).annotations
+    found = outline(write_report(HierarchicalRanker().fit(few), tmp_path / "page.html", few))
+    assert any(words.startswith(f"{n_people} p") for words in found.said)
+
+
+def test_equal_reports_are_equal_files(tmp_path, crowd, ranker):
+    first, second = (
+        write_report(ranker, tmp_path / name, crowd, diagnostics=False).read_bytes()
+        for name in ("a.html", "b.html")
+    )
+    assert first == second
+
+
+def test_written_whole_or_not_at_all(tmp_path, crowd, ranker, monkeypatch):
+    target = tmp_path / "page.html"
+    target.write_text("as it was")
+
+    def fail(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("likeminds.report.sections.plots.people_map", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(ranker, target, crowd, diagnostics=False)
+    assert target.read_text() == "as it was"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_places_that_cannot_be_written_to(tmp_path, ranker):
+    with pytest.raises(IsADirectoryError, match="name a file in it to write the report to"):
+        write_report(ranker, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no folder .* to write the report in"):
+        write_report(ranker, tmp_path / "none" / "page.html")
+
+
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_nothing_is_begun(tmp_path, ranker):
+    with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
+        write_report(ranker, tmp_path / "page.html")
+
+
+def test_pieces_of_a_page():
+    cells = html.table(["a", "b"], [["<", "1"], ["", "-2.5 (1 to 3)"]], caption="&")
+    assert '<td class="number">-2.5 (1 to 3)</td>' in cells
+    assert "<td>&lt;</td>" in cells
+    assert "<caption>&amp;</caption>" in cells
+    assert html.bullets(["a<b"]) == "<ul><li>a&lt;b</li></ul>"
+    assert html.tag("a", "x", href='"') == '<a href="&quot;">x</a>'
+    Outline(html.page("t", html.paragraph("x"), contents={"a": "b"}))

@@ -1,0 +1,268 @@
+"""Model files that are not what they were, saves that fail, and files of old."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+import likeminds.storage.models
+from crowds import make_crowd
+from likeminds import ThreeLevelRanker, load, make_schools, read_card, save
+from likeminds.storage import safetensors
+from likeminds.storage.models import ModelFileError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+
+DATA = Path(__file__).parents[1] / "data" / "files"
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return ThreeLevelRanker(0.1, 1.0, np.float64(0.5), tol=1e-2).fit(
+        make_crowd(np.random.default_rng(0))
+    )
+
+
+@pytest.fixture
+def path(tmp_path, ranker):
+    return save(ranker, tmp_path / "crowd.likeminds")
+
+
+@pytest.fixture
+def mapped(monkeypatch):
+    """Pretend that every file is too large to be read at once."""
+    monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
+
+
+# Files that are not what they were.
+
+
+def test_refuses_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no model at"):
+        load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_refuses_truncated_files(path, large, request):
+    if large:
+        request.getfixturevalue("mapped")
+    content = path.read_bytes()
+    for keep in range(0, len(content), 10):
+        path.write_bytes(content[:keep])
+        with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+            load(path)
+    path.write_bytes(content + b"\0")
+    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+        load(path)
+
+
+def test_refuses_changed_files(path):
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        for bit in (1, 32):
+            changed = bytearray(content)
+            changed[place] ^= bit
+            path.write_bytes(changed)
+            with pytest.raises(ModelFileError):
+                load(path)
+    changed = bytearray(content)
+    changed[-3] ^= 1
+    path.write_bytes(changed)
+    with pytest.raises(ModelFileError, match="was changed since it was saved: the checksum"):
+        load(path)
+
+
+def test_refuses_changed_parameters(path):
+    content = path.read_bytes()
+    assert content.count(b'\\"max_iter\\": 1000') == 2  # on the card, and in the model
+    path.write_bytes(content.replace(b'\\"max_iter\\": 1000', b'\\"max_iter\\": 2000'))
+    for reader in (load, read_card):
+        with pytest.raises(ModelFileError, match="checksum of its header differs"):
+            reader(path)
+
+
+def test_large_files_are_checked_where_they_are_read(path, ranker, mapped):
+    content = bytearray(path.read_bytes())
+    content[content.find(ranker.coef_.tobytes())] ^= 1
+    path.write_bytes(content)
+    again = load(path)
+    np.testing.assert_array_equal(again.consensus_, ranker.consensus_)
+    for _ in range(2):
+        with pytest.raises(ModelFileError, match="checksum of its array 'coef_' differs"):
+            again.coef_  # noqa: B018
+    with pytest.raises(ModelFileError, match="checksum of its array 'coef_' differs"):
+        load(path, verify=True)
+
+
+def test_refuses_other_files(path, tmp_path):
+    path.write_text("hello")
+    with pytest.raises(ModelFileError, match="not a complete"):
+        load(path)
+    save_file({"a": np.zeros(2)}, path)
+    with pytest.raises(ModelFileError, match="not a complete"):
+        load(path)
+    for card in ("[]", "1", "{", '{"format": "x"}', '{"format": 0}', '{"format": true}'):
+        save_file({"a": np.zeros(2)}, path, metadata={"likeminds": card})
+        with pytest.raises(ModelFileError, match="not a complete"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F64", "shape": [2], "data_offsets": [8, 24]},
+        {"dtype": "F64", "shape": [3], "data_offsets": [0, 16]},
+        {"dtype": "F64", "shape": [-2], "data_offsets": [0, 16]},
+        {"dtype": "F65", "shape": [2], "data_offsets": [0, 16]},
+        {"dtype": "F64", "shape": [2]},
+        {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]},
+        None,
+    ],
+)
+def test_refuses_headers_that_make_no_sense(tmp_path, entry):
+    header = json.dumps({"__metadata__": {"likeminds": "{}"}, "a": entry}).encode()
+    path = tmp_path / "m"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"), [({"format": 99}, "Upgrade"), ({"ranker": "os.system"}, "unknown kind")]
+)
+def test_refuses_newer_formats_and_unknown_rankers(path, change, match):
+    with safe_open(path, framework="numpy") as file:
+        texts = file.metadata()
+    card = json.loads(texts["likeminds"]) | change
+    save_file(load_file(path), path, metadata=texts | {"likeminds": json.dumps(card)})
+    for reader in (load, read_card):
+        with pytest.raises(ModelFileError, match=match):
+            reader(path)
+
+
+# Saving that fails.
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("where", ["fsync", "pieces"])
+def test_a_failed_save_leaves_the_old_file_alone(path, ranker, monkeypatch, failure, where):
+    before = path.read_bytes()
+
+    def fail(descriptor):
+        raise failure
+
+    n_arrays, written = len(load_file(path)), []
+
+    def fail_in_the_middle(array):
+        # Once for the checksums, then while the arrays are written.
+        written.append(len(array))
+        if len(written) > n_arrays + 3:
+            raise failure
+        yield np.ascontiguousarray(array).tobytes()
+
+    if where == "fsync":
+        monkeypatch.setattr(likeminds.storage.models.os, "fsync", fail)
+    else:
+        monkeypatch.setattr(safetensors, "_pieces", fail_in_the_middle)
+    with pytest.raises(type(failure)):
+        save(ranker, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert where == "fsync" or len(written) == n_arrays + 4
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_an_error(tmp_path, ranker, monkeypatch):
+    monkeypatch.setattr(likeminds.storage.models.os, "fdopen", open_full_disk)
+    with pytest.raises(OSError, match="No space left on device"):
+        save(ranker, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def open_full_disk(descriptor, mode):
+    os.close(descriptor)
+    return Path("/dev/full").open(mode)
+
+
+def test_a_model_can_replace_the_file_it_is_read_from(path, ranker, mapped):
+    again = load(path)
+    save(again, path)
+    np.testing.assert_array_equal(load(path).coef_, ranker.coef_)
+    np.testing.assert_array_equal(again.coef_, ranker.coef_)
+
+
+# The format of before.
+
+
+@pytest.mark.parametrize("kind", ["three-level", "hierarchical"])
+def test_files_of_format_1_are_read(tmp_path, kind):
+    source = DATA / f"{kind}.format-1.likeminds"
+    crowd = make_crowd(np.random.default_rng(0), n_features=3)
+    card, again = read_card(source), load(source)
+    assert card["format"] == 1
+    assert type(again).__name__ == card["ranker"]
+    assert again.get_params() == card["parameters"]
+    assert again.users_.tolist() == crowd.user_ids.tolist()
+    np.testing.assert_array_equal(again.coef_, load_file(source)["coef_"])
+    np.testing.assert_allclose(
+        again.decision_function(crowd), (crowd.X * again.coef_[crowd.user_codes]).sum(axis=1)
+    )
+    # Into the format of now.
+    renewed = load(save(again, tmp_path / "m"))
+    assert read_card(tmp_path / "m")["labels"] is None
+    np.testing.assert_array_equal(renewed.decision_function(crowd), again.decision_function(crowd))
+
+
+def test_what_format_1_did_not_keep(tmp_path):
+    crowd = make_crowd(np.random.default_rng(0), n_features=3)
+    old = load(DATA / "three-level.format-1.likeminds")
+    with pytest.raises(ValueError, match="saved by an older version"):
+        old.newcomer(crowd)
+    learned = load(DATA / "hierarchical.format-1.likeminds")
+    np.testing.assert_allclose(learned.newcomer(crowd).coef, learned.coef_, atol=1e-3)
+    with pytest.raises(ValueError, match="read from a file"):
+        learned.update(crowd)
+
+
+def test_format_1_is_checked(tmp_path):
+    path = tmp_path / "m"
+    content = (DATA / "three-level.format-1.likeminds").read_bytes()
+    for keep in range(0, len(content), 10):
+        path.write_bytes(content[:keep])
+        with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+            load(path)
+    shutil.copy(DATA / "three-level.format-1.likeminds", path)
+    changed = bytearray(content)
+    changed[-3] ^= 1
+    path.write_bytes(changed)
+    with pytest.raises(ModelFileError, match="checksum"):
+        load(path)
+
+
+def _old_files():
+    return sorted(path.name for path in DATA.glob("*.format-2.likeminds"))
+
+
+@pytest.mark.parametrize("name", _old_files())
+def test_models_of_the_second_format_score_as_they_did(name):
+    """Written before the package was laid out anew: every kind of ranker, with data or without."""
+    kind = name.removesuffix(".format-2.likeminds")
+    with np.load(DATA / "scores.format-2.npz") as archive:
+        expected = archive["electricity" if kind.endswith("-choice") else kind]
+    crowd = make_schools(12, 16, 40, 6, 2, random_state=0).annotations
+    if kind.endswith("-choice"):
+        households = likeminds.load_electricity()
+        crowd = households.of_people(households.user_ids[:10])
+    model = load(DATA / name)
+    np.testing.assert_allclose(model.decision_function(crowd), expected, rtol=1e-12, atol=1e-12)
+    if read_card(DATA / name)["takes_updates"]:
+        before = model.rankers_["open"] if kind == "AttributeModel" else model
+        assert before.n_labels_ == len(crowd)
+        model.update({"open": crowd[:16]} if kind == "AttributeModel" else crowd[:16])
+        after = model.rankers_["open"] if kind == "AttributeModel" else model
+        assert after.n_labels_ == len(crowd) + 16
