@@ -4,22 +4,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# Okabe and Ito's colours, which colour-blind people tell apart.
-BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#999999"
+from likeminds.plots.figures import BLUE, GREEN, GREY, ORANGE, as_png, new_figure
+from likeminds.plots.figures import VERMILION as RED
 
 
 def write_picture(results: dict[str, Any], path: Path) -> str | None:
     """Draw what there is; return a sentence where nothing can be drawn."""
     if find_spec("matplotlib") is None:
         return "The picture is left out: matplotlib is not installed."
-    import matplotlib  # noqa: PLC0415 - optional
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415 - optional
-
     panels = [(draw, results[name]) for name, draw in PANELS if name in results]
     n_rows = 1 + -(-len(panels) // 2)
-    figure = pyplot.figure(figsize=(13, 4.2 * n_rows), layout="constrained")
+    figure = new_figure(13, 4.2 * n_rows, shown=False)
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
     # The sentences beside the goals are long: a part of their own keeps the panels aligned.
     above, below = figure.subfigures(2, 1, height_ratios=[max(n_rows - 1, 0.1), 1])
@@ -29,8 +24,7 @@ def write_picture(results: dict[str, Any], path: Path) -> str | None:
     for axis in [*above.axes, *below.axes]:
         axis.spines[["top", "right"]].set_visible(False)
         axis.title.set_fontsize(11)
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+    path.write_bytes(as_png(figure, dpi=110))
     return None
 
 

@@ -35,7 +35,7 @@ class TestCrowd:
         def blank(shoes, size):
             return np.zeros((len(shoes), size, size, 3), dtype=np.uint8)
 
-        monkeypatch.setattr("likeminds.datasets.sketch_shoes.album._drawn", blank)
+        monkeypatch.setattr("likeminds.datasets.sketch_shoes.album._draw_shoes", blank)
 
     def test_has_the_sizes_asked_for(self, shoes):
         annotations = shoes.annotations

@@ -72,7 +72,7 @@ class TestReport:
             assert what in page
 
     def test_claims_are_judged_by_the_facts_of_the_run(self, folder, facts):
-        verdicts = claims.judged(facts)
+        verdicts = claims.judge_claims(facts)
         text = (folder / "report.md").read_text()
         assert {verdict.part for verdict in verdicts} == set(facts) - {"fig5", "drawings"}
         for verdict in verdicts:
@@ -201,14 +201,16 @@ class TestClaims:
         ],
     )
     def test_lead_over_competitors_with_an_intercept(self, facts, lead, verdict):
-        found = claims.judged({"table1": facts["table1"] | {"lead": lead}})
+        found = claims.judge_claims({"table1": facts["table1"] | {"lead": lead}})
         assert found[2].verdict == verdict
 
     @pytest.mark.parametrize(
         ("ours", "verdict"), [(0.9965, "holds"), (0.985, "holds in part"), (0.9, "does not hold")]
     )
     def test_the_figure_of_the_simulation(self, facts, ours, verdict):
-        assert claims.judged({"table1": facts["table1"] | {"ours": ours}})[0].verdict == verdict
+        assert (
+            claims.judge_claims({"table1": facts["table1"] | {"ours": ours}})[0].verdict == verdict
+        )
 
     @pytest.mark.parametrize(
         ("leads", "verdict"),
@@ -227,7 +229,7 @@ class TestClaims:
             "lead_over_consensus": dict.fromkeys(attributes, 0.1),
             "paper_lead": "-",
         }
-        found = claims.judged({"table3": {"Shoes": crowd}})
+        found = claims.judge_claims({"table3": {"Shoes": crowd}})
         assert [v.verdict for v in found] == [verdict, verdict, "holds"]
 
     @pytest.mark.parametrize(
@@ -241,11 +243,11 @@ class TestClaims:
         ],
     )
     def test_what_a_level_adds(self, steps, verdict):
-        found = claims.judged({"ablation": {"steps": {"a level": steps}}})
+        found = claims.judge_claims({"ablation": {"steps": {"a level": steps}}})
         assert [v.verdict for v in found] == [verdict]
 
     def test_no_part_no_claim(self):
-        assert claims.judged({}) == []
+        assert claims.judge_claims({}) == []
         assert claims.lead({}, []) == ""
 
     def test_the_papers_tables_are_whole(self):

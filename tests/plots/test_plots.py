@@ -74,9 +74,9 @@ def test_loners_are_ringed(simulation):
 
 
 def test_many_people_are_thinned_out(schools):
-    from likeminds.plots._canvas import spaced
+    from likeminds.plots.figures import evenly_spaced
 
-    kept = spaced(100_000, 3_000)
+    kept = evenly_spaced(100_000, 3_000)
     assert len(kept) == 3_000
     assert kept == sorted(set(kept))
     assert (kept[0], kept[-1]) == (0, 99_999)

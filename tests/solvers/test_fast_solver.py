@@ -12,7 +12,7 @@ from likeminds.components import Consensus, Group, Personal
 from likeminds.losses.quadratic import LOSSES, squared_auc
 from likeminds.solvers import FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual
-from likeminds.solvers.curvature import Curvature
+from likeminds.solvers.curvature import ReducedHessian
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import evaluate, horizontal
 
@@ -192,7 +192,7 @@ def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
     B, _ = np.linalg.qr(rng.standard_normal((5, 2)))
     theta = rng.standard_normal(5)
     point = evaluate(problem, theta, B, np.zeros((12, 2)))
-    hessian = Curvature(problem, point)
+    hessian = ReducedHessian(problem, point)
 
     def at(T, t):
         moved, R = np.linalg.qr(B + t * T[1:].T)

@@ -182,3 +182,10 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
             f"{name} contains NaN or infinity in row(s) {listing(rows)}. "
             "Drop these rows or impute the values first."
         )
+
+
+def refuse_outside_unit(**shares: float) -> None:
+    """Refuse shares that are not between 0 and 1."""
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must be between 0 and 1, but is {share}.")

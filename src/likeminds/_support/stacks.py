@@ -25,7 +25,7 @@ def solve(matrices: Float, right: Float) -> Float:
     return np.asarray(np.linalg.solve(matrices, right), dtype=np.float64)
 
 
-def lifted(matrices: Float, share: float) -> Float:
+def lift_diagonal(matrices: Float, share: float) -> Float:
     """Add a whiff of its trace to each matrix's diagonal, so that none is singular."""
     lift = share * np.einsum("ijj->i", matrices) + 1e-200
     return np.asarray(matrices + lift[:, None, None] * np.eye(matrices.shape[-1]))

@@ -131,9 +131,9 @@ def _write(found: dict[str, Any], out: Path) -> None:
 
 
 def _draw(found: dict[str, Any], plot: Path) -> None:
-    from matplotlib.figure import Figure
+    from likeminds.plots.figures import new_figure
 
-    figure = Figure(figsize=(8, 4 * len(found)), layout="constrained")
+    figure = new_figure(8, 4 * len(found), shown=False)
     all_axes = figure.subplots(len(found), squeeze=False)[:, 0]
     for axes, (name, one) in zip(all_axes, found.items(), strict=True):
         one.boxplot(axes)

@@ -182,7 +182,7 @@ def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
 
 def _data_fingerprint(annotations: Annotations) -> str:
     """Return a hash of all that a split, a fit or a score can depend on."""
-    return fingerprint(
+    return digest_of(
         annotations.features,
         annotations.feature_rows,
         annotations.feature_names,
@@ -204,14 +204,14 @@ def _cell_fingerprint(data: str, ranker: Any, test_size: float, seed: int) -> st
         for name, value in sorted(ranker.get_params().items())
         if name.split("__")[-1] != "n_jobs"  # the same result, however many work on it
     }
-    return fingerprint(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
+    return digest_of(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
 
 
 def _class_of(estimator: Any) -> str:
     return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
 
 
-def fingerprint(*parts: Any) -> str:
+def digest_of(*parts: Any) -> str:
     """Return a hash of some arrays, texts and numbers."""
     # Array by array, and not in one list: whether two are views of one must not matter.
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))

@@ -52,7 +52,9 @@ class Clustered(PerPerson):
     def value(self, part: Float) -> float:
         """Return the penalty at the best M."""
         sigma = SingularValues.of(part).sigma
-        return self._price * float(np.sum(sigma**2 / (self._eta + self._poured(sigma, self._eta))))
+        return self._price * float(
+            np.sum(sigma**2 / (self._eta + self._fill_level(sigma, self._eta)))
+        )
 
     def prox(self, point: Float, step: float) -> Float:
         """Shrink each direction by its own factor, the best M given.
@@ -62,13 +64,13 @@ class Clustered(PerPerson):
         """
         found = SingularValues.of(point)
         lift = 2.0 * step * self._price
-        kept = self._eta + self._poured(found.sigma, self._eta + lift)
+        kept = self._eta + self._fill_level(found.sigma, self._eta + lift)
         return found.scaled(kept / (kept + lift))
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return |gradient + 2 rho1 eta (1 + eta) (eta + M)^-1 W|."""
         found = SingularValues.of(part)
-        slope = 2.0 * self._price / (self._eta + self._poured(found.sigma, self._eta))
+        slope = 2.0 * self._price / (self._eta + self._fill_level(found.sigma, self._eta))
         return float(np.linalg.norm(gradient + found.scaled(slope)))
 
     def matrix(self, part: Float) -> Float:
@@ -76,7 +78,7 @@ class Clustered(PerPerson):
         found = SingularValues.of(part)
         there = found.not_zero
         left, _ = found.left_and_right(there)
-        mu = self._poured(found.sigma, self._eta)[there]
+        mu = self._fill_level(found.sigma, self._eta)[there]
         return np.asarray((left * mu) @ left.T)
 
     @property
@@ -87,7 +89,7 @@ class Clustered(PerPerson):
     def _price(self) -> float:
         return self.rho1 * self._eta * (1.0 + self._eta)
 
-    def _poured(self, sigma: Float, ground: float) -> Float:
+    def _fill_level(self, sigma: Float, ground: float) -> Float:
         """Return the mu that minimise sum_j sigma_j^2 / (ground + mu_j).
 
         They are sigma_j times a level, less the ground, between 0 and 1. Their sum grows with

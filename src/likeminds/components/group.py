@@ -47,7 +47,7 @@ class Group(PerPerson):
 
     def prox(self, point: Float, step: float) -> Float:
         """Shrink the weak directions, and the strong ones by their own factor."""
-        return self._scaled(
+        return self._scale_directions(
             point,
             strong=1.0 / (1.0 + 2.0 * step * self.shrinkage),
             weak=1.0 / (1.0 + 2.0 * step * self.alpha),
@@ -55,10 +55,10 @@ class Group(PerPerson):
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return |gradient + 2 shrinkage strong part + 2 alpha weak part|."""
-        slope = self._scaled(part, strong=2.0 * self.shrinkage, weak=2.0 * self.alpha)
+        slope = self._scale_directions(part, strong=2.0 * self.shrinkage, weak=2.0 * self.alpha)
         return float(np.linalg.norm(gradient + slope))
 
-    def _scaled(self, part: Float, *, strong: float, weak: float) -> Float:
+    def _scale_directions(self, part: Float, *, strong: float, weak: float) -> Float:
         # Only the strong directions are needed, never a whole SVD: U diag(s) V' with the
         # first n_groups scaled by one factor and the rest by another is
         # weak * part + (strong - weak) * part B B'.

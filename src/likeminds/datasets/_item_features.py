@@ -49,7 +49,7 @@ def read_features(path: Path) -> ItemFeatures:
             f"{path} does not say which picture each row describes. Add {listed}: one name of a "
             "picture per line, in the order of the rows."
         )
-    return _joined(path, images, parts)
+    return _join(path, images, parts)
 
 
 def _from_table(path: Path) -> ItemFeatures:
@@ -104,7 +104,7 @@ def _load_mat(path: Path) -> tuple[dict[str, Any], list[str] | None]:
     return parts, [str(np.asarray(cell).ravel()[0]).strip() for cell in cells.ravel()]
 
 
-def _joined(path: Path, images: list[str], parts: dict[str, Any]) -> ItemFeatures:
+def _join(path: Path, images: list[str], parts: dict[str, Any]) -> ItemFeatures:
     fitting = {k: v for k, v in parts.items() if v.ndim == 2 and len(v) == len(images)}
     if not fitting:
         shapes = listing([f"{name} {value.shape}" for name, value in parts.items()])

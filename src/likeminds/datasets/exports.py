@@ -34,7 +34,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     said = load_electricity()
     offers, codes = np.unique(said.features, axis=0, return_inverse=True)
     names = np.array([_offer(*offer) for offer in offers], dtype=object)
-    root = _made(folder)
+    root = _make_folder(folder)
     labels = {
         "person": said.users,
         "choice_set": said.group_codes + 1 if said.group_codes is not None else None,
@@ -43,7 +43,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     }
     _write(root / "annotations.csv", labels)
     _write(root / "features.csv", {"item": names} | _columns(said.feature_names, offers))
-    return _described(said, "annotations.csv") | {
+    return _describe(said, "annotations.csv") | {
         "features.csv": f"{len(offers)} offers, {counted(said.n_features, 'feature')}"
     }
 
@@ -51,7 +51,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
     """Write simulated labels and features, and in truth.csv the school of each person."""
     said = simulation.annotations
-    root = _made(folder)
+    root = _make_folder(folder)
     people = np.array([f"person-{person:03d}" for person in said.user_ids], dtype=object)
     items = np.array([f"item-{item:04d}" for item in range(len(said.features))], dtype=object)
     labels = {
@@ -62,7 +62,7 @@ def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Wri
     _write(root / "annotations.csv", labels)
     _write(root / "features.csv", {"item": items} | _columns(said.feature_names, said.features))
     _write(root / "truth.csv", {"person": people, "school": simulation.school + 1})
-    return _described(said, "annotations.csv") | {
+    return _describe(said, "annotations.csv") | {
         "features.csv": f"{counted(len(items), 'item')}, {counted(said.n_features, 'feature')}",
         "truth.csv": "the school of each person (0: of their own)",
     }
@@ -104,8 +104,8 @@ def write_sketch_shoes(
         random_state=random_state,
     )
     said = shoes.annotations
-    root = _made(folder)
-    pictures = _made(root / "images")
+    root = _make_folder(folder)
+    pictures = _make_folder(root / "images")
     for start in range(0, n_pictures, _PICTURES_AT_A_TIME):
         some = shoes.pictures[start : start + _PICTURES_AT_A_TIME]
         for name, picture in zip(said.item_ids[start:], some, strict=False):
@@ -120,7 +120,7 @@ def write_sketch_shoes(
     _write(root / "annotations.csv", labels)
     columns = _columns(said.feature_names, said.features)
     _write(root / "features.csv", {"image": said.item_ids} | columns)
-    return _described(said, "annotations.csv") | {
+    return _describe(said, "annotations.csv") | {
         "features.csv": f"{counted(said.n_features, 'feature')} of the pixels",
         "images/": f"{counted(n_pictures, 'picture')} of {picture_size} pixels",
     }
@@ -135,7 +135,7 @@ def _offer(  # noqa: PLR0917 - the features of an offer, in their order
     return f"{rates}-{years:g}y{company}"
 
 
-def _described(said: Annotations, file: str) -> Written:
+def _describe(said: Annotations, file: str) -> Written:
     people = counted(said.n_people, "person", "people")
     about = f", {counted(said.n_attributes, 'attribute')}" if said.n_attributes > 1 else ""
     return {file: f"{counted(len(said), 'label')} by {people}{about}"}
@@ -146,7 +146,7 @@ def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[
     return {name: np.round(column, 7) for name, column in zip(names, features.T, strict=True)}
 
 
-def _made(folder: str | PathLike[str]) -> Path:
+def _make_folder(folder: str | PathLike[str]) -> Path:
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file; name a folder for the tables.")

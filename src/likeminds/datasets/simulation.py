@@ -8,6 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, Float
+from likeminds._support.checks import refuse_outside_unit
 from likeminds.data.annotations import Annotations
 
 Int = NDArray[np.intp]
@@ -116,7 +117,7 @@ def make_simulation(
     consensus += rng.normal(0, consensus_spread, n_features)
     group, school = _blocks(rng, n_people, n_features, centroid_high, group_spread)
     personal = np.zeros((n_people, n_features))
-    edges = _scaled(_PERSONAL_EDGES, n_people, _PEOPLE)
+    edges = _scale_edges(_PERSONAL_EDGES, n_people, _PEOPLE)
     for first, end in zip(edges[::2], edges[1::2], strict=True):
         personal[first:end] = rng.uniform(0, personal_high, (end - first, n_features))
 
@@ -196,10 +197,10 @@ def make_schools(
     _refuse_below(0, n_loners=n_loners)
     _refuse_below(n_loners, n_people=n_people)
     _refuse_below(n_labels, n_items=n_items)
-    _refuse_outside_unit(contested=contested, positive_rate=positive_rate, label_noise=label_noise)
+    refuse_outside_unit(contested=contested, positive_rate=positive_rate, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     consensus = _directions(rng, 1, n_features, consensus_strength)[0]
-    schools = _opposed(rng, n_schools, n_features, contested) * school_strength
+    schools = _draw_opposed_schools(rng, n_schools, n_features, contested) * school_strength
     school = rng.permutation(np.arange(n_people) % n_schools)
     school[n_people - n_loners :] = -1
     group = np.where(school[:, np.newaxis] < 0, 0.0, schools[school])
@@ -207,7 +208,7 @@ def make_schools(
     personal = _directions(rng, n_people, n_features, personal_length[:, np.newaxis])
 
     features = rng.standard_normal((n_items, n_features))
-    items, scores = _judged(rng, features, consensus + group + personal, n_labels)
+    items, scores = _judge(rng, features, consensus + group + personal, n_labels)
     n_positive = min(max(1, round(positive_rate * n_labels)), n_labels - 1)
     annotations = Annotations(
         users=np.repeat(np.arange(n_people), n_labels),
@@ -224,8 +225,8 @@ def _blocks(
 ) -> tuple[Float, Int]:
     """Return the paper's blocks of group weights, and the block of each person."""
     group, school = np.zeros((n_people, n_features)), np.empty(n_people, dtype=np.intp)
-    people = _scaled(_PEOPLE_EDGES, n_people, _PEOPLE)
-    features = _scaled(_FEATURE_EDGES, n_features, _FEATURES)
+    people = _scale_edges(_PEOPLE_EDGES, n_people, _PEOPLE)
+    features = _scale_edges(_FEATURE_EDGES, n_features, _FEATURES)
     for block in range(len(people) - 1):
         members = slice(people[block], people[block + 1])
         cared_about = slice(features[block], features[block + 1])
@@ -235,7 +236,7 @@ def _blocks(
     return group, school
 
 
-def _scaled(edges: Sequence[int], n: int, full: int) -> list[int]:
+def _scale_edges(edges: Sequence[int], n: int, full: int) -> list[int]:
     """Return edges of a range of ``full`` on a range of ``n``, halves rounded up."""
     return [(2 * edge * n + full) // (2 * full) for edge in edges]
 
@@ -255,7 +256,9 @@ def _directions(rng: Generator, n: int, n_features: int, length: float | Float) 
     return vectors
 
 
-def _opposed(rng: Generator, n_schools: int, n_features: int, contested: float) -> Float:
+def _draw_opposed_schools(
+    rng: Generator, n_schools: int, n_features: int, contested: float
+) -> Float:
     """Return a unit vector per school, on the contested features, that sum to zero."""
     vectors = np.zeros((n_schools, n_features))
     if n_schools == 1:
@@ -275,7 +278,7 @@ def _opposed(rng: Generator, n_schools: int, n_features: int, contested: float) 
     return vectors
 
 
-def _judged(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple[Int, Float]:
+def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple[Int, Float]:
     """Return the items that each person sees, and the scores the person gives them."""
     n_people = len(coef)
     items = np.empty((n_people, n_labels), dtype=np.intp)
@@ -300,9 +303,3 @@ def _refuse_below(least: int, **numbers: int) -> None:
     for name, number in numbers.items():
         if number < least:
             raise ValueError(f"{name} must be at least {least}, but is {number}.")
-
-
-def _refuse_outside_unit(**shares: float) -> None:
-    for name, share in shares.items():
-        if not 0 <= share <= 1:
-            raise ValueError(f"{name} must be between 0 and 1, but is {share}.")

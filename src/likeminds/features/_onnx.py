@@ -103,7 +103,7 @@ def digest_of_model(path: str | os.PathLike[str]) -> str:
     return digest(*parts).hex()
 
 
-def refuse_not_finite(rows: NDArray[Any], path: Path, things: Sequence[Any]) -> None:
+def refuse_broken_rows(rows: NDArray[Any], path: Path, things: Sequence[Any]) -> None:
     """Name the things for which a network returned NaN or infinity."""
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:

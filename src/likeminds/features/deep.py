@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_not_finite
+from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
 from likeminds.features.base import ImageExtractor, positive_integer
 from likeminds.features.cache import Rows
 from likeminds.features.images import read_image
@@ -93,7 +93,7 @@ class DeepFeatures(ImageExtractor):
             pixels = np.stack([read_image(image, self.size, self.crop) for image in images])
             scaled = ((pixels / np.float32(255) - mean) / std).astype(np.float32, copy=False)
             rows = layout.run(network, scaled)
-            refuse_not_finite(rows, network.path, images)
+            refuse_broken_rows(rows, network.path, images)
             self._refuse_other_width(rows)
             return rows
 
@@ -164,10 +164,10 @@ class _Layout:
             filled = np.concatenate(
                 [part, np.zeros_like(pictures[:1]).repeat(batch - len(part), 0)]
             )
-            parts.append(self._pooled(network, filled)[: len(part)])
+            parts.append(self._pool(network, filled)[: len(part)])
         return np.concatenate(parts)
 
-    def _pooled(self, network: Network, pictures: NDArray[np.float32]) -> Rows:
+    def _pool(self, network: Network, pictures: NDArray[np.float32]) -> Rows:
         fed = pictures.transpose(0, 3, 1, 2) if self.channels_first else pictures
         values = network.run({self.name: np.ascontiguousarray(fed)})
         if values.ndim == 4:

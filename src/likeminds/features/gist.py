@@ -152,8 +152,8 @@ def prefilter(images: Sequence[Rows]) -> Rows:
     after = pad + side % 2  # an even number of pixels, as in the original
     padded = np.pad(stack, ((0, 0), (pad, after), (pad, after)), mode="symmetric")
     low = _low_pass(padded.shape[1])
-    details = padded - _filtered(padded, low)
-    spread = np.sqrt(np.abs(_filtered(details**2, low)))
+    details = padded - _apply_filter(padded, low)
+    spread = np.sqrt(np.abs(_apply_filter(details**2, low)))
     even = (details / (_CONTRAST_FLOOR + spread)).astype(np.float32, copy=False)
     return even[:, pad : pad + side, pad : pad + side]
 
@@ -167,7 +167,7 @@ def _low_pass(side: int) -> Rows:
     return gain
 
 
-def _filtered(images: Rows, gain: Rows) -> Rows:
+def _apply_filter(images: Rows, gain: Rows) -> Rows:
     result: Rows = fft.irfft2(fft.rfft2(images) * gain, s=images.shape[1:])
     return result
 

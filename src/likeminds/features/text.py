@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.checks import listing
-from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_not_finite
+from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
 from likeminds.features.base import Extractor, Names, one_of, positive_integer
 from likeminds.features.cache import Rows, digest
 from likeminds.features.wordpiece import WordPiece
@@ -206,7 +206,7 @@ class SentenceEmbeddings(Extractor):
 
         def extract(texts: Sequence[Any]) -> Rows:
             rows = self._embed(network, tokens, texts)
-            refuse_not_finite(rows, network.path, texts)
+            refuse_broken_rows(rows, network.path, texts)
             return _of_length_one(rows) if self.normalise else rows
 
         return extract

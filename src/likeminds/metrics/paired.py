@@ -32,7 +32,7 @@ def over_people(differences: Float) -> PairedDifference:
     >>> over_people(np.array([0.1, 0.2, np.nan, 0.3])).mean.round(3)
     np.float64(0.2)
     """
-    return _judged(differences, extra_variance=0.0)
+    return _test_difference(differences, extra_variance=0.0)
 
 
 def over_repeats(differences: Float, test_size: float) -> PairedDifference:
@@ -48,10 +48,10 @@ def over_repeats(differences: Float, test_size: float) -> PairedDifference:
     test_size : float
         The share of the rows held out in each.
     """
-    return _judged(differences, extra_variance=test_size / (1.0 - test_size))
+    return _test_difference(differences, extra_variance=test_size / (1.0 - test_size))
 
 
-def _judged(differences: Float, extra_variance: float) -> PairedDifference:
+def _test_difference(differences: Float, extra_variance: float) -> PairedDifference:
     values = differences[np.isfinite(differences)]
     n = len(values)
     if not n:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._support.arrays import Float
-from likeminds.plots._canvas import BLUE, COLOURS, MARKERS, VERMILION, new_axes, plain
+from likeminds.plots.figures import BLUE, COLOURS, MARKERS, VERMILION, new_axes, set_title
 
 
 def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = None) -> Any:
@@ -48,7 +48,7 @@ def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = No
     axes.set_xlabel(label)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    return plain(axes, title, grid="x")
+    return set_title(axes, title, grid="x")
 
 
 def learning_curves(
@@ -92,7 +92,7 @@ def learning_curves(
     axes.set_xlabel(size_label)
     axes.set_ylabel(label)
     axes.legend(frameon=False, fontsize="small")
-    return plain(axes, title, grid="y")
+    return set_title(axes, title, grid="y")
 
 
 def _spread(place: int, n_points: int) -> Float:

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
-from likeminds.plots._canvas import (
+from likeminds.plots.figures import (
     COLOURS,
     DIVERGING,
     MARKERS,
+    evenly_spaced,
     new_axes,
     new_figure,
-    plain,
-    spaced,
-    wrapped,
+    set_title,
+    wrap_text,
 )
 from likeminds.schools import Schools
 from likeminds.schools.levels import Levels
@@ -42,7 +42,7 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
     axes = new_axes(7.5, 5.0 + 0.3 * len(schools)) if ax is None else ax
     places = _two_directions(schools.coordinates)
     shown = np.zeros(len(places), dtype=np.bool_)
-    shown[spaced(len(places), _MOST_DOTS)] = True
+    shown[evenly_spaced(len(places), _MOST_DOTS)] = True
     for school in schools.schools:
         position = school.number - 1
         mine = shown & (schools.labels == position)
@@ -54,7 +54,7 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
             marker=MARKERS[look],
             alpha=0.65,
             linewidths=0,
-            label=wrapped(f"{school.number}. {school.name} ({school.size:,})", 90, 1),
+            label=wrap_text(f"{school.number}. {school.name} ({school.size:,})", 90, 1),
         )
     _ring_loners(axes, places, shown & schools.loner)
     _label_axes(axes, schools)
@@ -63,7 +63,7 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
             axes.figure.legend(loc="outside lower left", fontsize="small", frameon=False)
         else:
             axes.legend(fontsize="small")
-    return plain(axes, _map_title(schools))
+    return set_title(axes, _map_title(schools))
 
 
 def _two_directions(coordinates: Float) -> Float:
@@ -88,7 +88,7 @@ def _label_axes(axes: Any, schools: Schools) -> None:
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
     style = {"transform": axes.transAxes, "fontsize": "small"}
     for axis, upwards in zip(schools.axes, (False, True), strict=False):
-        low, high = (wrapped(end, 30 if upwards else 44, 3) for end in (axis.low, axis.high))
+        low, high = (wrap_text(end, 30 if upwards else 44, 3) for end in (axis.low, axis.high))
         if upwards:
             style |= {"rotation": 90, "ha": "right"}
             axes.text(-0.02, 0, f"{left} {low}", va="bottom", **style)
@@ -157,7 +157,7 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
     title = "What each person adds to the consensus, by school: bands of one colour agree"
     if len(schools) == 1:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
-    figure.suptitle(wrapped(title, 90), fontsize="medium", x=0.01, ha="left")
+    figure.suptitle(wrap_text(title, 90), fontsize="medium", x=0.01, ha="left")
     return figure
 
 
@@ -165,7 +165,7 @@ def _people_in_order(schools: Schools) -> Index:
     """Order people by school, and inside by the direction in which they differ most."""
     first = schools.coordinates[:, :1].sum(axis=1)
     order = np.lexsort((first, schools.labels))
-    return order[spaced(len(order), _MOST_ROWS)]
+    return order[evenly_spaced(len(order), _MOST_ROWS)]
 
 
 def _features_in_order(schools: Schools) -> Index:

@@ -10,16 +10,16 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.averages import nan_mean
 from likeminds._support.checks import as_vector, counted, same_length
 from likeminds.diagnostics import VERDICTS, Diagnostics
-from likeminds.plots._canvas import (
+from likeminds.plots.figures import (
     BLUE,
     COLOURS,
     GREEN,
     GREY,
     MARKERS,
     VERMILION,
+    evenly_spaced,
     new_axes,
-    plain,
-    spaced,
+    set_title,
 )
 
 _MOST_PEOPLE = 300
@@ -61,7 +61,7 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
         axes.legend(frameon=False, fontsize="small")
     steps = max(len(trace) for trace in arrays.values()) - 1
     title = f"{counted(steps, 'iteration')} to the lowest objective"
-    return plain(axes, title if len(arrays) == 1 else "Lower and sooner is better", grid="y")
+    return set_title(axes, title if len(arrays) == 1 else "Lower and sooner is better", grid="y")
 
 
 def _trace(trace: Any, name: str) -> Float:
@@ -93,7 +93,7 @@ def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     axes = new_axes(8.0, 4.5) if ax is None else ax
     known = np.flatnonzero(np.isfinite(diagnostics.own_auc))
     order = known[np.argsort(diagnostics.own_auc[known], kind="stable")]
-    order = order[spaced(len(order), _MOST_PEOPLE)]
+    order = order[evenly_spaced(len(order), _MOST_PEOPLE)]
     place = np.arange(len(order))
     low, high = diagnostics.low[order], diagnostics.high[order]
     axes.vlines(place, low, high, color="0.8", linewidth=1)
@@ -115,7 +115,7 @@ def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
     mean = float(diagnostics.own_auc[known].mean()) if len(known) else float("nan")
     title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"
-    return plain(axes, title)
+    return set_title(axes, title)
 
 
 def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
@@ -159,7 +159,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     axes.set_xticks(range(len(columns)), columns, rotation=45 if len(columns) > 8 else 0)
     chosen = ", ".join(f"{n.replace('_', ' ')} {_said(v)}" for n, v in tuned.best_params_.items())
     title = f"Chosen: {chosen} (AUC {tuned.best_score_:.3f})"
-    return plain(axes, title, grid="y" if upwards is None else None)
+    return set_title(axes, title, grid="y" if upwards is None else None)
 
 
 def _behind(results: dict[str, Any], best: int) -> Float:
@@ -264,7 +264,7 @@ def reliability(
     axes.set_ylim(0, 1)
     axes.legend(frameon=False, fontsize="small", loc="upper left")
     off = float(np.average(np.abs(x - share), weights=[len(b) for b in bins]))
-    return plain(axes, f"Probabilities are off by {off:.1%} on average", grid="both")
+    return set_title(axes, f"Probabilities are off by {off:.1%} on average", grid="both")
 
 
 def _wilson(share: Float, n: Float, z: float = 1.96) -> tuple[Float, Float]:

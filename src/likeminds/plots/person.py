@@ -9,7 +9,7 @@ from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.features.thumbnails import picture_of, thumbnail
-from likeminds.plots._canvas import BLUE, GREY, new_figure, plain, wrapped
+from likeminds.plots.figures import BLUE, GREY, new_figure, set_title, wrap_text
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.levels import Levels, unwrapped
 
@@ -84,7 +84,7 @@ def _draw_weights(axes: Any, levels: Levels, own: Float, shared: Float) -> None:
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel("weight x spread of the feature")
     axes.legend(frameon=False, fontsize="small")
-    plain(axes, "What counts: bars of one direction agree", grid="x")
+    set_title(axes, "What counts: bars of one direction agree", grid="x")
 
 
 def _draw_items(
@@ -93,7 +93,7 @@ def _draw_items(
     if images is None:
         for axes, (title, judged) in zip(figure.subplots(2, 1), best.items(), strict=True):
             lines = [f"{n}. {', '.join(describe(items, j, 12))}" for n, j in enumerate(judged, 1)]
-            text = "\n".join(wrapped(line, 64, 1) for line in lines)
+            text = "\n".join(wrap_text(line, 64, 1) for line in lines)
             axes.text(0, 0.98, text, va="top", linespacing=1.6, transform=axes.transAxes)
             axes.set_title(title, loc="left", fontsize="medium")
             axes.axis("off")
@@ -105,7 +105,7 @@ def _draw_items(
             picture = picture_of(images, item.item, item.row)
             if picture is not None:
                 axes.imshow(thumbnail(picture))
-            axes.set_xlabel(wrapped(str(item.item), 16, 1), fontsize="x-small")
+            axes.set_xlabel(wrap_text(str(item.item), 16, 1), fontsize="x-small")
         for axes in row:
             axes.set_xticks([])
             axes.set_yticks([])

@@ -6,8 +6,9 @@ Everything here takes plain text and escapes it; what is already HTML is marked 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from io import BytesIO
 from typing import Any
+
+from likeminds.plots.figures import as_png, require_matplotlib
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #5b6570;
@@ -150,15 +151,11 @@ def image(png: bytes, alt: str) -> Html:
 
 def picture(figure: Any, alt: str, caption: str | None = None, dpi: int = 110) -> Html:
     """Return a matplotlib Figure (or the figure of Axes), inlined; it is closed."""
-    from matplotlib import pyplot  # noqa: PLC0415 - whoever made a figure has it
-
     drawn = getattr(figure, "figure", None) or figure
-    content = BytesIO()
-    # Without the date and the version of matplotlib, equal pictures are equal files.
-    drawn.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
-    pyplot.close(drawn)
+    png = as_png(drawn, dpi)
+    require_matplotlib().close(drawn)
     below = [] if caption is None else [tag("figcaption", caption)]
-    return tag("figure", image(content.getvalue(), alt), *below)
+    return tag("figure", image(png, alt), *below)
 
 
 def page(title: str, *inside: object, contents: Mapping[str, str] | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from likeminds._support.checks import counted, listing
 from likeminds._support.files import place_for, write_whole
 from likeminds.data.annotations import Annotations
-from likeminds.plots._canvas import require_matplotlib
+from likeminds.plots.figures import require_matplotlib
 from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import Facts

@@ -142,7 +142,7 @@ class _Path:
         """Return what is to be minimised next, and forget where we came from."""
         self.momentum, self.former, self.former_gradient = 1.0, self.parts, self.gradient
         pairs = zip(self.components, self.parts, strict=True)
-        stage = [_staged(component, part) for component, part in pairs]
+        stage = [_stage_of(component, part) for component, part in pairs]
         self.value = self._objective(stage, self.parts, self.gradient)
         return stage
 
@@ -251,7 +251,7 @@ def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
     return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
 
 
-def _staged(component: Any, part: Float) -> Component:
+def _stage_of(component: Any, part: Float) -> Component:
     """Return the component, or its stage at the part if it has stages."""
     staged: Component = component.stage(part) if hasattr(component, "stage") else component
     return staged

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds._support.stacks import lifted, row_dots, solve, times, times_back
+from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
 from likeminds.losses.spectra import Spectrum
 from likeminds.solvers.deviations import Deviations, Penalty
 from likeminds.solvers.reduced import (
@@ -21,7 +21,7 @@ _TINY = 1e-300
 _ENOUGH_PEOPLE = 400
 
 
-class Curvature:
+class ReducedHessian:
     """The Hessian of the reduced objective at a point, and a preconditioner for it.
 
     Moving (theta, B) by T moves the shared weights of person i by T'(1, c_i), and c_i follows
@@ -104,7 +104,7 @@ class _Bending:
             with_one(c),
             part.back(deviations.gradient),
             across,
-            np.asarray(np.linalg.inv(lifted(J, 1e-10)), dtype=np.float64),
+            np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64),
         )
 
     def apply(self, T: Float) -> Float:
@@ -128,7 +128,7 @@ def _mean_bend(problem: Problem, point: Point) -> Float:
         some = slice(None, None, stride)
         basis, bend, D = part.basis[some], deviations.bend[some], directions[some]
         rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
-        J = lifted(bend_of_coordinates(D, bend, problem.penalty), 1e-10)
+        J = lift_diagonal(bend_of_coordinates(D, bend, problem.penalty), 1e-10)
         across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
         freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
         total += weight * (rows.T @ rows - freed)

@@ -39,7 +39,7 @@ from likeminds.solvers.base import (
 )
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import Point, Problem, evaluate
-from likeminds.solvers.trust_region import Descent, descend, divided
+from likeminds.solvers.trust_region import Descent, minimise, split_deviation
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).
@@ -107,7 +107,7 @@ class FastSolver:
         unit = gradient_scale(loss, components)
         problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
         record = _Record(0.5 * float(loss.constant.sum()), callback)
-        go = partial(descend, tol=0.5 * tol, watch=record, max_steps=max_iter)
+        go = partial(minimise, tol=0.5 * tol, watch=record, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
                 found = Descent(_point_at(problem, start))
@@ -120,7 +120,10 @@ class FastSolver:
                 found = replace(found, point=evaluate(problem, at.theta, at.B, at.C))
             record.clear()
             found = found if found.interrupted else go(problem, found.point)
-            parts = (found.point.theta, *divided(problem, found.point, found.deviation(problem)))
+            parts = (
+                found.point.theta,
+                *split_deviation(problem, found.point, found.deviation(problem)),
+            )
             gradient = loss.gradient(total_weights(parts, loss.shape[0]))
             residual = optimality_residual(loss, components, parts, gradient)
             value = objective(loss, components, parts, gradient)

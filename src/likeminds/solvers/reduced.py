@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
-from likeminds._support.stacks import lifted, row_dots, solve, times, times_back
+from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
 from likeminds._support.threads import in_threads
 from likeminds.losses.quadratic import Factors
 from likeminds.losses.spectra import Spectrum, spectrum_of_factors
@@ -176,7 +176,7 @@ def fit_coordinates(
         J = bend_of_coordinates(D, deviations.bend[todo], penalty)
         flat = times_back(D, deviations.flat[todo]) * newton[todo, None]
         J -= (1.0 - 1e-6) * flat[:, :, None] * flat[:, None, :]
-        step = solve(lifted(J, 1e-12), g[:, :, None])[:, :, 0]
+        step = solve(lift_diagonal(J, 1e-12), g[:, :, None])[:, :, 0]
         moved = at[todo] + times(D, c - step)
         new = deviate(part.curvature[todo], part.slope[todo], moved, penalty)
         before = deviations.value[todo] + penalty.head * row_dots(c, c)
@@ -217,7 +217,7 @@ def _fit_factors(  # noqa: PLR0917 - the same as everywhere here
     gram += mu * np.eye(Z.shape[1])
     solved = solve(gram, right)
     J = mu * (right[:, :, 1:].transpose(0, 2, 1) @ solved)
-    bend = lifted(J[:, :, 1:] + 2.0 * penalty.head * np.eye(B.shape[1]), 1e-12)
+    bend = lift_diagonal(J[:, :, 1:] + 2.0 * penalty.head * np.eye(B.shape[1]), 1e-12)
     c = solve(bend, J[:, :, :1])[:, :, 0]
     left = solved[:, :, 0] - times(solved[:, :, 1:], c)
     V = times_back(Z, left)

@@ -7,7 +7,7 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds.components import top_directions
-from likeminds.solvers.curvature import Curvature
+from likeminds.solvers.curvature import ReducedHessian
 from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
 
 _TINY = 1e-300
@@ -29,7 +29,7 @@ class Descent:
         return everybodys_deviation(problem, self.point) if self.V is None else self.V
 
 
-def descend(
+def minimise(
     problem: Problem,
     point: Point,
     *,
@@ -51,12 +51,12 @@ def descend(
                 return Descent(point, interrupted=True)
             if size <= tol:
                 V = everybodys_deviation(problem, point)
-                better = _exchanged(problem, point, V)
+                better = _exchange_directions(problem, point, V)
                 if better is None:
                     return Descent(point, V=V)
                 point, radius = better, None
                 continue
-            curvature = Curvature(problem, point)
+            curvature = ReducedHessian(problem, point)
             if radius is None:
                 start = curvature.precondition(point.gradient)
                 radius = 10.0 * np.sqrt(_dot(point.gradient, start))
@@ -83,7 +83,7 @@ def first_order_residual(problem: Problem, point: Point) -> float:
     return float(np.sqrt(np.sum(point.gradient[0] ** 2) + np.sum(turning**2))) / problem.unit
 
 
-def divided(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
+def split_deviation(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
     """Return G and P: the deviation up to the knee is the group's, the rest personal."""
     length = np.linalg.norm(V, axis=1, keepdims=True)
     weak = V * (problem.penalty.knee / np.maximum(length, problem.penalty.knee))
@@ -93,7 +93,7 @@ def divided(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
 def _step(
     problem: Problem,
     point: Point,
-    curvature: Curvature,
+    curvature: ReducedHessian,
     radius: float,
     rtol: float,
 ) -> tuple[Point | None, float]:
@@ -114,7 +114,7 @@ def _step(
 
 
 def _truncated_cg(
-    curvature: Curvature, gradient: Float, radius: float, rtol: float
+    curvature: ReducedHessian, gradient: Float, radius: float, rtol: float
 ) -> tuple[Float, float, bool]:
     """Steihaug's conjugate gradients: the step, the decrease it promises, whether it hit the edge.
 
@@ -148,12 +148,12 @@ def _truncated_cg(
     return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
 
 
-def _exchanged(problem: Problem, point: Point, V: Float) -> Point | None:
+def _exchange_directions(problem: Problem, point: Point, V: Float) -> Point | None:
     """Put the strongest directions of G into B, if they are not there already."""
     k = point.B.shape[1]
     if k == 0:
         return None
-    B = top_directions(divided(problem, point, V)[0], k)
+    B = top_directions(split_deviation(problem, point, V)[0], k)
     overlap = point.B.T @ B
     if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
         return None

@@ -48,7 +48,7 @@ class Album(Sequence[Pictures]):
         if isinstance(chosen, int | np.integer):
             return render(self.shoes[chosen], self.size)
         numbers = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
-        return _drawn([self.shoes[number] for number in numbers], self.size)
+        return _draw_shoes([self.shoes[number] for number in numbers], self.size)
 
     def chunks(self, size: int = _CHUNK) -> Iterator[Pictures]:
         """Iterate over all pictures, in arrays of at most ``size``."""
@@ -61,11 +61,11 @@ class Album(Sequence[Pictures]):
         """
         parts = [self.shoes[first : first + size] for first in range(0, len(self), size)]
         if self.n_jobs in {None, 1}:
-            yield from (work(_drawn(part, self.size)) for part in parts)
+            yield from (work(_draw_shoes(part, self.size)) for part in parts)
             return
         from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import, and rarely needed
 
-        jobs = (delayed(_worked)(part, self.size, work) for part in parts)
+        jobs = (delayed(_draw_and_work)(part, self.size, work) for part in parts)
         yield from Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
 
 
@@ -98,15 +98,15 @@ def contact_sheet(pictures: ArrayLike, columns: int = 8) -> Pictures:
     return np.ascontiguousarray(in_rows).reshape(rows * height, columns * width, channels)
 
 
-def _drawn(shoes: Sequence[Shoe], size: int) -> Pictures:
+def _draw_shoes(shoes: Sequence[Shoe], size: int) -> Pictures:
     out = np.empty((len(shoes), size, size, 3), dtype=np.uint8)
     for number, shoe in enumerate(shoes):
         out[number] = render(shoe, size)
     return out
 
 
-def _worked(shoes: Sequence[Shoe], size: int, work: Callable[[Pictures], T]) -> T:
-    return work(_drawn(shoes, size))
+def _draw_and_work(shoes: Sequence[Shoe], size: int, work: Callable[[Pictures], T]) -> T:
+    return work(_draw_shoes(shoes, size))
 
 
 def _itself(pictures: Pictures) -> Pictures:

@@ -79,7 +79,7 @@ _SHARES = (0.32, 0.58)
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class Opinions:
     """What one attribute means to people: weights on standardised traits."""
 
     school: Int
@@ -93,7 +93,7 @@ class Crowd:
         return self.consensus + self.group + self.personal
 
 
-def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> Crowd:
+def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> Opinions:
     """Draw people's schools and weights; the last ``n_loners`` belong to no school."""
     shared, schools = OPINIONS[attribute]
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
@@ -105,7 +105,7 @@ def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> 
     typical = np.linalg.norm(centres, axis=1).mean() / np.sqrt(len(TRAITS))
     spread = np.where(school < 0, typical, _OWN)[:, np.newaxis]
     personal = spread * rng.standard_normal((n_people, len(TRAITS)))
-    return Crowd(school, consensus, group, personal)
+    return Opinions(school, consensus, group, personal)
 
 
 def judge(

@@ -68,10 +68,10 @@ def ellipse(
     """Return an ellipse (a circle without ``ry``), tilted by an angle in radians."""
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
     flat = np.stack([rx * np.cos(angle), (rx if ry is None else ry) * np.sin(angle)], axis=1)
-    return np.asarray(np.asarray(centre, dtype=np.float64) + turned(flat, tilt))
+    return np.asarray(np.asarray(centre, dtype=np.float64) + turn(flat, tilt))
 
 
-def turned(points: ArrayLike, angle: float) -> Points:
+def turn(points: ArrayLike, angle: float) -> Points:
     """Turn points around the origin, counter-clockwise."""
     c, s = np.cos(angle), np.sin(angle)
     return np.asarray(np.asarray(points, dtype=np.float64) @ np.array([[c, s], [-s, c]]))

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, Float, FloatArray
-from likeminds._support.checks import as_matrix
+from likeminds._support.checks import as_matrix, refuse_outside_unit
 from likeminds.data.annotations import Annotations
 from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
 from likeminds.datasets.shoes import SHOES_VARIANCE
@@ -164,12 +164,12 @@ def make_sketch_shoes(
     """
     names = _chosen(attributes)
     _refuse_bad_sizes(n_pictures, people_per_attribute, pictures_each, picture_size, n_components)
-    _refuse_outside_unit(loners=loners, label_noise=label_noise)
+    refuse_outside_unit(loners=loners, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(1 << 31))
     shoes = [draw_shoe(number, seed) for number in range(n_pictures)]
     album = Album(shoes, picture_size, n_jobs)
-    traits = _standardised(traits_of(shoes))
+    traits = _standardise(traits_of(shoes))
     n_loners = round(loners * people_per_attribute)
     crowds = [make_crowd(rng, name, people_per_attribute, n_loners) for name in names]
     judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
@@ -221,7 +221,7 @@ def _as_table(described: FloatArray, n_pictures: int, n_components: int | None) 
     return np.asarray(reduced, dtype=np.float64)
 
 
-def _standardised(traits: Float) -> Float:
+def _standardise(traits: Float) -> Float:
     spread = traits.std(axis=0)
     return np.asarray((traits - traits.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
@@ -251,9 +251,3 @@ def _refuse_bad_sizes(
     for name, (number, lowest) in least.items():
         if number < lowest:
             raise ValueError(f"{name} must be at least {lowest}, but is {number}.")
-
-
-def _refuse_outside_unit(**shares: float) -> None:
-    for name, share in shares.items():
-        if not 0 <= share <= 1:
-            raise ValueError(f"{name} must be between 0 and 1, but is {share}.")

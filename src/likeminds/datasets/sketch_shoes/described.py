@@ -40,7 +40,7 @@ def gist_and_colour(
     """
     describe = _Describe(gist_and_colour_extractors(Path(), {}))
     if cache is None:
-        return np.vstack(list(_described(album, describe, progress)))
+        return np.vstack(list(_describe_all(album, describe, progress)))
     from likeminds.features.cache import FeatureCache, digest  # noqa: PLC0415 - scikit-learn
 
     recipes = [extractor._recipe() for extractor in describe.extractors]
@@ -50,7 +50,7 @@ def gist_and_colour(
         missing = {k: shoe for k, shoe in zip(keys, album.shoes, strict=True) if k not in kept}
         new = list(missing)
         rest = Album(list(missing.values()), album.size, album.n_jobs)
-        for rows in _described(rest, describe, progress):
+        for rows in _describe_all(rest, describe, progress):
             kept.add(new[: len(rows)], rows)
             del new[: len(rows)]
     return kept.rows(keys)
@@ -66,7 +66,7 @@ class _Describe:
         return np.hstack([extractor.transform(pictures) for extractor in self.extractors])
 
 
-def _described(album: Album, describe: _Describe, progress: bool) -> Iterator[Rows]:
+def _describe_all(album: Album, describe: _Describe, progress: bool) -> Iterator[Rows]:
     from likeminds._support.progress import progress_bar  # noqa: PLC0415 - keeps the import light
 
     with progress_bar(progress) as bar:

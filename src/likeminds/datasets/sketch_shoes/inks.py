@@ -56,24 +56,24 @@ class Canvas:
         if within:
             if within not in self.masks:
                 return
-            mask = mask * self._cut(within, window)
+            mask = mask * self._cut_mask(within, window)
         if name:
             self.masks[name] = window, mask
         under = self.pixels[window]
-        under += mask[:, :, np.newaxis] * (self._inked(window, mask, ink) - under)
+        under += mask[:, :, np.newaxis] * (self._blend_ink(window, mask, ink) - under)
 
     def picture(self) -> NDArray[np.uint8]:
         """Return the picture as bytes."""
         return (np.clip(self.pixels, 0, 1) * 255 + 0.5).astype(np.uint8)
 
-    def _cut(self, name: str, window: Window) -> Pixels:
+    def _cut_mask(self, name: str, window: Window) -> Pixels:
         """Return the part of a named layer's mask that lies in a window."""
         (rows, columns), mask = self.masks[name]
         out = np.zeros((self.size, self.size), dtype=np.float32)
         out[rows, columns] = mask
         return out[window]
 
-    def _inked(self, window: Window, mask: Pixels, ink: Ink) -> Pixels:
+    def _blend_ink(self, window: Window, mask: Pixels, ink: Ink) -> Pixels:
         colour = np.asarray(ink.colour, dtype=np.float32)
         field: Pixels = np.broadcast_to(colour, (*mask.shape, 3))
         if ink.pattern != "plain":

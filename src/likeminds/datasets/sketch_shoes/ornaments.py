@@ -11,7 +11,7 @@ from likeminds.datasets.sketch_shoes.curves import (
     ellipse,
     path,
     spline,
-    turned,
+    turn,
     xy,
 )
 from likeminds.datasets.sketch_shoes.scene import Body, Ink, Layer, dots
@@ -54,9 +54,9 @@ def _bow(body: Body, place: Points) -> list[Layer]:
     mirrored = loop * xy(-1, 1)
     ink = body.ink("accent", 3)
     return [
-        Layer([place + turned(tail, -0.35) for tail in tails], body.ink("accent", 2, 0.85)),
-        Layer([place + turned(loop, -0.35)], ink),
-        Layer([place + turned(mirrored, -0.35)], ink),
+        Layer([place + turn(tail, -0.35) for tail in tails], body.ink("accent", 2, 0.85)),
+        Layer([place + turn(loop, -0.35)], ink),
+        Layer([place + turn(mirrored, -0.35)], ink),
         Layer([ellipse(place, 0.26 * size, 0.32 * size, n=14)], body.ink("accent", 2, 0.85)),
     ]
 
@@ -118,8 +118,7 @@ def _fringe(body: Body, place: Points) -> list[Layer]:
 def _pompon(body: Body, place: Points) -> list[Layer]:
     size = 0.75 * body.shoe.ornament_size
     fluff = [
-        ellipse(place + turned([size * 0.55, 0], a), 0.5 * size, n=12)
-        for a in np.arange(0, 6.2, 0.7)
+        ellipse(place + turn([size * 0.55, 0], a), 0.5 * size, n=12) for a in np.arange(0, 6.2, 0.7)
     ]
     return [Layer(fluff, Ink(body.shoe.colours["accent"], "suede", relief=4))]
 
@@ -127,7 +126,7 @@ def _pompon(body: Body, place: Points) -> list[Layer]:
 def _jewel(body: Body, place: Points) -> list[Layer]:
     size = 0.55 * body.shoe.ornament_size
     ring = [
-        ellipse(place + turned([size, 0], a), 0.3 * size, n=8) for a in np.arange(0, 6.2, np.pi / 5)
+        ellipse(place + turn([size, 0], a), 0.3 * size, n=8) for a in np.arange(0, 6.2, np.pi / 5)
     ]
     stone = Ink(body.shoe.colours["jewel"], "patent", relief=2)
     return [Layer(ring, body.ink("metal", 1)), Layer([ellipse(place, 0.75 * size, n=18)], stone)]

@@ -34,7 +34,7 @@ def describe(pictures: Pictures) -> Float:
     >>> describe(np.full((2, 128, 128, 3), 246, dtype=np.uint8)).shape
     (2, 544)
     """
-    small = _reduced(pictures)
+    small = _reduce(pictures)
     corner = small[:, :2, :2].mean(axis=(1, 2), keepdims=True)
     ink = np.clip(np.abs(small - corner).max(axis=3) / 0.2, 0, 1)
     parts = [_edges(small.mean(axis=3)), _silhouette(ink), _colours(small, ink)]
@@ -63,7 +63,7 @@ def _as_block(part: Float) -> Float:
     return np.asarray(flat / np.sqrt(flat.shape[1]))
 
 
-def _reduced(pictures: Pictures) -> Float:
+def _reduce(pictures: Pictures) -> Float:
     n, size = pictures.shape[:2]
     if pictures.ndim != 4 or size < _SIDE or pictures.shape[2] != size:
         raise ValueError(

@@ -31,7 +31,7 @@ class Layer:
     within: str = ""
 
 
-def shaded(colour: Colour, factor: float) -> Colour:
+def shade(colour: Colour, factor: float) -> Colour:
     """Return a darker colour (factor below 1), or a lighter one."""
     r, g, b = (min(max(value * factor, 0.0), 1.0) for value in colour)
     if factor > 1:
@@ -50,13 +50,13 @@ class Body:
 
     def ink(self, part: str, relief: int = 3, factor: float = 1.0) -> Ink:
         """Return the ink of a part in plain leather."""
-        return Ink(shaded(self.shoe.colours[part], factor), relief=relief)
+        return Ink(shade(self.shoe.colours[part], factor), relief=relief)
 
     def upper_ink(self, relief: int = 9, factor: float = 1.0) -> Ink:
         """Return the ink of the upper: its material and pattern."""
         shoe = self.shoe
         colour, accent = shoe.colours["upper"], shoe.colours["accent"]
-        return Ink(shaded(colour, factor), shoe.material, shoe.pattern, accent, relief)
+        return Ink(shade(colour, factor), shoe.material, shoe.pattern, accent, relief)
 
     def _topline(self) -> Points:
         """Return the edge that the foot goes in by, from the back to the throat."""
@@ -159,7 +159,7 @@ class Body:
             layers.append(Layer([last.heel()], self.ink("heel", 5), name="heel"))
             layers += self._heel_details()
         pattern = {"espadrille": "rope", "clog": "wood"}.get(shoe.trim, "plain")
-        ink = Ink(shoe.colours["sole"], "matte", pattern, shaded(shoe.colours["sole"], 0.72), 4)
+        ink = Ink(shoe.colours["sole"], "matte", pattern, shade(shoe.colours["sole"], 0.72), 4)
         layers.append(Layer([last.sole()], ink, name="sole"))
         layers += self._sole_details()
         return layers
@@ -175,13 +175,13 @@ class Body:
             lines = [
                 band([[-0.1, y], [0.5, y]], 0.003) for y in np.arange(0.035, shoe.heel + 0.02, 0.02)
             ]
-            ink = Ink(shaded(shoe.colours["heel"], 0.72))
+            ink = Ink(shade(shoe.colours["heel"], 0.72))
             layers.append(Layer(lines, ink, within="heel"))
         return layers
 
     def _sole_details(self) -> list[Layer]:
         shoe, last = self.shoe, self.last
-        dark = Ink(shaded(shoe.colours["sole"], 0.62), "matte")
+        dark = Ink(shade(shoe.colours["sole"], 0.62), "matte")
         lift = xy(0.0, 1.0)
         if shoe.trim == "sneaker":
             middle = last.bed_line - 0.45 * (shoe.sole + shoe.platform) * lift

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds.datasets.sketch_shoes.kinds import KINDS, Recipe
-from likeminds.datasets.sketch_shoes.scene import shaded
+from likeminds.datasets.sketch_shoes.scene import shade
 from likeminds.datasets.sketch_shoes.shoe import Colour, Shoe
 
 # Families of colours: hue, saturation and value, each a range, and how common they are.
@@ -67,7 +67,7 @@ def draw_shoe(number: int, seed: int = 0, kind: str | None = None) -> Shoe:
     rng = np.random.default_rng([seed, number])
     drawn = str(rng.choice(sorted(KINDS)))
     recipe = KINDS[drawn if kind is None else kind]
-    values: Recipe = {name: _drawn(rng, recipe[name]) for name in _NAMES if name in recipe}
+    values: Recipe = {name: _draw_value(rng, recipe[name]) for name in _NAMES if name in recipe}
     if values.get("counter"):  # what else would hold it
         values["ankle_strap"] = True
     values["pattern"], odds = "plain", recipe.get("pattern_odds", 0.13)
@@ -84,7 +84,7 @@ def draw_shoe(number: int, seed: int = 0, kind: str | None = None) -> Shoe:
 _NAMES = [each.name for each in fields(Shoe) if each.name not in {"kind", "colours", "seed"}]
 
 
-def _drawn(rng: Generator, wanted: object) -> object:
+def _draw_value(rng: Generator, wanted: object) -> object:
     if isinstance(wanted, list):
         return wanted[int(rng.integers(len(wanted)))]
     if (
@@ -107,22 +107,22 @@ def _colours(rng: Generator, values: Recipe) -> dict[str, Colour]:
         upper = _GOLD_SILVER[int(rng.integers(len(_GOLD_SILVER)))]
     accent = _of_family(rng, other)
     if abs(sum(accent) - sum(upper)) < 0.45:  # an accent is to be seen
-        accent = shaded(upper, 0.45) if sum(upper) > 1.2 else (0.9, 0.87, 0.8)
+        accent = shade(upper, 0.45) if sum(upper) > 1.2 else (0.9, 0.87, 0.8)
     if values.get("pattern") == "plain" and values.get("trim") != "sneaker" and rng.random() < 0.4:
-        accent = shaded(upper, 0.7 if sum(upper) > 0.8 else 1.9)  # tone in tone
+        accent = shade(upper, 0.7 if sum(upper) > 0.8 else 1.9)  # tone in tone
     trim, wedge = values.get("trim", "plain"), bool(values.get("wedge"))
     sole, heel = _sole_colours(rng, trim, wedge, upper)
-    inside = _LEATHERY if rng.random() < 0.7 else shaded(accent, 0.9)
+    inside = _LEATHERY if rng.random() < 0.7 else shade(accent, 0.9)
     return {
         "upper": upper,
         "accent": accent,
         "sole": sole,
         "heel": heel,
-        "lining": shaded(inside, 0.62),
-        "bed": shaded(inside, 1.05),
+        "lining": shade(inside, 0.62),
+        "bed": shade(inside, 1.05),
         "metal": _METALS[int(rng.integers(len(_METALS)))],
         "jewel": _JEWELS[int(rng.integers(len(_JEWELS)))],
-        "laces": _WHITE if trim == "sneaker" or rng.random() < 0.3 else shaded(upper, 0.55),
+        "laces": _WHITE if trim == "sneaker" or rng.random() < 0.3 else shade(upper, 0.55),
     }
 
 
@@ -137,12 +137,10 @@ def _sole_colours(rng: Generator, trim: str, wedge: bool, upper: Colour) -> tupl
     if trim == "hiker":
         return _DARK, _DARK
     if wedge:
-        choices = [_ROPE, shaded(upper, 0.85), _WOOD, _DARK, (0.45, 0.30, 0.2)]
+        choices = [_ROPE, shade(upper, 0.85), _WOOD, _DARK, (0.45, 0.30, 0.2)]
         return (chosen := choices[int(rng.integers(len(choices)))]), chosen
-    sole = [_DARK, _LEATHERY, shaded(upper, 0.6)][int(rng.integers(3))]
-    heel = [shaded(upper, 0.92), shaded(upper, 0.92), _DARK, (0.42, 0.27, 0.17)][
-        int(rng.integers(4))
-    ]
+    sole = [_DARK, _LEATHERY, shade(upper, 0.6)][int(rng.integers(3))]
+    heel = [shade(upper, 0.92), shade(upper, 0.92), _DARK, (0.42, 0.27, 0.17)][int(rng.integers(4))]
     return sole, heel
 
 

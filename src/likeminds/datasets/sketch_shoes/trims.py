@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from likeminds.datasets.sketch_shoes.curves import Points, band, between, ellipse, path, spline, xy
-from likeminds.datasets.sketch_shoes.scene import Body, Ink, Layer, shaded
+from likeminds.datasets.sketch_shoes.scene import Body, Ink, Layer, shade
 
 
 def tongue(body: Body) -> list[Layer]:
@@ -77,7 +77,7 @@ def _instep_line(body: Body) -> Points:
     return np.array([last.top(place) for place in places])
 
 
-def _stitched(line: Points, n: int) -> list[Points]:
+def _stitch(line: Points, n: int) -> list[Points]:
     """Return dashes along a line."""
     dashes = between(line, 0, 1, 2 * n)
     return [band(dashes[k : k + 2], 0.005) for k in range(0, 2 * n - 1, 2)]
@@ -108,7 +108,7 @@ def _sneaker(body: Body) -> list[Layer]:
     ]
     layers.append(Layer(_sneaker_side(body), accent, within="upper"))
     seam = body.upper_ink(0, 0.7)
-    layers.append(Layer(_stitched(_arc(body, 0.82, -0.035), 9), seam, within="upper"))
+    layers.append(Layer(_stitch(_arc(body, 0.82, -0.035), 9), seam, within="upper"))
     return layers
 
 
@@ -158,7 +158,7 @@ def _loafer(body: Body) -> list[Layer]:
     dark = body.upper_ink(0, 0.6)
     return [
         Layer([band(apron, 0.007)], dark, within="upper"),
-        Layer(_stitched(apron + xy(0, 0.014), 14), body.upper_ink(0, 0.75), within="upper"),
+        Layer(_stitch(apron + xy(0, 0.014), 14), body.upper_ink(0, 0.75), within="upper"),
         Layer([saddle], body.upper_ink(3, 0.9), within="upper"),
         Layer(
             [
@@ -186,10 +186,10 @@ def _chelsea(body: Body) -> list[Layer]:
         ]
     )
     ribs = [band([[x, 0], [x, 2]], 0.003) for x in np.arange(left[0], right[0], 0.012)]
-    dark = shaded(body.shoe.colours["upper"], 0.5)
+    dark = shade(body.shoe.colours["upper"], 0.5)
     layers = [
         Layer([panel], Ink(dark, "matte", relief=2), name="panel", within="upper"),
-        Layer(ribs, Ink(shaded(dark, 0.7)), within="panel"),
+        Layer(ribs, Ink(shade(dark, 0.7)), within="panel"),
     ]
     return layers + _back_tab(body)
 
@@ -256,7 +256,7 @@ def _hiker(body: Body) -> list[Layer]:
         Layer(
             [path(body.topline + xy(0, 0.01), collar[::-1])], body.ink("accent", 3), within="upper"
         ),
-        Layer(_stitched(_arc(body, 0.79, -0.02), 9), body.upper_ink(0, 0.65), within="upper"),
+        Layer(_stitch(_arc(body, 0.79, -0.02), 9), body.upper_ink(0, 0.65), within="upper"),
     ]
 
 

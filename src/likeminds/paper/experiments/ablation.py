@@ -16,17 +16,17 @@ from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_person import mean_auc
 from likeminds.metrics.paired import PairedDifference, over_people
 from likeminds.paper.experiments.entrants import Entrant
-from likeminds.paper.experiments.pictures import (
-    COLOURS,
-    as_png,
-    legend_below,
-    line,
-    new_figure,
-    tidy,
-)
 from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, points
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.store import Job
+from likeminds.plots.figures import (
+    COLOURS,
+    as_png,
+    draw_line,
+    name_axes,
+    new_figure,
+    put_legend_below,
+)
 from likeminds.rankers.baselines import ConsensusOnly
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.tuning.candidates import plain
@@ -244,23 +244,23 @@ def _sentence(facts: Mapping[str, Any]) -> str:
 
 
 def _picture(facts: Mapping[str, Any]) -> Picture:
-    figure = new_figure(8, 5)
+    figure = new_figure(8, 5, shown=False)
     axes = figure.subplots()
     for place, (model, means) in enumerate(facts["auc"].items()):
-        line(axes, place, facts["labels"], 100 * np.array(means), model)
+        draw_line(axes, place, facts["labels"], 100 * np.array(means), model)
         spread = np.array(facts["deviation"][model])
         low, high = (100 * (np.array(means) + sign * spread) for sign in (-1, 1))
         axes.fill_between(facts["labels"], low, high, color=COLOURS[place], alpha=0.1, linewidth=0)
     axes.set_xscale("log")
     axes.set_xticks(facts["labels"], [str(n) for n in facts["labels"]])
     axes.minorticks_off()
-    tidy(
+    name_axes(
         axes,
         title=_title(facts),
         x="labels per person (log scale)",
         y="AUC on held-out labels, per cent",
     )
-    legend_below(figure, axes)
+    put_legend_below(figure, axes)
     return Picture(
         "ablation",
         as_png(figure),

@@ -32,7 +32,7 @@ class Verdict:
     part: str
 
 
-def judged(facts: Facts) -> list[Verdict]:
+def judge_claims(facts: Facts) -> list[Verdict]:
     """Return a verdict on every claim that the parts of a run speak of.
 
     Parameters
@@ -48,12 +48,12 @@ def judged(facts: Facts) -> list[Verdict]:
     ]
 
 
-def graded(value: float, enough: float, some: float) -> str:
+def grade(value: float, enough: float, some: float) -> str:
     """Return a verdict on something that should be large.
 
     Examples
     --------
-    >>> [graded(value, enough=0.8, some=0.4) for value in (0.9, 0.5, 0.1)]
+    >>> [grade(value, enough=0.8, some=0.4) for value in (0.9, 0.5, 0.1)]
     ['holds', 'holds in part', 'does not hold']
     """
     if value >= enough:
@@ -79,7 +79,7 @@ def _table1(facts: Facts) -> list[Verdict]:
             "The method ranks the simulation almost perfectly",
             f"{TABLE_1['Ours']:.2f}",
             percent(ours),
-            graded(-off, -0.5, -2.0),
+            grade(-off, -0.5, -2.0),
             "table1",
         ),
         Verdict(
@@ -87,7 +87,7 @@ def _table1(facts: Facts) -> list[Verdict]:
             f"{min(_COMPETITORS_PAPER):.2f} to {max(_COMPETITORS_PAPER):.2f}",
             f"{percent(min(raw.values()))} to {percent(max(raw.values()))} as in the paper; "
             f"{sum(near)} of 7 within 3 points of the paper's figure",
-            graded(sum(near), 7, 1),
+            grade(sum(near), 7, 1),
             "table1",
         ),
         Verdict(
@@ -95,7 +95,7 @@ def _table1(facts: Facts) -> list[Verdict]:
             f"{points(margin / 100)} points over the second best",
             f"{points(lead)} [{points(low)}, {points(high)}] over {facts['best_competitor']} with "
             f"an intercept: an intercept alone closes {closed:.0%} of the gap",
-            graded(lead, 0.05, 0.0) if low > 0 else FAILS,
+            grade(lead, 0.05, 0.0) if low > 0 else FAILS,
             "table1",
         ),
         Verdict(
@@ -103,7 +103,7 @@ def _table1(facts: Facts) -> list[Verdict]:
             "implied: no single-task baseline",
             f"{points(over)} [{points(over_low)}, {points(over_high)}] points over "
             f"{facts['best_honest'].lower()} ({percent(facts['best_honest_auc'])})",
-            graded(over, 0.005, 0.0) if over_low > 0 else FAILS,
+            grade(over, 0.005, 0.0) if over_low > 0 else FAILS,
             "table1",
         ),
     ]
@@ -117,7 +117,7 @@ def _table2(facts: Facts) -> list[Verdict]:
             f"up to {SPEED_UP}",
             f"{facts['speed_up'][0]:.3g} to {best:.3g} times; with statistics up to "
             f"{max(facts['speed_up_statistics']):,.0f}",
-            graded(best, SPEED_UP, 2.0),
+            grade(best, SPEED_UP, 2.0),
             "table2",
         )
     ]
@@ -178,14 +178,14 @@ def _fig3(facts: Facts) -> list[Verdict]:
             f"adjusted Rand index {facts['groups']:.2f} on the data of Table 1; "
             f"{recovery['groups'][0]:.2f} with {few} labels per person, "
             f"{recovery['groups'][-1]:.2f} with {many:,}",
-            graded(facts["groups"], 0.8, 0.4),
+            grade(facts["groups"], 0.8, 0.4),
             "fig3",
         ),
         Verdict(
             "The personal level finds the people with a personal part",
             "implied by the model",
             f"adjusted Rand index {max(recovery['personal']):.2f} at best",
-            graded(max(recovery["personal"]), 0.5, 0.2),
+            grade(max(recovery["personal"]), 0.5, 0.2),
             "fig3",
         ),
     ]
@@ -206,7 +206,7 @@ def _fig4(facts: Facts) -> list[Verdict]:
             "by eye",
             f"in {facts['steps_fall']:.1%} of the iterations; the last is "
             f"{facts['step_ratio']:.1e} times the longest",
-            graded(facts["steps_fall"], 0.99, 0.9),
+            grade(facts["steps_fall"], 0.99, 0.9),
             "fig4",
         ),
         Verdict(

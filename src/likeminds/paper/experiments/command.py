@@ -15,7 +15,7 @@ from rich.console import Console
 from likeminds._support.checks import listing
 from likeminds._support.files import write_whole
 from likeminds._version import __version__
-from likeminds.paper.experiments.claims import judged, lead
+from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.pieces import Part, Table
 from likeminds.paper.experiments.report import Report
 from likeminds.paper.experiments.scale import SCALES, Scale
@@ -76,7 +76,7 @@ def reproduce(
     """
     chosen = _chosen(what, scale, jobs)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
-    folder = _made(Path(out))
+    folder = _make_folder(Path(out))
     store = Store(folder / _KEPT, n_cores() if jobs is None else jobs, progress)
     setting = Setting(
         SCALES[scale],
@@ -113,7 +113,7 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
             raise FileNotFoundError(f"There is no file {path}, which --data names.")
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file; --out must name a folder.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -156,14 +156,14 @@ def _report(
     what: str, parts: Sequence[Part], seconds: Mapping[str, float], setting: Setting
 ) -> Report:
     facts = {part.key: part.facts for part in parts}
-    verdicts = judged(facts)
+    verdicts = judge_claims(facts)
     return Report(
         title=f"The paper, rebuilt (scale: {setting.scale.name})",
         lead=lead(facts, verdicts),
         verdicts=_verdict_table(verdicts),
         parts=parts,
         commands={part.key: setting.command(part.key) for part in parts},
-        made_on=_made_on(what, seconds, setting),
+        made_on=_describe_machine(what, seconds, setting),
     )
 
 
@@ -178,7 +178,7 @@ def _verdict_table(verdicts: Sequence[Any]) -> Table | None:
     )
 
 
-def _made_on(what: str, seconds: Mapping[str, float], setting: Setting) -> Table:
+def _describe_machine(what: str, seconds: Mapping[str, float], setting: Setting) -> Table:
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
     rows = [

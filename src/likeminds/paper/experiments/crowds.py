@@ -18,7 +18,7 @@ _MOST_PEOPLE = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class DataSet:
     """A data set of one or several attributes.
 
     Attributes
@@ -42,7 +42,7 @@ class Crowd:
     stands_in: bool = False
 
 
-def crowds(setting: Setting) -> list[Crowd]:
+def crowds(setting: Setting) -> list[DataSet]:
     """Return all data sets of a run; what is missing or wrong is said before anything is fitted."""
     found = [_shoes(setting)]
     if setting.sun is not None:
@@ -52,11 +52,11 @@ def crowds(setting: Setting) -> list[Crowd]:
         parts = list(read_data(path, _MOST_PEOPLE))
         wide = any(part.annotations.n_features > part.annotations.n_items for part in parts)
         attributes = {part.attribute or part.name: part.annotations for part in parts}
-        found.append(Crowd(path.stem, attributes, _VARIANCE if wide else None, {}))
+        found.append(DataSet(path.stem, attributes, _VARIANCE if wide else None, {}))
     return found
 
 
-def _shoes(setting: Setting) -> Crowd:
+def _shoes(setting: Setting) -> DataSet:
     paper = _by_attribute(TABLE_3_SHOES, SHOES)
     if setting.shoes is not None:
         crowd = load_shoes(setting.shoes, progress=setting.store.progress)
@@ -83,11 +83,11 @@ def _of_images(
     crowd: ImageCrowd,
     paper: Mapping[str, Mapping[str, float]],
     stands_in: bool = False,
-) -> Crowd:
+) -> DataSet:
     attributes = {
         attribute: _labelled_items(crowd.of_attribute(attribute)) for attribute in crowd.attributes
     }
-    return Crowd(name, attributes, crowd.reduce, paper, stands_in)
+    return DataSet(name, attributes, crowd.reduce, paper, stands_in)
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:

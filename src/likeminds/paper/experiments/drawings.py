@@ -9,10 +9,10 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
 from likeminds.metrics.by_person import auc_by_person
-from likeminds.paper.experiments.pictures import COLOURS, DIVERGING, as_png, new_figure
 from likeminds.paper.experiments.pieces import Part, Picture
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.tuned import simulation_parameters
+from likeminds.plots.figures import COLOURS, DIVERGING, as_png, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
 
 # Lowered until this share of the people has a personal part, so that there is one to see.
@@ -28,7 +28,7 @@ _ATTRIBUTE = "open"
 def run(setting: Setting) -> Part:
     """Draw both, from a fit to the simulation and from one to sketch shoes."""
     drawn = setting.simulation()
-    ranker = _fitted(drawn, simulation_parameters(setting, drawn.annotations))
+    ranker = _fit_drawn(drawn, simulation_parameters(setting, drawn.annotations))
     shoes = make_sketch_shoes(
         100, 20, 40, attributes=[_ATTRIBUTE], picture_size=128, random_state=setting.seed
     )
@@ -54,7 +54,7 @@ def run(setting: Setting) -> Part:
     )
 
 
-def _fitted(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
+def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
     """Fit with a penalty on the personal level that leaves a few people some of it."""
     wanted = _SHARE_PERSONAL * drawn.annotations.n_people
     for alpha in _PERSONAL:
@@ -74,7 +74,7 @@ def _decomposition(ranker: ThreeLevelRanker) -> Picture:
         ("+ G", "group: a school's", ranker.group_),
         ("+ P", f"personal: {n_personal} people's", ranker.personal_),
     ]
-    figure = new_figure(11, 4.3)
+    figure = new_figure(11, 4.3, shown=False)
     sides = figure.subplots(1, 4, sharey=True)
     limit = float(np.quantile(np.abs(ranker.coef_), 0.995))
     # What is the person's own is small: in the colours of the others it would not be seen.
@@ -138,7 +138,7 @@ def _spread(rows: Any, scores: Float, number: int) -> Any:
 
 
 def _auc_graph(graph: _Graph) -> Picture:
-    figure = new_figure(8, 6.2)
+    figure = new_figure(8, 6.2, shown=False)
     axes = figure.subplots()
     sides = [
         (0.0, graph.positive, graph.positive_scores, f"called “{_ATTRIBUTE}”"),

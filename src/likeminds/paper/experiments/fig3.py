@@ -9,11 +9,11 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._support.arrays import Float
 from likeminds.datasets import Simulation
 from likeminds.paper.experiments.contestants import OURS, loss_of_learned_prior
-from likeminds.paper.experiments.pictures import DIVERGING, as_png, new_figure
 from likeminds.paper.experiments.pieces import Part, Picture
 from likeminds.paper.experiments.recovery import ALONE, directions, picture, recover, schools
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.tuned import simulation_parameters
+from likeminds.plots.figures import DIVERGING, as_png, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
 
 
@@ -64,7 +64,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
 
 def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
     """Show the weights as in the paper, then what is left without everybody's mean."""
-    figure = new_figure(9.5, 6.8)
+    figure = new_figure(9.5, 6.8, shown=False)
     grid = figure.subplots(2, 2, sharex=True, sharey=True)
     for column, (title, weights) in enumerate([("true W", drawn.coef), ("learned W", coef)]):
         unit = directions(weights)

@@ -13,12 +13,12 @@ from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses.quadratic import QuadraticLoss, squared_auc
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.paper.experiments.pieces import Part, Picture, Table
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.store import Job
 from likeminds.paper.experiments.tuned import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
+from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
 from likeminds.solvers.base import Parts, Solution
@@ -68,7 +68,7 @@ def follow(
     statistics = Statistics.from_annotations(drawn.annotations, "dense")
     loss = squared_auc(statistics, statistics.feature_scale())
     components = ranker._levels(statistics)
-    paper, seconds = _timed(PaperSolver(), loss, components, tol=0.0, max_iter=iterations)
+    paper, seconds = _time_solver(PaperSolver(), loss, components, tol=0.0, max_iter=iterations)
     history = cast("PaperHistory", paper.history)
     solvers = {
         PAPER: {
@@ -77,7 +77,9 @@ def follow(
             "seconds": seconds,
         }
     }
-    quick, seconds = _timed(AcceleratedSolver(), loss, components, tol=1e-8, max_iter=iterations)
+    quick, seconds = _time_solver(
+        AcceleratedSolver(), loss, components, tol=1e-8, max_iter=iterations
+    )
     solvers[ACCELERATED] = {
         "objective": quick.history.objective.tolist(),
         "steps": [],
@@ -93,7 +95,7 @@ def follow(
     }
 
 
-def _timed(
+def _time_solver(
     solver: Any, loss: QuadraticLoss, components: Sequence[Component], **options: Any
 ) -> tuple[Solution, float]:
     start = perf_counter()
@@ -104,7 +106,7 @@ def _timed(
 def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, Any]:
     """Run it whole, and again for 1, 2, ... steps: it keeps no record of where it was."""
     options = {"tol": 1e-8, "max_iter": _MOST_NEWTON_STEPS}
-    solution, seconds = _timed(FastSolver(), loss, components, **options)
+    solution, seconds = _time_solver(FastSolver(), loss, components, **options)
     decomposition = FastSolver().decompose(loss)
     places: list[Parts] = [
         FastSolver().solve_decomposed(decomposition, components, tol=1e-8, max_iter=k).parts
@@ -163,34 +165,34 @@ def _sentence(facts: Mapping[str, Any]) -> str:
 
 
 def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
-    figure = new_figure(10, 4.3)
+    figure = new_figure(10, 4.3, shown=False)
     left, right = figure.subplots(1, 2)
     for place, (name, solver) in enumerate(found["solvers"].items()):
         excess = np.maximum(np.array(solver["objective"]) / facts["lowest"] - 1, _FLOOR)
         iterations = np.arange(len(excess))
         mark = max(1, len(excess) // 8)
-        line(left, place, np.maximum(iterations, 0.7), excess, name, markevery=mark)
+        draw_line(left, place, np.maximum(iterations, 0.7), excess, name, markevery=mark)
         if solver["steps"]:
             steps = np.array(solver["steps"])
             steps = np.where(steps > 0, steps, np.nan)  # a log scale has no zero
             mark = max(1, len(steps) // 8)
-            line(right, place, 1 + np.arange(len(steps)), steps, name, markevery=mark)
+            draw_line(right, place, 1 + np.arange(len(steps)), steps, name, markevery=mark)
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_yscale("log")
-    tidy(
+    name_axes(
         left,
         title=f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest",
         x="iteration (log scale)",
         y="objective above the lowest, relative",
     )
-    tidy(
+    name_axes(
         right,
         title="b) Length of each step",
         x="iteration (log scale)",
         y="length of the step in (θ, G, P)",
     )
-    legend_below(figure, left)
+    put_legend_below(figure, left)
     return Picture(
         "fig4",
         as_png(figure),

@@ -9,11 +9,11 @@ from likeminds.paper.experiments.contestants import (
     RAW,
     both,
 )
-from likeminds.paper.experiments.pictures import as_png, new_figure
 from likeminds.paper.experiments.pieces import Part, Picture, percent
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.table3 import CrowdTrials, results
 from likeminds.plots import boxplot
+from likeminds.plots.figures import as_png, new_figure
 
 
 def run(setting: Setting) -> Part:
@@ -45,7 +45,7 @@ def _sentence(each: CrowdTrials) -> str:
 
 
 def _picture(each: CrowdTrials) -> Picture:
-    figure = new_figure(11, 4.6)
+    figure = new_figure(11, 4.6, shown=False)
     sides = figure.subplots(1, 2, sharex=True)
     label = "AUC, mean over people and attributes"
     rows = {

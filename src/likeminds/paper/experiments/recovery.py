@@ -11,10 +11,10 @@ from likeminds._support.arrays import Float, Index
 from likeminds.comparing.cells import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.paper.experiments.contestants import LEARNED, OURS, learned_prior, paper_grid
-from likeminds.paper.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.paper.experiments.pieces import Picture
 from likeminds.paper.experiments.scale import Scale
 from likeminds.paper.experiments.store import Job, Store
+from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.baselines import OnePerPerson
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
@@ -38,7 +38,7 @@ def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
     jobs = [
         Job(
             f"recovery-{n_labels}-{draw}",
-            found_again,
+            score_recovery,
             {
                 "ranker": ranker,
                 "n_people": scale.simulation.n_people,
@@ -62,7 +62,7 @@ def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
     return facts
 
 
-def found_again(
+def score_recovery(
     *, ranker: str, n_people: int, n_labels: int, n_features: int, n_folds: int, seed: int
 ) -> dict[str, float]:
     """Fit one ranker to one draw, and compare what it says with the truth (a `Job`)."""
@@ -126,12 +126,12 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
 
 def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> Picture:
     """Draw recovery by labels per person."""
-    figure = new_figure(10, 4.2)
+    figure = new_figure(10, 4.2, shown=False)
     left, right = figure.subplots(1, 2, sharey=True)
     for place, name in enumerate(RANKERS):
         shown = facts[name]
-        line(left, place, shown["labels"], shown["groups"], name)
-        line(right, place, shown["labels"], shown["personal"], name)
+        draw_line(left, place, shown["labels"], shown["groups"], name)
+        draw_line(right, place, shown["labels"], shown["personal"], name)
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xticks(labels, [f"{n:,}" for n in labels])
@@ -139,9 +139,9 @@ def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> Picture:
         axes.set_ylim(-0.1, 1.05)
         axes.axhline(0, color="0.6", linewidth=0.8)
     y = "adjusted Rand index (1 found, 0 chance)"
-    tidy(left, title="a) Which school people belong to", x="labels per person", y=y)
-    tidy(right, title="b) Who has a personal part", x="labels per person", y="")
-    legend_below(figure, left)
+    name_axes(left, title="a) Which school people belong to", x="labels per person", y=y)
+    name_axes(right, title="b) Who has a personal part", x="labels per person", y="")
+    put_legend_below(figure, left)
     return Picture(
         "recovery",
         as_png(figure),

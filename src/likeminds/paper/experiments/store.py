@@ -8,7 +8,7 @@ from typing import Any
 
 from likeminds._support.files import write_whole
 from likeminds._version import __version__
-from likeminds.comparing.cells import fingerprint, work_on
+from likeminds.comparing.cells import digest_of, work_on
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Job:
     def fingerprint(self) -> str:
         """What tells this result from all others."""
         where = f"{self.function.__module__}.{self.function.__qualname__}"
-        return fingerprint(where, dict(self.arguments), __version__)
+        return digest_of(where, dict(self.arguments), __version__)
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Store:
 
     def one(self, job: Job) -> Any:
         """Return the result of one job, which nothing else runs beside: for clocks."""
-        return self._kept([job], n_jobs=None)[0]
+        return self._keep_all([job], n_jobs=None)[0]
 
     def all(self, jobs: Sequence[Job]) -> list[Any]:
         """Return the results of jobs, in their order."""
-        return self._kept(jobs, self.n_jobs)
+        return self._keep_all(jobs, self.n_jobs)
 
-    def _kept(self, jobs: Sequence[Job], n_jobs: int | None) -> list[Any]:
+    def _keep_all(self, jobs: Sequence[Job], n_jobs: int | None) -> list[Any]:
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = [self.folder / f"{job.name}-{job.fingerprint[:16]}.json" for job in jobs]
         found = {number: _read(path) for number, path in enumerate(paths)}

@@ -21,13 +21,13 @@ from likeminds.paper.experiments.evaluations import (
     pair_gradient,
     people_of,
 )
-from likeminds.paper.experiments.pictures import as_png, legend_below, line, new_figure, tidy
 from likeminds.paper.experiments.pieces import Part, Picture, Table
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
 from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.store import Job
 from likeminds.paper.experiments.timing import in_turns, seconds
+from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.solvers import PaperSolver
 
 WAYS = ("pairs", "rows", "statistics")
@@ -181,21 +181,21 @@ def _table(measured: Sequence[dict[str, Any]]) -> Table:
 
 def _picture(facts: dict[str, Any]) -> Picture:
     grown = {way: times[-1] / times[0] for way, times in facts["iterations"].items()}
-    figure = new_figure(7, 4)
+    figure = new_figure(7, 4, shown=False)
     axes = figure.subplots()
     names = ("all pairs", "Proposition 1, through the rows", "sufficient statistics")
     for place, (way, name) in enumerate(zip(WAYS, names, strict=True)):
-        line(axes, place, facts["shares"], facts["iterations"][way], name)
+        draw_line(axes, place, facts["shares"], facts["iterations"][way], name)
     axes.set_yscale("log")
     axes.set_xticks(SHARES)
-    tidy(
+    name_axes(
         axes,
         title=f"Five times the data: pairs take {grown['pairs']:.0f} times as long, "
         f"statistics {grown['statistics']:.1f} times",
         x="share of the data, per cent",
         y=f"seconds of {N_ITER} iterations",
     )
-    legend_below(figure, axes)
+    put_legend_below(figure, axes)
     return Picture("table2", as_png(figure), "Running time by share of the data, log scale.")
 
 

@@ -20,7 +20,7 @@ from likeminds.paper.experiments.contestants import (
     SHRUNK,
     both,
 )
-from likeminds.paper.experiments.crowds import Crowd, crowds
+from likeminds.paper.experiments.crowds import DataSet, crowds
 from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, plus_minus, points
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.trials import Trials, run_trials
@@ -32,7 +32,7 @@ PLAIN = (OURS, SHRUNK, LEARNED, *HONEST)
 class CrowdTrials:
     """The results on all attributes of a data set."""
 
-    crowd: Crowd
+    crowd: DataSet
     trials: Mapping[str, Trials]
 
     @cached_property
@@ -244,7 +244,7 @@ def _embolden(each: CrowdTrials, rows: list[list[str]]) -> None:
             row[column] = " / ".join(cells)
 
 
-def _paper_table(crowd: Crowd) -> Table:
+def _paper_table(crowd: DataSet) -> Table:
     attributes = [name for name in crowd.attributes if name in next(iter(crowd.paper.values()))]
     rows = [
         [name, *(f"{figures[attribute]:.2f}" for attribute in attributes)]
