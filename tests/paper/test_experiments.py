@@ -113,7 +113,7 @@ class TestKept:
 
         monkeypatch.setattr(Cell, "run", never)
         monkeypatch.setattr(store, "_work", never)
-        monkeypatch.setattr("likeminds.datasets.sketch_shoes.described._Describe.__call__", never)
+        monkeypatch.setattr("likeminds.datasets.sketch_shoes.describing._Describe.__call__", never)
         results.cache_clear()
         reproduce(folder)
         assert (folder / "report.json").read_bytes() == before

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from likeminds._support.arrays import IdArray
     from likeminds.data.annotations import Annotations
-    from likeminds.datasets.pictures import Reduction
+    from likeminds.features.pictures import Reduction
 
 _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
@@ -63,7 +63,7 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
     if items.images is not None:
-        from likeminds.datasets.pictures import Reduction, picture_features
+        from likeminds.features.pictures import Reduction, picture_features
 
         reduction = Reduction.of_model(model)
         found = picture_features(items.images, progress=talk.shows_progress)
@@ -184,7 +184,7 @@ def _with_pictures(
     """Return the labels with full names of pictures, their features, and how these came about."""
     import pyarrow as pa
 
-    from likeminds.datasets.pictures import Reduction, picture_features
+    from likeminds.features.pictures import Reduction, picture_features
 
     column = _item_column(table, names)
     called = [str(value) for value in table[column].to_pylist()]

@@ -14,14 +14,14 @@ from likeminds._support.arrays import IdArray
 from likeminds._support.checks import counted, listing
 from likeminds.data import tables
 from likeminds.data.annotations import Annotations
-from likeminds.data.sources import read_table
-from likeminds.data.splits import split_within_people
-from likeminds.datasets._item_features import (
+from likeminds.data.item_features import (
     FEATURE_FILES,
     ItemFeatures,
     find_names,
     read_features,
 )
+from likeminds.data.sources import read_table
+from likeminds.data.splits import split_within_people
 
 if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
@@ -140,6 +140,8 @@ def load_folder(
     if precomputed is not None:
         items = _take(read_features(precomputed), wanted, precomputed)
     else:
+        from likeminds.features.pictures import compute_features  # noqa: PLC0415 - as above
+
         extractors = kind.extractors(root, _with_cache(root, options))
         items = compute_features(root / IMAGES, wanted, extractors)
     # A picture may be called by more than one name: items are the full names.
@@ -242,20 +244,6 @@ def _take(items: ItemFeatures, wanted: list[str], path: Path) -> ItemFeatures:
     names = find_names(wanted, items.images, path)
     places = {name: place for place, name in enumerate(items.images)}
     return ItemFeatures(names, items.features[[places[name] for name in names]], items.names)
-
-
-def compute_features(
-    folder: Path, wanted: Sequence[str] | None, extractors: "list[ImageExtractor]"
-) -> ItemFeatures:
-    """Compute the features of the wanted pictures of a folder (None: of all)."""
-    from likeminds.features.images import list_images  # noqa: PLC0415 - only with pictures
-
-    paths = {path.relative_to(folder).as_posix(): path for path in list_images(folder)}
-    names = list(paths) if wanted is None else find_names(wanted, list(paths), folder)
-    images = [paths[name] for name in names]
-    features = np.hstack([extractor.transform(images) for extractor in extractors])
-    columns = [name for extractor in extractors for name in extractor.get_feature_names_out()]
-    return ItemFeatures(names, features, tuple(columns))
 
 
 def _with_cache(root: Path, options: dict[str, Any]) -> dict[str, Any]:

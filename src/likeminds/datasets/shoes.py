@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from likeminds.features.base import ImageExtractor
 
 
-def gist_and_colour_extractors(
+def _extractors(
     root: Path,  # noqa: ARG001 - needs nothing from the folder
     options: dict[str, Any],
 ) -> "list[ImageExtractor]":
-    """Return what computes the features of Shoes."""
-    from likeminds.features import GIST, ColourHistogram  # noqa: PLC0415 - imports scikit-learn
+    from likeminds.features.pictures import gist_and_colour  # noqa: PLC0415 - imports scikit-learn
 
-    return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
+    return gist_and_colour(options)
 
 
 # The share of the variance that the paper keeps.
@@ -41,7 +40,7 @@ _SHOES = FolderKind(
         "pointy": ("PT",),
     },
     reduce=SHOES_VARIANCE,
-    extractors=gist_and_colour_extractors,
+    extractors=_extractors,
 )
 
 

@@ -16,7 +16,7 @@ from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
 from likeminds.datasets.shoes import SHOES_VARIANCE
 from likeminds.datasets.sketch_shoes.album import Album
 from likeminds.datasets.sketch_shoes.crowd import ATTRIBUTES, judge, make_crowd
-from likeminds.datasets.sketch_shoes.described import gist_and_colour
+from likeminds.datasets.sketch_shoes.describing import describe_album
 from likeminds.datasets.sketch_shoes.pixels import Features, describe, reduce
 from likeminds.datasets.sketch_shoes.styles import draw_shoe
 from likeminds.datasets.sketch_shoes.traits import TRAITS, traits_of
@@ -174,7 +174,7 @@ def make_sketch_shoes(
     crowds = [make_crowd(rng, name, people_per_attribute, n_loners) for name in names]
     judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
     if features == "gist+colour":
-        described = gist_and_colour(album, cache, progress)
+        described = describe_album(album, cache, progress)
     else:
         described = np.concatenate(list(album.map(describe if features is None else features)))
     table = _as_table(described, len(album), n_components)

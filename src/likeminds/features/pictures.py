@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likeminds._support.arrays import FloatArray
-from likeminds.datasets._item_features import ItemFeatures
-from likeminds.datasets.image_folders import compute_features
-from likeminds.datasets.shoes import SHOES_VARIANCE, gist_and_colour_extractors
+from likeminds.data.item_features import ItemFeatures, find_names
+from likeminds.features.base import ImageExtractor
+from likeminds.features.colour import ColourHistogram
+from likeminds.features.gist import GIST
+from likeminds.features.images import list_images
 from likeminds.features.reduction import Reduce
 
 CACHE = ".features"
 _KIND = "GIST and Lab colour histogram"
+# The share of the variance that the paper keeps of them.
+SHARE_KEPT = 0.99
 
 
 class Reduction(NamedTuple):
@@ -28,7 +32,7 @@ class Reduction(NamedTuple):
     components: FloatArray
 
     @classmethod
-    def of(cls, features: FloatArray, share: float = SHOES_VARIANCE) -> "Reduction":
+    def of(cls, features: FloatArray, share: float = SHARE_KEPT) -> "Reduction":
         """Keep a share of the variance of some rows of features."""
         found = Reduce(share).fit(np.asarray(features, dtype=np.float64))
         return cls(found.mean_, found.components_)
@@ -79,4 +83,21 @@ def picture_features(
     root = Path(folder)
     cache = root / CACHE if os.access(root, os.W_OK) else None
     options = {"cache": cache, "progress": progress}
-    return compute_features(root, wanted, gist_and_colour_extractors(root, options))
+    return compute_features(root, wanted, gist_and_colour(options))
+
+
+def gist_and_colour(options: dict[str, Any]) -> list[ImageExtractor]:
+    """Return what computes shapes and colours, as the paper does for Shoes."""
+    return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
+
+
+def compute_features(
+    folder: Path, wanted: Sequence[str] | None, extractors: list[ImageExtractor]
+) -> ItemFeatures:
+    """Compute the features of the wanted pictures of a folder (None: of all)."""
+    paths = {path.relative_to(folder).as_posix(): path for path in list_images(folder)}
+    names = list(paths) if wanted is None else find_names(wanted, list(paths), folder)
+    images = [paths[name] for name in names]
+    features = np.hstack([extractor.transform(images) for extractor in extractors])
+    columns = [name for extractor in extractors for name in extractor.get_feature_names_out()]
+    return ItemFeatures(names, features, tuple(columns))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._version import __version__
-from likeminds.datasets.shoes import gist_and_colour_extractors
 from likeminds.datasets.sketch_shoes.album import Album
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.float32]
 
 
-def gist_and_colour(
+def describe_album(
     album: Album, cache: str | os.PathLike[str] | None = None, progress: bool = False
 ) -> Rows:
     """Return GIST and colour histograms of all pictures, as `load_shoes` computes them.
@@ -35,10 +34,12 @@ def gist_and_colour(
     Examples
     --------
     >>> from likeminds.datasets.sketch_shoes.styles import draw_shoe
-    >>> gist_and_colour(Album([draw_shoe(0), draw_shoe(1)], size=128)).shape
+    >>> describe_album(Album([draw_shoe(0), draw_shoe(1)], size=128)).shape
     (2, 542)
     """
-    describe = _Describe(gist_and_colour_extractors(Path(), {}))
+    from likeminds.features.pictures import gist_and_colour  # noqa: PLC0415 - scikit-learn
+
+    describe = _Describe(gist_and_colour({}))
     if cache is None:
         return np.vstack(list(_describe_all(album, describe, progress)))
     from likeminds.features.cache import FeatureCache, digest  # noqa: PLC0415 - scikit-learn
