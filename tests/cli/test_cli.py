@@ -189,3 +189,25 @@ def test_it_is_installed_as_a_command():
     code = "from importlib.metadata import entry_points as e; print(*e(group='console_scripts'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "likeminds.cli:main" in done.stdout
+
+
+def test_passwords_are_not_shown_even_to_who_debugs(tmp_path):
+    said = "postgrsql://ann:p@g let@127.0.0.1/shop SELECT 1"
+    for words in (
+        ("fit", "--annotations", said, "--out", "m.likeminds", "--debug"),
+        ("rank", "--model", said, "--debug"),
+        ("rank", said),
+    ):
+        done = run(tmp_path, *words)
+        assert done.code == 2
+        assert "let" not in done.err
+
+
+def test_a_closed_standard_input_is_told(tmp_path):
+    program = f"{sys.executable} -c 'from likeminds.cli import main; main()'"
+    line = f"{program} fit --annotations - --out m.likeminds <&-"
+    done = subprocess.run(
+        line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "There is no standard input to read" in done.stderr

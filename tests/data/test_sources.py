@@ -1,9 +1,11 @@
 """Tables from files, arrays and databases, and back to files."""
 
+import gzip
 import io
 import json
 import sqlite3
 import sys
+import traceback
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 import postgres
 from likeminds import Annotations
+from likeminds._support.secrets import masked
 from likeminds.data.sources import databases, read_table, write_table
 from likeminds.data.sources.reading import spread
 
@@ -111,6 +114,60 @@ def test_standard_input_and_output(labels, monkeypatch, capsys):
     assert read_table("-").to_pydict() == LABELS
 
 
+class TestCsv:
+    def test_texts_that_look_like_others_come_back(self, tmp_path):
+        people = ["a\rb", 'say "x"', "a,b", "two\nlines", " x ", "NA", "null", "nan", "007"]
+        table = pa.table({"person": people, "size": [float(k) for k in range(len(people))]})
+        write_table(table, tmp_path / "a.csv")
+        found = read_table(tmp_path / "a.csv", lambda columns: {"person"} & set(columns))
+        assert found.to_pydict() == table.to_pydict()
+
+    def test_missing_values_are_without_quotes(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text('person,size\nNA,1\n"NA",2\n,3\n')
+        assert read_table(path)["person"].to_pylist() == [None, "NA", None]
+
+    def test_numbers_in_quotes_may_have_gaps(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text('"person","size"\n"ann","1.5"\n"bob",""\n')
+        assert read_table(path)["size"].to_pylist() == [1.5, None]
+
+    @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+    @pytest.mark.parametrize(
+        ("encoding", "where"),
+        [("LATIN1", r"0xfc in line 3 \(byte 21"), ("UTF-16", r"0xff in line 1 \(byte 1")],
+    )
+    def test_other_encodings_are_named_at_once(self, tmp_path, ending, encoding, where):
+        path = tmp_path / f"a{ending}"
+        opened = gzip.open if ending.endswith("gz") else open
+        with opened(path, "wb") as file:
+            file.write(
+                "person,label\nann,1\nM\N{LATIN SMALL LETTER U WITH DIAERESIS}ller,0\n".encode(
+                    encoding
+                )
+            )
+        told = rf"not encoded as UTF-8: see byte {where} of .* iconv -f {encoding} -t UTF-8"
+        with pytest.raises(ValueError, match=told):
+            read_table(path)
+
+    def test_a_closed_standard_input_is_told(self, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", None)
+        with pytest.raises(ValueError, match="no standard input to read"):
+            read_table("-")
+
+    def test_lines_longer_than_a_block(self, tmp_path):
+        path = tmp_path / "wide.csv"
+        first, second = "0." + 600 * "1", "0." + 6000 * "2"
+        names = ",".join(f"x{k}" for k in range(2000))
+        rows = [f"{row % 7}," + ",".join(2000 * [value]) for row, value in enumerate([first] * 9)]
+        rows += ["text," + ",".join(1999 * [second]) + ",text"]
+        path.write_text("\n".join([f"item,{names}", *rows]))
+        table = read_table(path)
+        assert (table.num_rows, table.num_columns) == (10, 2001)
+        assert table["x0"].to_pylist() == 9 * [float(first)] + [float(second)]
+        assert table["x1999"].to_pylist()[-1] == "text"
+
+
 def test_lists_of_numbers_are_spread_out():
     table = pa.table({"item": ["a", "b"], "x": [[1.0, 2.0], [3.0, 4.0]]})
     assert spread(table).to_pydict() == {"item": ["a", "b"], "x0": [1.0, 3.0], "x1": [2.0, 4.0]}
@@ -151,8 +208,18 @@ class TestSqlite:
 
     def test_it_is_opened_for_reading_only(self, sqlite_file):
         address = f"sqlite:///{sqlite_file} WITH a AS (SELECT 1) DELETE FROM labels"
-        with pytest.raises(ValueError, match="could not answer the query: attempt to write"):
+        with pytest.raises(ValueError, match="could not answer the query: not authorized"):
             read_table(address)
+
+    def test_it_is_only_asked(self, sqlite_file, tmp_path):
+        for query in (
+            "SELECT 1; DELETE FROM labels",
+            "SELECT load_extension('more')",
+            f"WITH a AS (SELECT 1) INSERT INTO labels SELECT * FROM '{tmp_path / 'a.db'}'",
+        ):
+            with pytest.raises(ValueError, match="could not answer the query"):
+                read_table(f"sqlite:///{sqlite_file} {query}")
+        assert read_table(f"sqlite:///{sqlite_file} {QUERY}").num_rows == 4
 
     def test_mistakes_are_sentences(self, sqlite_file, tmp_path):
         with pytest.raises(ValueError, match="no such table: lables"):
@@ -192,6 +259,25 @@ class TestDuckdb:
         with pytest.raises(ValueError, match="could not answer the query: Catalog Error"):
             read_table(f"duckdb:///{duckdb_file} SELECT * FROM lables")
 
+    def test_nothing_else_is_reached(self, duckdb_file, tmp_path):
+        import duckdb
+
+        other, written = tmp_path / "other.duckdb", tmp_path / "written.csv"
+        with duckdb.connect(str(other)) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 1 AS a")
+        for query, why in (
+            (f"SELECT 1; ATTACH '{other}' AS o; DROP TABLE o.kept", "only asked"),
+            (f"FROM labels; COPY labels TO '{written}'", "only asked"),
+            ("SELECT 1; INSTALL httpfs", "only asked"),
+            ("SELECT 1; SET enable_external_access = true", "only asked"),
+            (f"SELECT * FROM '{tmp_path / 'labels.csv'}'", "could not answer the query"),
+            (f"SELECT * FROM read_text('{other}')", "could not answer the query"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                read_table(f"duckdb:///{duckdb_file} {query}")
+        assert not written.exists()
+        assert read_table(f"duckdb:///{other} FROM kept").to_pydict() == {"a": [1]}
+
     def test_a_missing_package_is_asked_for(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "duckdb", None)
         with pytest.raises(ImportError, match=r"needs duckdb: install likeminds\[duckdb\]"):
@@ -205,6 +291,7 @@ def filled(address):
     with psycopg.connect(address) as connection:
         connection.execute("CREATE TABLE labels (person text, item text, label int, size numeric)")
         connection.execute("CREATE TABLE items (item uuid, embedding float8[])")
+        connection.execute("CREATE SEQUENCE places")
         rows = list(zip(*LABELS.values(), strict=True))
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO labels VALUES (%s, %s, %s, %s)", rows)
@@ -227,9 +314,32 @@ class TestPostgres:
 
     def test_it_is_only_read(self, filled):
         address = f"{filled} WITH gone AS (DELETE FROM labels RETURNING *) SELECT * FROM gone"
-        with pytest.raises(ValueError, match="read-only transaction"):
+        with pytest.raises(ValueError, match="must not contain data-modifying statements"):
             read_table(address)
         assert read_table(f"{filled} {QUERY}").num_rows == 4
+
+    def test_the_transaction_cannot_be_left(self, filled, tmp_path):
+        written = tmp_path / "written"
+        for query in (
+            "SELECT 1; COMMIT; DROP TABLE labels",
+            f"SELECT 1; COPY labels TO PROGRAM 'cat > {written}'",
+            f"TABLE labels; COPY labels TO '{written}'",
+            "SELECT * INTO copied FROM labels",
+        ):
+            with pytest.raises(ValueError, match="could not answer the query"):
+                read_table(f"{filled} {query}")
+        with pytest.raises(ValueError, match="read-only transaction"):
+            read_table(f"{filled} SELECT nextval('places')")
+        # What the server lets pass at first is not kept.
+        read_table(f"{filled} SELECT lo_from_bytea(0, 'kept')")
+        kept = read_table(f"{filled} SELECT count(*) AS n FROM pg_largeobject_metadata")
+        assert kept.to_pydict() == {"n": [0]}
+        with pytest.raises(ValueError, match=r"must be set before any query|read-write mode"):
+            read_table(f"{filled} SELECT set_config('transaction_read_only', 'off', false)")
+        assert read_table(f"{filled} {QUERY}").num_rows == 4
+        found = read_table(f"{filled} SELECT to_regclass('copied') IS NULL AS none")
+        assert found.to_pydict() == {"none": [True]}
+        assert not written.exists()
 
     def test_mistakes_are_sentences_without_the_password(self, filled):
         password = filled.split(":")[2].partition("@")[0]
@@ -240,6 +350,42 @@ class TestPostgres:
         with pytest.raises(ValueError, match='database "nowhere" does not exist') as caught:
             read_table(f"{nowhere} SELECT 1")
         assert password not in str(caught.value)
+
+
+SECRET = "pig/let"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "postgresql://ann:SECRET@127.0.0.1:1/shop SELECT 1",
+        "postgresql://ann:p@SECRET@127.0.0.1:1/shop SELECT 1",
+        "postgresql://ann:p SECRET@127.0.0.1:1/shop SELECT 1",
+        "postgresql://ann@127.0.0.1:1/shop?password=SECRET SELECT 1",
+        "postgresql://127.0.0.1:1?password=p@SECRET SELECT 1",
+        "postgresql://ann:SECRET@127.0.0.1:1/shop?sslmod=SECRET SELECT 1",
+        "postgresql:/ann:SECRET@127.0.0.1:1/shop SELECT 1",
+        "postgresql://ann:SECRET@127.0.0.1:1/shop",
+        "postgresql://ann:SECRET@127.0.0.1:1/shop DELETE FROM labels",
+        "postgrsql://ann:SECRET@127.0.0.1/shop SELECT 1",
+        "mysql+driver://ann:SECRET@127.0.0.1/shop SELECT * FROM 'labels.csv'",
+        "sqlite://ann:SECRET@127.0.0.1/shop SELECT 1",
+        "ann:SECRET@127.0.0.1/shop SELECT 1",
+        "host=127.0.0.1 password=SECRET SELECT 1",
+    ],
+)
+@pytest.mark.parametrize("secret", [SECRET, SECRET.replace("/", "%2F"), "piglet"])
+def test_passwords_never_appear(source, secret):
+    if source.startswith("postgres"):
+        pytest.importorskip("psycopg")
+    with pytest.raises((ValueError, FileNotFoundError)) as caught:
+        read_table(source.replace("SECRET", secret))
+    # As --debug shows it: with the errors that it came from.
+    shown = "".join(traceback.format_exception(caught.value))
+    said = shown[shown.rindex("Error: ") :] if "During handling" not in shown else shown
+    assert "pig" not in said
+    assert "piglet" not in masked(str(caught.value))
+    assert "direct cause" not in shown
 
 
 def test_a_missing_postgres_driver_is_asked_for(monkeypatch):

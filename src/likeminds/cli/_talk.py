@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from likeminds._support.secrets import masked
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -130,8 +132,8 @@ class Talk:
 
     def _refuse(self, text: str, code: int) -> None:
         if self.debug:
-            traceback.print_exc()
-        typer.secho(f"Error: {text}", fg="red", err=True)
+            typer.echo(masked(traceback.format_exc()), err=True, nl=False)
+        typer.secho(f"Error: {masked(text)}", fg="red", err=True)
         raise typer.Exit(code)
 
 

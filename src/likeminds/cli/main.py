@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from likeminds._support.secrets import masked
 from likeminds._version import __version__
 
 app = typer.Typer(
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         wrong = " ".join(str(error.format_message()).split())
         known = words[0] if words and words[0] in _names() else ""
         end = "" if wrong.endswith(("?", ".")) else "."
-        said = f"Error: {wrong}{end} See likeminds {known}{' ' if known else ''}--help."
+        said = f"Error: {masked(wrong)}{end} See likeminds {known}{' ' if known else ''}--help."
         typer.secho(said, fg="red", err=True)
         raise SystemExit(2) from error
     raise SystemExit(code if isinstance(code, int) else 0)

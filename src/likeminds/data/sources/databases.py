@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from likeminds._support.optional import require
+from likeminds._support.secrets import masked
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
 # Where the address ends and the query begins: file names may have spaces, too.
 _QUERY = re.compile(r"\s+(?=(?:select|with|from|table|values)\b)", re.IGNORECASE)
-_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]*@")
+_HOST = r"(?:\[[^\]\s@]*\]|[^:@/?,\s\[\]]*)(?::\d*)?"
+# An address in which nothing can be taken for something else.
+_SERVER = re.compile(
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/?\s]*)(?::(?P<password>[^@/?\s]*))?@)?"
+    rf"(?P<host>{_HOST}(?:,{_HOST})*)(?:/(?P<name>[^@?\s]*))?(?:\?(?P<options>[^@\s]*))?",
+    re.IGNORECASE,
+)
+_SECRET_OPTION = re.compile(r"(?:^|&)[^=&]*pass[^=&]*=([^&]*)", re.IGNORECASE)
 
 
 class Address(NamedTuple):
@@ -29,8 +37,22 @@ class Address(NamedTuple):
         rest = self.url.partition(":")[2]
         return unquote(rest[3:] if rest.startswith("///") else rest.removeprefix("//"))
 
+    @property
+    def secrets(self) -> list[str]:
+        """What is never shown, as it is written and as it is meant."""
+        parts = _SERVER.fullmatch(self.url)
+        if parts is None:
+            return []
+        found = [parts["password"] or "", *_SECRET_OPTION.findall(parts["options"] or "")]
+        return [form for secret in found if secret for form in (secret, unquote(secret))]
+
     def __str__(self) -> str:
-        return _PASSWORD.sub(r"\1***@", self.url)
+        parts = _SERVER.fullmatch(self.url)
+        if parts is None:
+            return masked(self.url)
+        user = parts["user"] or ""
+        who = f"{user}:***@" if parts["password"] else f"{user}@" if user else ""
+        return f"postgresql://{who}{parts['host']}/{parts['name'] or ''}"
 
 
 def is_address(source: str) -> bool:
@@ -42,6 +64,26 @@ def is_address(source: str) -> bool:
     (True, False)
     """
     return _SCHEME.match(source) is not None
+
+
+def refuse_foreign(source: str) -> None:
+    """Say what is wrong with what looks like an address, but is none that is known.
+
+    Examples
+    --------
+    >>> refuse_foreign("postgrsql://ann:secret@host/shop SELECT 1")
+    Traceback (most recent call last):
+    ...
+    ValueError: postgrsql:// is no address that tables come from: databases are sqlite:///FILE,
+    duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query.
+    """
+    scheme = re.match(r"\s*(\w[\w+.-]+):/", source)
+    told = f"{scheme[1]}://" if scheme else masked(source) if _QUERY.search(source) else None
+    if told is not None and not Path(source).exists():
+        raise ValueError(
+            f"{told} is no address that tables come from: databases are sqlite:///FILE, "
+            "duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query."
+        )
 
 
 def read_query(source: str) -> Any:
@@ -63,6 +105,13 @@ def split(source: str) -> Address:
     parts = _QUERY.split(source, maxsplit=1)
     scheme = parts[0].partition(":")[0].lower().replace("postgresql", "postgres")
     address = Address(scheme, parts[0], parts[1] if len(parts) > 1 else "")
+    if scheme == "postgres" and not _SERVER.fullmatch(address.url):
+        raise ValueError(
+            "The address of the database (not repeated here, as it may hold a password) is not "
+            "of the form postgresql://USER:PASSWORD@HOST:PORT/NAME, followed by a query that "
+            "starts with SELECT. In names and passwords, write @ as %40, a space as %20, / as "
+            "%2F and ? as %3F."
+        )
     if not address.query:
         raise ValueError(
             f"{address} is a database: say what to read from it, in quotes, such as "
@@ -74,21 +123,38 @@ def split(source: str) -> Address:
 def _read_sqlite(address: Address) -> Any:
     sqlite3 = require("sqlite3", "Reading an SQLite database", "sqlite")
     path = _existing(address)
+    # The module runs one statement only; what it may do is asked step by step, so that no
+    # statement reaches another file, which would not be opened for reading only.
+    allowed = {
+        *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
+        *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
+    }
+
+    def may(action: int, *about: object) -> int:
+        allows = action in allowed and "load_extension" not in about
+        return int(sqlite3.SQLITE_OK if allows else sqlite3.SQLITE_DENY)
+
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.set_authorizer(may)
             cursor = connection.execute(address.query)
             return _as_table([column[0] for column in cursor.description or ()], cursor.fetchall())
-    except sqlite3.Error as error:
+    except (sqlite3.Error, sqlite3.Warning) as error:
         raise _refused(address, error) from error
 
 
 def _read_duckdb(address: Address) -> Any:
     duckdb = require("duckdb", "Reading a DuckDB database", "duckdb")
     path = _existing(address)
+    # No other file, no network, and nobody can change that.
+    closed = {"enable_external_access": "false", "lock_configuration": "true"}
+    closed |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            found = connection.sql(address.query)
-            return _as_table([], []) if found is None else _plain(found.to_arrow_table())
+        with duckdb.connect(str(path), read_only=True, config=closed) as connection:
+            statements = connection.extract_statements(address.query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise _more_than_a_question()
+            return _plain(connection.sql(address.query).to_arrow_table())
     except duckdb.Error as error:
         raise _refused(address, error) from error
 
@@ -96,13 +162,17 @@ def _read_duckdb(address: Address) -> Any:
 def _read_postgres(address: Address) -> Any:
     psycopg = require("psycopg", "Reading from PostgreSQL", "postgres")
     try:
-        with psycopg.connect(address.url) as connection:
+        with closing(psycopg.connect(address.url)) as connection:
             connection.read_only = True
-            cursor = connection.execute(address.query)
-            names = [column.name for column in cursor.description or ()]
-            return _as_table(names, cursor.fetchall() if names else [])
+            # The query of a cursor is one statement that only asks, by the grammar of SQL: it
+            # cannot end the transaction, copy to a program, or be followed by another.
+            with connection.cursor("likeminds") as cursor:
+                cursor.execute(address.query)
+                names = [column.name for column in cursor.description or ()]
+                return _as_table(names, cursor.fetchall() if names else [])
     except psycopg.Error as error:
-        raise _refused(address, error) from error
+        # Not from the error: what is chained is shown, too, and may hold the password.
+        raise _refused(address, error) from None
 
 
 _READERS: dict[str, Callable[[Address], Any]] = {
@@ -115,20 +185,28 @@ _READERS: dict[str, Callable[[Address], Any]] = {
 def _existing(address: Address) -> Path:
     path = Path(address.file)
     if not path.is_file():
-        raise FileNotFoundError(f"There is no database {path}. Check the name and the folder.")
+        raise FileNotFoundError(
+            f"There is no database {masked(str(path))}. Check the name and the folder."
+        )
     return path
 
 
 def _refused(address: Address, error: Exception) -> ValueError:
-    said = _PASSWORD.sub(r"\1***@", " ".join(str(error).split())).rstrip(".")
-    return ValueError(f"{address} could not answer the query: {said}.")
+    said = " ".join(str(error).split()).rstrip(".")
+    for secret in sorted(address.secrets, key=len, reverse=True):
+        said = said.replace(secret, "***")
+    return ValueError(f"{address} could not answer the query: {masked(said)}.")
+
+
+def _more_than_a_question() -> ValueError:
+    return ValueError("A database is only asked: write one statement that starts with SELECT.")
 
 
 def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
     if not names:
-        raise ValueError("The query returns no table. Write one that starts with SELECT.")
+        raise _more_than_a_question()
     if len(set(names)) < len(names):
         raise ValueError(f"The query returns two columns of one name: {', '.join(names)}.")
     columns = list(zip(*rows, strict=True)) or [()] * len(names)

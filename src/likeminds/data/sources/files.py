@@ -1,20 +1,166 @@
 """Tables in files: CSV, Parquet and Arrow."""
 
-from collections.abc import Callable
+import csv as python_csv
+import gzip
+import io
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
+
+# Says, by the names of all columns, which of them hold texts even where these look like numbers.
+Texts = Callable[[Sequence[str]], Collection[str]]
+
+# What stands, without quotes, for no value at all.
+MISSING = frozenset(
+    {
+        *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
+        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+    }
+)
+# A line must fit into a block: by default, into the reader's own; at most, into the largest.
+_BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
+# From so many columns on, finding out their types takes longer than all else.
+_WIDE = 1000
 
 
-def read_csv(source: Any) -> Any:
+def no_texts(columns: Sequence[str]) -> Collection[str]:
+    """Say that every column is what it looks like."""
+    del columns
+    return ()
+
+
+def read_csv(source: Any, texts: Texts = no_texts) -> Any:
     """Read CSV with a header, from a path or a file that is open for bytes.
 
-    pandas' row index, a column without name, is left out; empty cells are missing.
+    pandas' row index, a column without name, is left out. Empty cells are missing, as are NA,
+    null and the like, unless they stand in quotes.
     """
-    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
+    if not isinstance(source, str | PathLike):
+        source = source.read()
+    return read_with(lambda given: _read_csv(given, texts), source)
 
-    empty_is_missing = csv.ConvertOptions(strings_can_be_null=True)
-    return read_with(lambda file: csv.read_csv(file, convert_options=empty_is_missing), source)
+
+def _read_csv(source: Any, texts: Texts) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+    from pyarrow import csv  # noqa: PLC0415
+
+    header, first, widest = _first_lines(source)
+    types = dict.fromkeys(texts(header), pa.string())
+    likely = _likely_numbers(header, first) if len(header) >= _WIDE else []
+    options = csv.ReadOptions(
+        block_size=min(max(_BLOCK, 8 * widest), _LARGEST_BLOCK), use_threads=not likely
+    )
+    guessed = dict.fromkeys(likely, pa.float64()) | types
+    while True:
+        try:
+            table = _parsed(source, options, guessed)
+            break
+        except pa.ArrowInvalid as error:
+            if "straddl" in str(error) and options.block_size < _LARGEST_BLOCK:
+                options.block_size = min(8 * options.block_size, _LARGEST_BLOCK)
+            elif len(guessed) > len(types):  # what looked like a number was none further down
+                guessed = types
+            else:
+                _refuse_other_encodings(source)
+                raise
+    if any(pa.types.is_binary(field.type) for field in table.schema):
+        _refuse_other_encodings(source)
+    return _numbers_with_gaps(table, types)
+
+
+def _parsed(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+    from pyarrow import csv  # noqa: PLC0415
+
+    convert = csv.ConvertOptions(
+        column_types=types,
+        null_values=sorted(MISSING),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    file = pa.BufferReader(source) if isinstance(source, bytes) else source
+    return csv.read_csv(file, options, csv.ParseOptions(newlines_in_values=True), convert)
+
+
+def _first_lines(source: Any) -> tuple[list[str], list[str], int]:
+    """Return the names of the columns, the first row, and how long these lines are."""
+    with _opened(source) as file:
+        raw = file.readline()
+        while raw and not raw.strip():
+            raw = file.readline()
+        while raw.count(b'"') % 2 and (more := file.readline()):
+            raw += more
+        row = file.readline()
+    return _fields(raw, source), _fields(row, source), max(len(raw), len(row))
+
+
+def _fields(line: bytes, source: Any) -> list[str]:
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        _refuse_other_encodings(source)
+        raise
+    try:
+        return next(python_csv.reader(io.StringIO(text, newline="")), [])
+    except python_csv.Error:  # longer than Python reads
+        return []
+
+
+def _likely_numbers(header: Sequence[str], first: Sequence[str]) -> list[str]:
+    """Return the columns that begin with what can only be a number with decimals."""
+    decimal = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
+    pairs = zip(header, first, strict=False)
+    return [name for name, value in pairs if decimal.fullmatch(value)]
+
+
+def _opened(source: Any) -> IO[bytes]:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    if fspath(source).lower().endswith(".gz"):
+        return cast("IO[bytes]", gzip.open(source))
+    return Path(source).open("rb")
+
+
+def _refuse_other_encodings(source: Any) -> None:
+    """Say where a file is no UTF-8, if it is not."""
+    name = _name_of(source)
+    with _opened(source) as file:
+        before = 0
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                wide = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
+                encoding = "UTF-16" if wide else "LATIN1"
+                raise ValueError(
+                    f"{name} is not encoded as UTF-8: see byte 0x{line[error.start]:02x} in line "
+                    f"{number} (byte {before + error.start + 1} of the file). Convert it first, "
+                    f"for instance: iconv -f {encoding} -t UTF-8 {name} > utf8.csv"
+                ) from None
+            before += len(line)
+
+
+def _numbers_with_gaps(table: Any, texts: Collection[str]) -> Any:
+    """Return columns of numbers as such though empty cells, too, stand in quotes."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+    from pyarrow import compute  # noqa: PLC0415
+
+    missing = pa.array(sorted(MISSING))
+    for place, field in enumerate(table.schema):
+        if field.name in texts or not pa.types.is_string(field.type):
+            continue
+        gaps = compute.is_in(table.column(place), value_set=missing)
+        there = table.column(place).drop_null()
+        if not compute.any(gaps).as_py() or compute.all(compute.is_in(there, missing)).as_py():
+            continue
+        try:
+            numbers = compute.if_else(gaps, None, table.column(place)).cast(pa.float64())
+        except pa.ArrowInvalid:
+            continue
+        table = table.set_column(place, field.name, numbers)
+    return table
 
 
 def read_parquet(path: str | PathLike[str]) -> Any:
@@ -43,14 +189,17 @@ def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
     """Let a reader read; say in one sentence what is wrong with the file."""
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
-    given = isinstance(source, str | PathLike)
-    name = fspath(source) if given else "standard input"
-    if given and not Path(source).exists():
+    name = _name_of(source)
+    if isinstance(source, str | PathLike) and not Path(source).exists():
         raise FileNotFoundError(f"There is no file {name}. Check the name and the folder.")
     try:
-        table = reader(name if given else source)
-    except (pa.ArrowException, OSError) as error:
+        table = reader(source if isinstance(source, bytes) else name)
+    except (pa.ArrowException, OSError, EOFError) as error:
         raise ValueError(f"{name} could not be read: {error}") from error
     # What pandas writes for its row index would otherwise become a feature.
     index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
     return table.drop_columns(index)
+
+
+def _name_of(source: Any) -> str:
+    return "standard input" if isinstance(source, bytes) else fspath(source)

@@ -7,10 +7,9 @@ from typing import Any
 
 from likeminds.data.sources import arrays, databases, files
 
-# How each kind of file is read, by the ending of its name.
+_CSV = (".csv", ".csv.gz")
+# How each kind of file that knows types is read, by the ending of its name.
 _READERS: dict[str, Callable[[Any], Any]] = {
-    ".csv": files.read_csv,
-    ".csv.gz": files.read_csv,
     ".parquet": files.read_parquet,
     ".pq": files.read_parquet,
     ".arrow": files.read_arrow,
@@ -26,7 +25,7 @@ SOURCES = (
 )
 
 
-def read_table(source: str | PathLike[str]) -> Any:
+def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts) -> Any:
     """Read a table as a pyarrow.Table.
 
     Columns of lists of numbers, all of one length (an embedding, say), are spread out to one
@@ -39,6 +38,9 @@ def read_table(source: str | PathLike[str]) -> Any:
         standard input, or the address of a database, a space, and a query:
         ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``. SQLite is always there,
         DuckDB and PostgreSQL are extras. Databases are opened for reading only.
+    texts : callable, optional
+        Returns, given the names of all columns, those that hold texts even where these look like
+        numbers. It is asked about CSV only: all else knows the types of its columns.
 
     Returns
     -------
@@ -46,13 +48,23 @@ def read_table(source: str | PathLike[str]) -> Any:
     """
     name = fspath(source)
     if name == "-":
-        return spread(files.read_csv(sys.stdin.buffer))
+        return files.read_csv(_standard_input(), texts)
     if databases.is_address(name):
         return spread(databases.read_query(name))
+    databases.refuse_foreign(name)
+    if name.lower().endswith(_CSV):
+        return files.read_csv(name, texts)
     for ending, reader in _READERS.items():
         if name.lower().endswith(ending):
             return spread(reader(name))
     raise ValueError(f"{name} is no table that can be read. Give {SOURCES}.")
+
+
+def _standard_input() -> Any:
+    # Programs may be started without any, or may have closed it.
+    if sys.stdin is None or getattr(sys.stdin, "closed", False):
+        raise ValueError("There is no standard input to read: it is closed. Name a file.")
+    return sys.stdin.buffer
 
 
 def spread(table: Any) -> Any:

@@ -1,16 +1,20 @@
 """Write a table to a file, whole or not at all, or to standard output."""
 
-import csv
 import io
 import json
 import math
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from likeminds._support.files import place_for, write_whole
+from likeminds.data.sources.files import MISSING
+
+# What ends a field or a line, and spaces at the ends, which some readers take away.
+_TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 
 def write_table(table: Any, target: str | PathLike[str]) -> str:
@@ -70,13 +74,26 @@ def plain(value: Any) -> Any:
 
 
 def _csv(table: Any) -> bytes:
-    # Not pyarrow's writer, which puts every text in quotes.
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.column_names)
+    # Not pyarrow's writer, which puts every text in quotes; nor Python's, which leaves carriage
+    # returns without, and texts that read as missing.
+    lines = [_line(table.column_names)]
     for batch in table.to_batches():
-        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    return buffer.getvalue().encode()
+        columns = (column.to_pylist() for column in batch.columns)
+        lines += [_line(row) for row in zip(*columns, strict=True)]
+    return "".join(lines).encode()
+
+
+def _line(values: Iterable[Any]) -> str:
+    return ",".join(map(_field, values)) + "\n"
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    if isinstance(value, str) and (_TO_QUOTE.search(text) or text in MISSING):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def _parquet(table: Any) -> bytes:
