@@ -469,7 +469,7 @@ class TestCommand:
     def test_a_file_is_no_folder(self, tmp_path):
         path = tmp_path / "file"
         path.write_text("")
-        with pytest.raises(NotADirectoryError, match="--out must name a folder"):
+        with pytest.raises(NotADirectoryError, match="is a file; name a folder for the report"):
             command.reproduce("table1", "tiny", path)
 
     def test_original_folders_take_the_place_of_sketch_shoes(self, tmp_path):

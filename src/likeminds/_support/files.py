@@ -1,44 +1,218 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and where they may go."""
 
 import os
+import secrets
+import stat
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows, which cannot lock a folder
+    fcntl = None  # type: ignore[assignment]
+
+# Bytes in the name of a file, on every system there is.
+_LONGEST_NAME = 255
+# Where Linux has a link to each file that this process has open.
+_OPEN_FILES = Path("/proc/self/fd")
 
 
-def write_whole(target: Path, content: bytes | Iterable[bytes | memoryview]) -> None:
-    """Write to a neighbour first, flush it to disk, and rename it over the target.
+class FileChangedError(OSError):
+    """A file that is no longer the one that was read."""
 
-    Content that is too large to hold twice comes in pieces.
+
+class FileVersion(NamedTuple):
+    """Which file is at a place: what was replaced or changed has another version."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> "FileVersion":
+        """Return the version of a file, given what the system says about it."""
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def write_whole(
+    target: Path,
+    content: bytes | Iterable[bytes | memoryview],
+    *,
+    replacing: FileVersion | None = None,
+) -> FileVersion:
+    """Write to a scratch file beside the target, flush it to disk, and rename it over the target.
+
+    What is there before keeps its mode, and its owner where that is allowed; a link stays, and
+    what it leads to is written. Where the system can, the scratch file has no name until it is
+    complete: then nothing is left of it however the process ends.
+
+    Parameters
+    ----------
+    target : Path
+        Where to.
+    content : bytes, or pieces of them
+        Content that is too large to hold twice comes in pieces.
+    replacing : FileVersion, optional
+        What is replaced must be this, or a FileChangedError says that it is another by now.
+
+    Returns
+    -------
+    FileVersion
+        What was written.
     """
+    place = _followed(target)
     pieces = [content] if isinstance(content, bytes) else content
-    descriptor, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    scratch = place.with_name(_scratch_name(place.name))
     try:
+        before = _stat(place)
+        descriptor = _open_scratch(scratch, 0o666 if before is None else 0o600)
         with os.fdopen(descriptor, "wb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        Path(scratch).chmod(0o666 & ~_umask())
-        Path(scratch).replace(target)
+            _give_name(file.fileno(), scratch)
+        if before is not None:
+            _make_alike(scratch, before)
+        version = FileVersion.of(scratch.stat())
+        with _alone_in(place.parent):
+            _refuse_another(target, _stat(place), replacing)
+            scratch.replace(place)
     except BaseException:
         with suppress(FileNotFoundError):
-            Path(scratch).unlink()
+            scratch.unlink()
         raise
+    return version
 
 
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
     """Return the path if a file can go there; else say what is in the way, before any work."""
     target = Path(path)
-    if target.is_dir():
+    place = _followed(target)
+    if place.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file in it to write {what} to.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent} to write {what} in.")
+    folder = place.parent if target.is_symlink() else target.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder} to write {what} in.")
+    if place.exists() and not os.access(place, os.W_OK):
+        raise PermissionError(
+            f"{target} is protected against writing: give {what} another name, or lift that."
+        )
+    _refuse_unwritable(folder, what)
     return target
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def folder_for(path: str | os.PathLike[str], what: str) -> Path:
+    """Return the path if it is, or can be made, a folder to write to; else say why it cannot."""
+    folder = Path(path)
+    place = Path(os.path.realpath(folder))
+    there = next(part for part in (place, *place.parents) if part.exists())
+    shown = folder if there == place else there
+    if not there.is_dir():
+        raise NotADirectoryError(f"{shown} is a file; name a folder for {what}.")
+    _refuse_unwritable(shown, what)
+    return folder
+
+
+def make_folder(path: str | os.PathLike[str], what: str) -> Path:
+    """Return a folder to write to, which is made if it is not there."""
+    folder = folder_for(path, what)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _followed(target: Path) -> Path:
+    """Return where a file is in the end, behind all links; refuse what is not a file."""
+    place = Path(os.path.realpath(target))
+    if place.is_symlink():
+        raise ValueError(f"{target} is a link that leads to itself: name a file.")
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise ValueError(f"{target} is a device or a pipe; name a file, which can be replaced.")
+    return place
+
+
+def _refuse_unwritable(folder: Path, what: str) -> None:
+    try:  # the only answer that holds for every user and every kind of disk
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PermissionError(
+            f"Nothing can be written to the folder {folder} ({error.strerror}): name another "
+            f"place for {what}."
+        ) from error
+
+
+def _refuse_another(
+    target: Path, found: os.stat_result | None, replacing: FileVersion | None
+) -> None:
+    if replacing is None or (found is not None and FileVersion.of(found) == replacing):
+        return
+    raise FileChangedError(
+        f"{target} was changed by somebody else since it was read; it is left as it is now."
+    )
+
+
+def _stat(place: Path) -> os.stat_result | None:
+    try:
+        return place.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _scratch_name(name: str) -> str:
+    ending = f".{secrets.token_hex(8)}"
+    kept = os.fsencode(f".{name}")[: _LONGEST_NAME - len(ending)]
+    return kept.decode(errors="ignore") + ending
+
+
+def _open_scratch(scratch: Path, mode: int) -> int:
+    """Open a new file: one without a name, where the system has such, else of this name."""
+    if hasattr(os, "O_TMPFILE") and _OPEN_FILES.is_dir():
+        with suppress(OSError):  # not every kind of disk has them
+            return os.open(scratch.parent, os.O_TMPFILE | os.O_WRONLY, mode)
+    new = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    return os.open(scratch, new, mode)
+
+
+def _give_name(descriptor: int, scratch: Path) -> None:
+    if scratch.exists():
+        return
+    folder = os.open(scratch.parent, os.O_PATH)
+    try:  # given a folder, Python asks for the file that the link of /proc leads to
+        os.link(
+            _OPEN_FILES / str(descriptor), scratch.name, dst_dir_fd=folder, follow_symlinks=True
+        )
+    finally:
+        os.close(folder)
+
+
+def _make_alike(scratch: Path, before: os.stat_result) -> None:
+    """Give a file the mode of the one before, and its owner and group as far as allowed."""
+    if hasattr(os, "chown"):
+        for owner in (before.st_uid, -1):
+            with suppress(PermissionError):
+                os.chown(scratch, owner, before.st_gid)
+                break
+    scratch.chmod(stat.S_IMODE(before.st_mode))
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time replace a file here, where the system can lock folders."""
+    try:
+        descriptor = None if fcntl is None else os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that can be written to and not be read
+        descriptor = None
+    if descriptor is None:
+        yield
+        return
+    try:
+        with suppress(OSError):  # disks of other machines may have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,5 +1,6 @@
 """``likeminds compare``: rankers side by side on one's own data."""
 
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,14 +54,7 @@ def compare(
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
     from likeminds.cli._data import read_said
 
-    if out is not None and out.suffix != ".md":
-        from likeminds.data.sources import as_written
-
-        as_written(out)
-    if plot is not None:
-        from likeminds._support.optional import require
-
-        require("matplotlib", "Drawing", "plots")
+    _refuse_bad_places(out, plot, folder)
     said = read_said(talk, annotations, items, columns).annotations
     talk.tell(str(said))
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
@@ -85,6 +79,26 @@ def compare(
     if plot is not None:
         _draw(found, plot)
         talk.remark(f"\nDrawn: {plot}")
+
+
+def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None) -> None:
+    """Say before all the fits what will be in the way after them."""
+    from likeminds._support.files import folder_for, place_for
+    from likeminds.data.sources import as_written
+    from likeminds.plots.figures import new_figure
+
+    if folder is not None:
+        folder_for(folder, "the results")
+    if out is not None and out.suffix == ".md":
+        place_for(out, "the comparison")
+    elif out is not None:
+        as_written(out)
+    if plot is not None:
+        known = new_figure(1, 1, shown=False).canvas.get_supported_filetypes()
+        if plot.suffix.lower().removeprefix(".") not in known:
+            endings = ", ".join(f".{ending}" for ending in sorted(known))
+            raise ValueError(f"{plot} is no picture that can be drawn: end its name in {endings}.")
+        place_for(plot, "the picture")
 
 
 def _compared(
@@ -131,6 +145,7 @@ def _write(found: dict[str, Any], out: Path) -> None:
 
 
 def _draw(found: dict[str, Any], plot: Path) -> None:
+    from likeminds._support.files import write_whole
     from likeminds.plots.figures import new_figure
 
     figure = new_figure(8, 4 * len(found), shown=False)
@@ -139,4 +154,6 @@ def _draw(found: dict[str, Any], plot: Path) -> None:
         one.boxplot(axes)
         if name:
             axes.set_title(f"{name}: {axes.get_title()}")
-    figure.savefig(plot)
+    content = io.BytesIO()
+    figure.savefig(content, format=plot.suffix.lower().removeprefix("."))
+    write_whole(plot, content.getvalue())

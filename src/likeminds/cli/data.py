@@ -39,12 +39,14 @@ def data(
     electricity: 361 households choose among electricity contracts, one of four offers at a time.
     sketch-shoes: drawn shoes, and people who disagree about which are comfortable, open, pointy.
     """
+    from likeminds._support.files import folder_for
     from likeminds.datasets import exports
 
     if name not in _NAMES:
         raise ValueError(
             f"There is no bundled data called {name!r}; there are {', '.join(_NAMES)}."
         )
+    folder_for(out, "the tables")
     if name == "electricity":
         written = exports.write_electricity(out)
     else:

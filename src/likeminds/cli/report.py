@@ -48,10 +48,12 @@ def report(
 
     With --images, items are shown as thumbnails.
     """
+    from likeminds._support.files import place_for
     from likeminds.cli._data import read_said
     from likeminds.cli._models import opened, rankers_of
     from likeminds.report import write_report
 
+    place_for(out, "the report")
     known = opened(model)
     said = None
     if annotations is not None:

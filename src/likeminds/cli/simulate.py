@@ -31,9 +31,11 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate people in schools of thought that contradict each other on some features."""
+    from likeminds._support.files import folder_for
     from likeminds.datasets import make_schools
     from likeminds.datasets.exports import write_simulation
 
+    folder_for(out, "the tables")
     simulation = make_schools(
         people,
         labels,

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 from likeminds._support.arrays import Float, IdArray
 from likeminds._support.averages import nan_mean
 from likeminds._support.checks import counted
+from likeminds._support.files import make_folder
 from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
@@ -269,7 +269,8 @@ def compare(
     else:
         contenders = as_contenders(rankers, n_folds, random_state)
     seeds = range(random_state, random_state + repeats)
-    cells = all_cells(annotations, contenders, test_size, seeds, _made(folder))
+    path = None if folder is None else make_folder(folder, "the results")
+    cells = all_cells(annotations, contenders, test_size, seeds, path)
     kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
     results = {key: result for key, result in kept.items() if result is not None}
     results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
@@ -295,16 +296,6 @@ def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -
     if not has_shared_items(annotations):
         del contenders["Popularity"]
     return contenders
-
-
-def _made(folder: str | PathLike[str] | None) -> Path | None:
-    if folder is None:
-        return None
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise NotADirectoryError(f"{path} is a file; folder= must name a folder for the results.")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def _run(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.checks import counted
+from likeminds._support.files import folder_for, make_folder
 from likeminds.data.annotations import Annotations
 from likeminds.data.sources import write_table
 from likeminds.datasets.electricity import load_electricity
@@ -34,7 +35,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     said = load_electricity()
     offers, codes = np.unique(said.features, axis=0, return_inverse=True)
     names = np.array([_offer(*offer) for offer in offers], dtype=object)
-    root = _make_folder(folder)
+    root = make_folder(folder, "the tables")
     labels = {
         "person": said.users,
         "choice_set": said.group_codes + 1 if said.group_codes is not None else None,
@@ -51,7 +52,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
     """Write simulated labels and features, and in truth.csv the school of each person."""
     said = simulation.annotations
-    root = _make_folder(folder)
+    root = make_folder(folder, "the tables")
     people = np.array([f"person-{person:03d}" for person in said.user_ids], dtype=object)
     items = np.array([f"item-{item:04d}" for item in range(len(said.features))], dtype=object)
     labels = {
@@ -93,6 +94,7 @@ def write_sketch_shoes(
     from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - draws
     from likeminds.features.png import write_png  # noqa: PLC0415
 
+    root = folder_for(folder, "the tables")
     shoes = make_sketch_shoes(
         n_pictures,
         n_people,
@@ -104,8 +106,7 @@ def write_sketch_shoes(
         random_state=random_state,
     )
     said = shoes.annotations
-    root = _make_folder(folder)
-    pictures = _make_folder(root / "images")
+    pictures = make_folder(root / "images", "the pictures")
     for start in range(0, n_pictures, _PICTURES_AT_A_TIME):
         some = shoes.pictures[start : start + _PICTURES_AT_A_TIME]
         for name, picture in zip(said.item_ids[start:], some, strict=False):
@@ -144,14 +145,6 @@ def _describe(said: Annotations, file: str) -> Written:
 def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[Any]]:
     # Seven digits are more than a picture or a person tells.
     return {name: np.round(column, 7) for name, column in zip(names, features.T, strict=True)}
-
-
-def _make_folder(folder: str | PathLike[str]) -> Path:
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise NotADirectoryError(f"{path} is a file; name a folder for the tables.")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:

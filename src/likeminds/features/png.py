@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from likeminds._support.files import write_whole
+
 
 def png_bytes(picture: ArrayLike) -> bytes:
     """Return a picture of bytes, (height, width, 3), as the content of a PNG file.
@@ -43,7 +45,7 @@ def write_png(path: str | PathLike[str], picture: ArrayLike) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_png(Path(folder) / "grey.png", np.full((4, 4, 3), 128))
     """
-    Path(path).write_bytes(png_bytes(picture))
+    write_whole(Path(path), png_bytes(picture))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

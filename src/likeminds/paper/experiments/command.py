@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from likeminds._support.checks import listing
-from likeminds._support.files import write_whole
+from likeminds._support.files import make_folder, write_whole
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.pieces import Part, Table
@@ -76,7 +76,7 @@ def reproduce(
     """
     chosen = _chosen(what, scale, jobs)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
-    folder = _make_folder(Path(out))
+    folder = make_folder(out, "the report")
     store = Store(folder / _KEPT, n_cores() if jobs is None else jobs, progress)
     setting = Setting(
         SCALES[scale],
@@ -111,13 +111,6 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
     for path in data:
         if not Path(path).is_file():
             raise FileNotFoundError(f"There is no file {path}, which --data names.")
-
-
-def _make_folder(folder: Path) -> Path:
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file; --out must name a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _run(
