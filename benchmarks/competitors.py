@@ -19,7 +19,7 @@ from likeminds import Statistics, load_electricity
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
 from likeminds.components import Clustered, Component, LowRank
-from likeminds.losses.quadratic import QuadraticLoss, least_squares
+from likeminds.losses import LeastSquares, QuadraticLoss
 from likeminds.rankers.baselines import CMTL, JFL, RMTFL, RMTL, LassoMTL
 from likeminds.solvers import AcceleratedSolver
 
@@ -34,7 +34,7 @@ def run(quick: bool) -> Result:
     if quick:
         crowd = crowd.of_people(crowd.user_ids[:10])
     statistics = Statistics.from_annotations(crowd)
-    loss = least_squares(statistics, statistics.feature_scale())
+    loss = LeastSquares().of(statistics, statistics.feature_scale())
     rounds = 1 if quick else 5
     rows, ratios = [], {}
     for kind in (RMTL, RMTFL, LassoMTL, JFL, CMTL):

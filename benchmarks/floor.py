@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.results import Goal, Result, Table, at_least, at_most
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses.quadratic import QuadraticLoss, squared_auc
+from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.paper.experiments.evaluations import Person, ThroughRows, people_of
 from likeminds.paper.experiments.timing import in_turns, n_cores
 from likeminds.solvers import FastSolver, PaperSolver
@@ -37,9 +37,9 @@ def run(quick: bool) -> Result:
     annotations = make_simulation(*size, random_state=0).annotations
     people = people_of(annotations)
     over = _over_floor(annotations, people, repeats)
-    loss = squared_auc(Statistics.from_annotations(annotations, "dense"))
+    loss = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     ways = {
-        "factored": squared_auc(Statistics.from_annotations(annotations, "factored")),
+        "factored": SquaredAUC().of(Statistics.from_annotations(annotations, "factored")),
         "rows": ThroughRows.of(loss, people),
     }
     leads = [
@@ -67,20 +67,20 @@ def loosest_tolerance(
 
 def _over_floor(annotations: Annotations, people: list[Person], repeats: int) -> dict[str, float]:
     components = components_of(MIDDLE, N_GROUPS)
-    loss = squared_auc(Statistics.from_annotations(annotations))
+    loss = SquaredAUC().of(Statistics.from_annotations(annotations))
     best = FastSolver().solve(loss, components, tol=1e-10).objective
     tol = loosest_tolerance(loss, components, best * (1 + GAP))
     if tol is None:
         raise RuntimeError(f"No tolerance reaches a relative gap of {GAP}.")
 
     def whole() -> None:
-        fresh = squared_auc(Statistics.from_annotations(annotations))
+        fresh = SquaredAUC().of(Statistics.from_annotations(annotations))
         FastSolver().solve(fresh, components, tol=tol)
 
     times = in_turns(
         {
             "whole": whole,
-            "statistics": lambda: squared_auc(Statistics.from_annotations(annotations)),
+            "statistics": lambda: SquaredAUC().of(Statistics.from_annotations(annotations)),
             "solve": lambda: FastSolver().solve(loss, components, tol=tol),
             "floor, BLAS threads": lambda: _products(people),
             "floor, threads over people": lambda: _products_in_threads(people),
@@ -126,7 +126,7 @@ def _lead(
     }
     works["paper"] = partial(PaperSolver().solve, loss, components, tol=0.0, max_iter=n_iter)
     works["fast"] = partial(FastSolver().solve, loss, components, tol=tol)
-    works["statistics"] = lambda: squared_auc(Statistics.from_annotations(annotations))
+    works["statistics"] = lambda: SquaredAUC().of(Statistics.from_annotations(annotations))
     times = in_turns(works, max(1, repeats // 2))
     from_rows = times["fast"] + times["statistics"]
     return {

@@ -5,7 +5,7 @@ from functools import partial
 from benchmarks.floor import MIDDLE, components_of
 from benchmarks.results import Result, Table, at_most
 from likeminds import Statistics, make_simulation
-from likeminds.losses.quadratic import squared_auc
+from likeminds.losses import SquaredAUC
 from likeminds.paper.experiments.timing import in_turns
 from likeminds.solvers import FastSolver
 
@@ -39,7 +39,7 @@ def run(quick: bool) -> Result:
         crowd = make_simulation(
             n_people, n_labels, n_features, n_positive=n_labels // 10, random_state=0
         ).annotations
-        loss = squared_auc(Statistics.from_annotations(crowd, "dense"))
+        loss = SquaredAUC().of(Statistics.from_annotations(crowd, "dense"))
         solve = partial(FastSolver().solve, loss, components_of(MIDDLE, n_groups), tol=TOL)
         works[name, "statistics"] = partial(Statistics.from_annotations, crowd, "dense")
         works[name, "solve"] = solve

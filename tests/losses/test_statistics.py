@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import naive
 from crowds import make_crowd
 from likeminds import Annotations, Statistics
-from likeminds.losses.quadratic import squared_auc
+from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import Rows
 
 
@@ -35,7 +35,7 @@ def test_equal_to_the_double_loop_over_pairs(form, seed, far, weighted):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features=6, shift=1e6 if far else 0.0, weights=weighted)
     statistics = Statistics.from_annotations(crowd, form)
-    assert_equals_the_definition(crowd, squared_auc(statistics))
+    assert_equals_the_definition(crowd, SquaredAUC().of(statistics))
 
 
 def test_heavy_weights_on_few_rows_lose_no_digits():
@@ -48,7 +48,9 @@ def test_heavy_weights_on_few_rows_lose_no_digits():
         features=rng.standard_normal((30, 4)) * np.where(labels, 1e3, 1.0)[:, None],
         weights=np.where(labels, 1e6, 1e-3),
     )
-    assert_equals_the_definition(crowd, squared_auc(Statistics.from_annotations(crowd, "dense")))
+    assert_equals_the_definition(
+        crowd, SquaredAUC().of(Statistics.from_annotations(crowd, "dense"))
+    )
 
 
 def test_form_is_chosen_per_person(crowd):
@@ -67,7 +69,7 @@ def test_factored_people_share_the_table():
     statistics = Statistics.from_annotations(said)
     assert np.shares_memory(statistics.rows.table, said.features)
     assert statistics.dense.scatter.size == 0
-    assert_equals_the_definition(said, squared_auc(statistics))
+    assert_equals_the_definition(said, SquaredAUC().of(statistics))
 
 
 @pytest.mark.parametrize("form", ["auto", "dense", "factored"])
@@ -79,7 +81,7 @@ def test_merge_of_two_equals_all_at_once(form, seed, far):
     halves = [Statistics.from_annotations(crowd[half], form) for half in (first, ~first)]
     merged = halves[0].merge(halves[1])
     np.testing.assert_array_equal(merged.user_ids, crowd.user_ids)
-    assert_equals_the_definition(crowd, squared_auc(merged))
+    assert_equals_the_definition(crowd, SquaredAUC().of(merged))
 
 
 def test_merge_makes_dense_whoever_has_enough_rows_together(crowd):
@@ -100,7 +102,7 @@ def test_merge_matches_people_of_any_kind_by_id():
     ]
     merged = Statistics.from_annotations(parts[0]).update(parts[1])
     assert merged.user_ids.tolist() == ["a", ("b", 1), 3, "new"]
-    b = squared_auc(merged).linear[:, 0]
+    b = SquaredAUC().of(merged).linear[:, 0]
     np.testing.assert_allclose(b, [9.0, 1.0 - 16.0, 25.0 - 4.0, 49.0 - 36.0])
 
 
@@ -134,10 +136,10 @@ def test_rows_of_weight_zero_are_as_if_absent(crowd):
         users=crowd.users, items=None, labels=crowd.labels, features=crowd.X, weights=weights
     )
     np.testing.assert_allclose(
-        squared_auc(Statistics.from_annotations(zeroed)).linear[
-            np.isin(zeroed.user_ids, zeroed[weights > 0].user_ids)
-        ],
-        squared_auc(Statistics.from_annotations(zeroed[weights > 0])).linear,
+        SquaredAUC()
+        .of(Statistics.from_annotations(zeroed))
+        .linear[np.isin(zeroed.user_ids, zeroed[weights > 0].user_ids)],
+        SquaredAUC().of(Statistics.from_annotations(zeroed[weights > 0])).linear,
         atol=1e-12,
     )
 
@@ -172,6 +174,6 @@ def test_rows_side_by_side_are_summed_in_place(shift, order, monkeypatch):
         said = said[np.concatenate([rng.permutation(20), 20 + rng.permutation(55)])]
     if order == "repeated":
         said = said[np.concatenate([[0, 0], np.arange(2, 75)])]
-    assert_equals_the_definition(said, squared_auc(Statistics.from_annotations(said)))
+    assert_equals_the_definition(said, SquaredAUC().of(Statistics.from_annotations(said)))
     without = Annotations(users=said.users, items=None, labels=said.labels, features=said.X[:, :5])
-    assert_equals_the_definition(without, squared_auc(Statistics.from_annotations(without)))
+    assert_equals_the_definition(without, SquaredAUC().of(Statistics.from_annotations(without)))

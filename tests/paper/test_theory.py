@@ -3,7 +3,7 @@ import pytest
 
 import naive
 from likeminds import Statistics, ThreeLevelRanker
-from likeminds.losses.quadratic import squared_auc
+from likeminds.losses import SquaredAUC
 from likeminds.paper.theory import generalization_bound, lipschitz_bound, lipschitz_constant
 
 
@@ -20,7 +20,7 @@ def hessian(crowd):
 
 @pytest.mark.parametrize("form", ["dense", "factored"])
 def test_sharp_constant_is_the_largest_eigenvalue(crowd, form):
-    loss = squared_auc(Statistics.from_annotations(crowd, form))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd, form))
     expected = np.linalg.eigvalsh(hessian(crowd))[-1]
     assert lipschitz_constant(loss) == pytest.approx(expected, rel=1e-8)
 
@@ -37,7 +37,7 @@ def test_theorem_1s_constant_as_written(crowd, form):
     U = len(ratios)
     bound = lipschitz_bound(Statistics.from_annotations(crowd, form))
     assert bound == pytest.approx(3 * U * np.sqrt(2 * U + 1) * max(ratios), rel=1e-10)
-    assert bound >= lipschitz_constant(squared_auc(Statistics.from_annotations(crowd)))
+    assert bound >= lipschitz_constant(SquaredAUC().of(Statistics.from_annotations(crowd)))
 
 
 def test_theorem_1_in_other_units(crowd):

@@ -17,7 +17,7 @@ from likeminds import (
     mean_auc,
     split_within_people,
 )
-from likeminds.losses.quadratic import LOSSES
+from likeminds.losses import LOSSES
 from likeminds.losses.statistics import Statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -181,7 +181,7 @@ def test_refuses_bad_labels(fitted, schools):
 def objective(ranker, said, knee=None):
     """Return what a newcomer's weights cost, in units of scale_, as a function of (c, V)."""
     statistics = Statistics.from_annotations(said, "dense")
-    loss = LOSSES[ranker.loss](statistics, ranker.scale_)
+    loss = LOSSES[ranker.loss].of(statistics, ranker.scale_)
     negative, positive = statistics.class_weight[0]
     counts = {
         "auc": negative * positive / (negative + positive),
@@ -261,7 +261,7 @@ def test_the_precision_is_that_of_the_definition():
         weights = (ranker.coef_ * ranker.scale_)[crowd.user_ids.tolist().index(person)]
         negative, positive = statistics.class_weight[0]
         pairs = negative * positive / (negative + positive)
-        loss = LOSSES["auc"](statistics, ranker.scale_).value(weights[None])
+        loss = LOSSES["auc"].of(statistics, ranker.scale_).value(weights[None])
         squares, observations = squares + pairs * 2 * loss, observations + 2 * pairs
     assert ranker.precision_ == pytest.approx(observations / squares, rel=1e-6)
 

@@ -17,7 +17,7 @@ from likeminds.components import (
     SharedFeatures,
     Sparse,
 )
-from likeminds.losses.quadratic import LOSSES, least_squares
+from likeminds.losses import LOSSES, LeastSquares
 from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual
 
@@ -49,7 +49,7 @@ def crowd():
 
 
 def made(name, crowd, form="auto"):
-    return LOSSES[name](Statistics.from_annotations(crowd, form), None)
+    return LOSSES[name].of(Statistics.from_annotations(crowd, form), None)
 
 
 @every_loss
@@ -198,7 +198,7 @@ def as_levels(parts):
 
 
 def test_comt_without_groups_is_ridge_towards_the_mean(crowd):
-    loss = least_squares(Statistics.from_annotations(crowd))
+    loss = LeastSquares().of(Statistics.from_annotations(crowd))
     pulled = AcceleratedSolver().solve(
         loss, [MeanRegularised(0.5), Group(0.3, 0)], tol=1e-9, max_iter=50_000
     )

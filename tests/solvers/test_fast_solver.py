@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from crowds import make_crowd
 from likeminds import Annotations, Statistics, make_schools
 from likeminds.components import Consensus, Group, Personal
-from likeminds.losses.quadratic import LOSSES, squared_auc
+from likeminds.losses import LOSSES, SquaredAUC
 from likeminds.solvers import FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual
 from likeminds.solvers.curvature import ReducedHessian
@@ -35,7 +35,7 @@ def random_problem(seed):
     scores = np.einsum("nd,nd->n", rows, weights[users]) + rng.standard_normal(len(users))
     labels = scores > 0
     labels[::n_labels], labels[1::n_labels] = True, False
-    loss = squared_auc(
+    loss = SquaredAUC().of(
         Statistics.from_annotations(
             Annotations(users=users, items=None, labels=labels, features=rows)
         )
@@ -60,7 +60,7 @@ def test_never_above_the_published_algorithm(seed):
 @pytest.mark.parametrize("lambda3", LAMBDAS)
 @pytest.mark.parametrize("n_groups", [0, 2])
 def test_ends_at_a_critical_point(crowd, lambda1, lambda2, lambda3, n_groups):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(lambda1, lambda2, lambda3, n_groups, 0.1 * lambda2)
     solution = FastSolver().solve(loss, components, tol=1e-5, max_iter=200)
     assert solution.converged
@@ -78,7 +78,7 @@ def test_ends_below_the_authors(reference, case):
     )
     numbers = [float(reference[f"authors_{case}_lambda{i}"]) for i in (1, 2, 3)]
     components = three_levels(*numbers, int(reference[f"authors_{case}_kappa"]))
-    loss = squared_auc(Statistics.from_annotations(said))
+    loss = SquaredAUC().of(Statistics.from_annotations(said))
     solution = FastSolver().solve(loss, components, tol=1e-8)
     assert solution.converged
     assert solution.n_iter < 20
@@ -87,7 +87,7 @@ def test_ends_below_the_authors(reference, case):
 
 @pytest.mark.parametrize("zero", [0, 1, 2])
 def test_levels_without_penalty(crowd, zero):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     lambdas = np.ones(3)
     lambdas[zero] = 0.0
     components = three_levels(*lambdas, 1)
@@ -97,7 +97,7 @@ def test_levels_without_penalty(crowd, zero):
 
 
 def test_shrinkage_like_the_penalty_is_plain_ridge(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     shrunk = FastSolver().solve(loss, three_levels(1.0, 0.5, 0.3, 3, 0.5), tol=1e-9)
     plain = FastSolver().solve(loss, three_levels(1.0, 0.5, 0.3, 0), tol=1e-9)
     assert shrunk.objective == pytest.approx(plain.objective, rel=1e-12)
@@ -107,7 +107,7 @@ def test_forms_lead_to_the_same_solution():
     crowd = make_crowd(np.random.default_rng(2))
     solutions = [
         FastSolver().solve(
-            squared_auc(Statistics.from_annotations(crowd, form)),
+            SquaredAUC().of(Statistics.from_annotations(crowd, form)),
             three_levels(1.0, 0.5, 0.2, 2, 0.1),
             tol=1e-10,
         )
@@ -119,7 +119,7 @@ def test_forms_lead_to_the_same_solution():
 
 
 def test_warm_start_is_taken(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(1.0, 0.5, 0.2, 2)
     first = FastSolver().solve(loss, components, tol=1e-8)
     again = FastSolver().solve(loss, components, start=first.parts, tol=1e-7)
@@ -132,7 +132,7 @@ def test_warm_start_is_taken(crowd):
 )
 def test_a_crowd_too_large_for_memory_reaches_the_same(name, lambda3):
     crowd = make_schools(600, 8, 100, 12, 3, random_state=0).annotations
-    loss = LOSSES[name](Statistics.from_annotations(crowd), None)
+    loss = LOSSES[name].of(Statistics.from_annotations(crowd), None)
     components = three_levels(6.0, 0.5, lambda3, 2, 0.05)
     whole = FastSolver().solve(loss, components, tol=1e-6)
     sampled = FastSolver(memory=8 * 12 * 9 * 200).solve(loss, components, tol=1e-6)
@@ -146,7 +146,7 @@ def test_a_crowd_too_large_for_memory_reaches_the_same(name, lambda3):
 
 
 def test_other_components_are_refused(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     with pytest.raises(TypeError, match=r"not Consensus, Personal.*solver=\"paper\""):
         FastSolver().solve(loss, [Consensus(1.0), Personal(1.0)])
 
@@ -185,7 +185,7 @@ def test_huber_is_the_best_division_between_weak_group_and_personal():
 
 @pytest.mark.parametrize("corner", [0.05, 0.3, 5.0])
 def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     penalty = Penalty(ridge=0.5, tail=0.4, corner=corner, head=0.05, n_groups=2)
     problem, _ = FastSolver().decompose(loss).problems(penalty)
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import naive
 from crowds import make_crowd
 from likeminds import Annotations, Statistics
 from likeminds.components import Consensus, Group, Personal
-from likeminds.losses.quadratic import squared_auc
+from likeminds.losses import SquaredAUC
 from likeminds.paper.theory import convergence_certificate
 from likeminds.solvers import PaperSolver
 from likeminds.solvers.base import objective, optimality_residual, zero_parts
@@ -26,7 +26,7 @@ def reference_problem(reference, case):
         float(value["lambda3"]),
         int(value["kappa"]),
     )
-    return squared_auc(Statistics.from_annotations(said)), components, value
+    return SquaredAUC().of(Statistics.from_annotations(said)), components, value
 
 
 _AUTHORS = ["lambda1", "lambda2", "lambda3", "kappa", "theta", "G", "P", "W", "objective", "loss"]
@@ -55,7 +55,7 @@ def test_objective_is_the_papers(crowd, lambdas):
     theta, G, P = rng.standard_normal(5), rng.standard_normal((12, 5)), np.zeros((12, 5))
     P[3] = rng.standard_normal(5)
     for form in ("dense", "factored"):
-        loss = squared_auc(Statistics.from_annotations(crowd, form))
+        loss = SquaredAUC().of(Statistics.from_annotations(crowd, form))
         components = three_levels(lambda1, lambda2, lambda3, 2, lambda4)
         assert objective(loss, components, (theta, G, P)) == pytest.approx(
             naive.objective(crowd, theta, G, P, lambdas=lambdas, n_groups=2), rel=1e-12
@@ -64,7 +64,7 @@ def test_objective_is_the_papers(crowd, lambdas):
 
 @pytest.mark.parametrize("n_groups", [0, 2])
 def test_paper_converges_to_a_critical_point(crowd, n_groups):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(1.0, 0.5, 0.2, n_groups, 0.1 * n_groups)
     solution = PaperSolver().solve(loss, components, tol=1e-8, max_iter=50_000)
     assert solution.converged
@@ -76,7 +76,7 @@ def test_paper_converges_to_a_critical_point(crowd, n_groups):
 
 
 def test_theorem_2_holds_on_the_way(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     solution = PaperSolver(rho=1e-3, factor=1.5).solve(
         loss, three_levels(0.1, 0.5, 0.05, 2), max_iter=500, tol=0.0
     )
@@ -90,14 +90,14 @@ def test_theorem_2_holds_on_the_way(crowd):
 
 
 def test_certificate_notices_an_increase(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     history = PaperSolver().solve(loss, three_levels(0.1, 0.5, 0.05, 2), max_iter=5).history
     history.objective[3] += 1.0
     assert not convergence_certificate(history).holds
 
 
 def test_starting_at_the_solution_stays_there(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(1.0, 0.5, 0.2, 1)
     solution = PaperSolver().solve(loss, components, tol=1e-9, max_iter=50_000)
     again = PaperSolver().solve(loss, components, start=solution.parts, tol=1e-8)
@@ -109,14 +109,14 @@ def test_nothing_to_learn_stops_at_once():
     said = Annotations(
         users=["a", "a"], items=None, labels=[True, True], features=[[1.0], [2.0]]
     )  # no pairs
-    loss = squared_auc(Statistics.from_annotations(said))
+    loss = SquaredAUC().of(Statistics.from_annotations(said))
     solution = PaperSolver().solve(loss, [Consensus(1.0)])
     assert solution.converged
     assert solution.objective == 0.0
 
 
 def test_zero_parts_have_the_shapes_of_the_levels(crowd):
-    loss = squared_auc(Statistics.from_annotations(crowd))
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     shapes = [part.shape for part in zero_parts(loss, three_levels(1, 1, 1, 1))]
     assert shapes == [(5,), (12, 5), (12, 5)]
 
@@ -131,7 +131,7 @@ def test_forms_lead_to_the_same_solution():
     crowd = make_crowd(np.random.default_rng(2))
     solutions = [
         PaperSolver().solve(
-            squared_auc(Statistics.from_annotations(crowd, form)),
+            SquaredAUC().of(Statistics.from_annotations(crowd, form)),
             three_levels(1.0, 0.5, 0.2, 2),
             max_iter=50,
             tol=0.0,

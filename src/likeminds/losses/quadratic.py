@@ -1,32 +1,25 @@
 """Losses that are quadratic in each person's weights, built from the statistics.
 
-Every loss here is a least squares problem of person i with weights w,
+Every such loss is a least squares problem of person i with weights w,
 
     l_i(w) = 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i),
 
-and they differ only in what Z and t are made of. Solvers see nothing else: after the statistics
-are built, no iteration touches a row of a person who has enough of them again.
-
-========================  =====================================================================
-`squared_auc`             1/2 the mean over pairs of (1 - (f_p - f_q))^2
-`least_squares`           1/2 the mean over rows of (y - intercept - f)^2, the intercept a
-                          person's own and eliminated
-`least_squares_raw`       1/2 the sum over rows of (y - f)^2: no intercept, no mean
-========================  =====================================================================
-
-Here f are scores, and y is 1 for a positive label and -1 for a negative one.
+and they differ only in what Z and t are made of: that is what a `Loss` says. Solvers see nothing
+but the `QuadraticLoss` it makes: after the statistics are built, no iteration touches a row of a
+person who has enough of them again.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import times, times_back
 from likeminds._support.threads import in_threads
-from likeminds.losses.rows import NEGATIVE, POSITIVE, Block, Rows, has_both_classes
+from likeminds.losses.rows import POSITIVE, Block, Rows, has_both_classes
 from likeminds.losses.statistics import Dense, Statistics
 
 T = TypeVar("T")
@@ -164,184 +157,81 @@ class QuadraticLoss:
         return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
 
 
-def squared_auc(statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
-    """Return the squared pairwise AUC loss: 1/2 the mean over pairs of (1 - (f_p - f_q))^2.
+class Loss(ABC):
+    """What people's labels cost, as a quadratic function of their weights.
 
-    A_i = S+ + S- + m m' and b_i = m, where S+ and S- are the covariances of the positive and
-    of the negative rows, each around its own mean, and m is the difference of the means.
-    People with labels of one class only have no pairs, and no loss.
+    A subclass has a name and the methods below; docs/losses.md writes one.
 
-    Parameters
+    Attributes
     ----------
-    statistics : Statistics
-        Who said what.
-    scale : array of shape (n_features,), optional
-        Measure features in these units (their origin does not matter: pairs see differences).
-
-    Examples
-    --------
-    >>> from likeminds.data.annotations import Annotations
-    >>> said = Annotations(
-    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
-    ... )
-    >>> loss = squared_auc(Statistics.from_annotations(said))
-    >>> loss.value(np.array([[0.5]]))  # 1/2 mean of (1 - 1.5)^2 and (1 - 1)^2
-    0.0625
+    name : str
+        What rankers call it.
+    sees_origin : bool
+        Whether scores count as such, so that the zero of the features matters: then there is
+        nothing (no intercept, no difference) that takes a constant out of them.
     """
-    constant = statistics.has_pairs.astype(np.float64)
-    return _assembled(statistics, scale, constant, _dense_auc, auc_rows)
+
+    name: ClassVar[str]
+    sees_origin: ClassVar[bool] = False
+
+    @abstractmethod
+    def rows(self, block: Block) -> tuple[Float, Float]:
+        """Return Z, shape (b, n, d), and t, shape (b, n), of a block of people's rows.
+
+        Rows without weight are padding, and are zeros in Z and t.
+        """
+
+    @abstractmethod
+    def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:
+        """Return A, shape (p, d, d), and b, shape (p, d), from the statistics of the classes.
+
+        ``shift`` is what to add to the means where the origin matters.
+        """
+
+    @abstractmethod
+    def constant(self, class_weight: Float) -> Float:
+        """Return c of everybody, whose labels of both classes have these weights, (n, 2)."""
+
+    @abstractmethod
+    def counts(self, class_weight: Float) -> tuple[Float, Float]:
+        """Return how much the loss of people counts, and as how many observations.
+
+        As a regression, that is: a mean counts as often as there are independent terms in it,
+        a sum once. ``class_weight`` is positive, people with labels of one class are not asked.
+        """
+
+    def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
+        """Return the ``counts`` of everybody; people with labels of one class have nothing to say.
+
+        This is what newcomers' labels are weighed by against what the crowd is like.
+        """
+        able = has_both_classes(class_weight)
+        weight, count = self.counts(np.where(able[:, None], class_weight, 1.0))
+        return weight * able, count * able
+
+    def of(self, statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
+        """Return the loss of everybody's weights.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Who said what.
+        scale : array of shape (n_features,), optional
+            Measure features in these units.
+        """
+        scale = np.ones(statistics.n_features) if scale is None else scale
+        origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
+        factors = Factors(statistics.rows, origin, scale, self.rows)
+        matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
+        matrices /= scale[:, None] * scale
+        linear = np.zeros((statistics.n_people, statistics.n_features))
+        linear[statistics.dense.people] = dense_linear / scale
+        for people, Z, target in factors:
+            linear[people] = times_back(Z, target)
+        constant = self.constant(statistics.class_weight)
+        return QuadraticLoss(linear, constant, statistics.dense.people, matrices, factors)
 
 
-def least_squares(statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
-    """Return 1/2 the mean over a person's rows of (y - intercept - f)^2, y being 1 or -1.
-
-    The best intercept of each person is eliminated, which centres features and labels: A_i is
-    the covariance of the features, b_i theirs with the labels, c_i the variance of the labels.
-
-    Parameters
-    ----------
-    statistics, scale
-        As in `squared_auc`.
-
-    Examples
-    --------
-    >>> from likeminds.data.annotations import Annotations
-    >>> said = Annotations(
-    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [1.0], [4.0]]
-    ... )
-    >>> loss = least_squares(Statistics.from_annotations(said))
-    >>> round(loss.value(np.array([[2 / 3]])), 9)  # -1 at 1, +1 at 4: a line meets them all
-    0.0
-    """
-    share = _class_share(statistics.class_weight)
-    constant = 4.0 * share[:, NEGATIVE] * share[:, POSITIVE]
-    return _assembled(statistics, scale, constant, _dense_centred, _centred_rows)
-
-
-def least_squares_raw(statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
-    """Return 1/2 the sum over a person's rows of (y - f)^2, y being 1 or -1.
-
-    There is no intercept, so that the origin of the features matters, and the share of
-    positive labels leaks into the weights. This is how the paper ran its competitors.
-
-    Parameters
-    ----------
-    statistics, scale
-        As in `squared_auc`.
-
-    Examples
-    --------
-    >>> from likeminds.data.annotations import Annotations
-    >>> said = Annotations(
-    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
-    ... )
-    >>> loss = least_squares_raw(Statistics.from_annotations(said))
-    >>> loss.value(np.array([[0.5]]))  # 1/2 of (-1 - 0.5)^2 + (-1 - 1)^2 + (1 - 2)^2
-    3.625
-    """
-    zero = np.zeros(statistics.n_features)
-    constant = statistics.class_weight.sum(axis=1)
-    return _assembled(statistics, scale, constant, _dense_raw, _raw_rows, origin=zero)
-
-
-# What rankers call them.
-LOSSES: dict[str, Callable[[Statistics, Float | None], QuadraticLoss]] = {
-    "auc": squared_auc,
-    "least_squares": least_squares,
-    "least_squares_raw": least_squares_raw,
-}
-
-
-def _assembled(
-    statistics: Statistics,
-    scale: Float | None,
-    constant: Float,
-    of_dense: Callable[[Dense, Float], tuple[Float, Float]],
-    of_rows: Callable[[Block], tuple[Float, Float]],
-    *,
-    origin: Float | None = None,
-) -> QuadraticLoss:
-    """Make A and b of everybody, features being measured from an origin in a unit."""
-    scale = np.ones(statistics.n_features) if scale is None else scale
-    origin = statistics.origin if origin is None else origin
-    factors = Factors(statistics.rows, origin, scale, of_rows)
-    matrices, dense_linear = of_dense(statistics.dense, statistics.origin - origin)
-    matrices /= scale[:, None] * scale
-    linear = np.zeros((statistics.n_people, statistics.n_features))
-    linear[statistics.dense.people] = dense_linear / scale
-    for people, Z, target in factors:
-        linear[people] = times_back(Z, target)
-    return QuadraticLoss(linear, constant, statistics.dense.people, matrices, factors)
-
-
-def _dense_auc(dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG001
-    """Return A and b from the class statistics; zeros where there are no pairs."""
-    pairs = has_both_classes(dense.weight)
-    weight = np.where(pairs[:, None], dense.weight, np.inf)
-    matrices = dense.scatter[:, NEGATIVE] / weight[:, NEGATIVE, None, None]
-    matrices += dense.scatter[:, POSITIVE] / weight[:, POSITIVE, None, None]
-    difference = (dense.mean[:, POSITIVE] - dense.mean[:, NEGATIVE]) * pairs[:, None]
-    matrices += difference[:, :, None] * difference[:, None, :]
-    return matrices, difference
-
-
-def auc_rows(block: Block) -> tuple[Float, Float]:
-    """Return Z and t of the pairs; zeros for people who have none.
-
-    Each row is (x - mean of its class) / sqrt(rows of its class) with target 0, and the last
-    one the difference of the means with target 1.
-    """
-    pairs = has_both_classes(block.class_weight)
-    class_weight = np.where(pairs[:, None], block.class_weight, np.inf)
-    share = (block.weight / class_weight[:, :, None]).sum(axis=1)
-    Z = np.empty((len(pairs), block.rows.shape[1] + 1, block.rows.shape[2]))
-    np.multiply(block.centred(), np.sqrt(share)[:, :, None], out=Z[:, :-1])
-    difference = block.class_mean[:, POSITIVE] - block.class_mean[:, NEGATIVE]
-    np.multiply(difference, pairs[:, None], out=Z[:, -1])
-    target = np.zeros(Z.shape[:2])
-    target[:, -1] = pairs
-    return Z, target
-
-
-def _dense_centred(dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG001
-    share = _class_share(dense.weight)
-    between = share[:, NEGATIVE] * share[:, POSITIVE]
-    difference = (dense.mean[:, POSITIVE] - dense.mean[:, NEGATIVE]) * (between > 0)[:, None]
-    matrices = dense.scatter[:, NEGATIVE] + dense.scatter[:, POSITIVE]
-    matrices /= dense.weight.sum(axis=1)[:, None, None]
-    matrices += between[:, None, None] * difference[:, :, None] * difference[:, None, :]
-    return matrices, 2.0 * between[:, None] * difference
-
-
-def _centred_rows(block: Block) -> tuple[Float, Float]:
-    """Return Z and t: features and labels less their mean, times the root of the row's share."""
-    weight = block.weight.sum(axis=1)
-    share = weight / weight.sum(axis=1, keepdims=True)
-    labels = _signs(block)
-    mean_label = (share * labels).sum(axis=1, keepdims=True)
-    mean = share[:, None, :] @ block.rows
-    root = np.sqrt(share)
-    return (block.rows - mean) * root[:, :, None], (labels - mean_label) * root
-
-
-def _dense_raw(dense: Dense, shift: Float) -> tuple[Float, Float]:
-    mean = dense.mean + shift
-    matrices = dense.scatter[:, NEGATIVE] + dense.scatter[:, POSITIVE]
-    matrices += (mean * dense.weight[:, :, None]).transpose(0, 2, 1) @ mean
-    total = mean * dense.weight[:, :, None]
-    return matrices, total[:, POSITIVE] - total[:, NEGATIVE]
-
-
-def _raw_rows(block: Block) -> tuple[Float, Float]:
-    """Return Z and t: features and labels, times the root of the row's weight."""
-    root = np.sqrt(block.weight.sum(axis=1))
-    return block.rows * root[:, :, None], _signs(block) * root
-
-
-def _signs(block: Block) -> Float:
+def signs(block: Block) -> Float:
+    """Return labels as 1 and -1."""
     return np.where(block.weight[:, POSITIVE] > 0, 1.0, -1.0)
-
-
-def _class_share(class_weight: Float) -> Float:
-    total = class_weight.sum(axis=1, keepdims=True)
-    return class_weight / np.where(total > 0, total, 1.0)

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.losses.quadratic import QuadraticLoss, squared_auc
+from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers.paper import PaperHistory
@@ -54,7 +54,7 @@ def lipschitz_constant(loss: QuadraticLoss) -> float:
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
     ... )
-    >>> loss = squared_auc(Statistics.from_annotations(said))
+    >>> loss = SquaredAUC().of(Statistics.from_annotations(said))
     >>> round(lipschitz_constant(loss), 9)  # one person: 3 A, with A = 0.25 + 0 + 2.5^2
     19.5
     """
@@ -192,7 +192,7 @@ def generalization_bound(
     zeta = radius * size
     negatives, positives = statistics.class_weight[pairs].T
     effective = negatives * positives / (negatives + positives)
-    loss = squared_auc(statistics)
+    loss = SquaredAUC().of(statistics)
     weights = ranker.raw_consensus_ + ranker.raw_group_ + ranker.raw_personal_
     spread = np.sqrt(np.log(2 / delta) / effective.sum())
     bound = GeneralizationBound(

@@ -9,7 +9,7 @@ import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.losses.quadratic import auc_rows
+from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
 
@@ -190,7 +190,7 @@ class AucTasks(KeptTasks):
     """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
 
     Z has a row per label (the item less the mean of its class, over the root of the class's
-    weight) and last the difference of the means: see `losses.auc_rows`. People with more
+    weight) and last the difference of the means: see `losses.SquaredAUC.rows`. People with more
     labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation.
     A person counts n+ n- / (n+ + n-) times; those without pairs not at all.
     """
@@ -227,8 +227,8 @@ class AucTasks(KeptTasks):
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         if not self.labels.is_ready:
             block = replace(block, rows=coordinates.rows(block.rows))
-        Z, response = auc_rows(block)
-        strength = block.class_weight.prod(axis=1) / block.class_weight.sum(axis=1)
+        Z, response = SquaredAUC().rows(block)
+        strength, comparisons = SquaredAUC().weight_and_count(block.class_weight)
         if Z.shape[1] > Z.shape[2] + 1:
             joint = _triangle(np.concatenate([Z, response[:, :, None]], axis=2))
             Z, response = np.ascontiguousarray(joint[:, :, :-1]), joint[:, :, -1]
@@ -237,7 +237,7 @@ class AucTasks(KeptTasks):
             rows=Z,
             response=response,
             weight=np.repeat(strength[:, None], Z.shape[1], axis=1),
-            comparisons=2.0 * strength,
+            comparisons=comparisons,
         )
 
 

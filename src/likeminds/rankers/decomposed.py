@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from likeminds._support.arrays import Bool, Float
 from likeminds._support.checks import listing
 from likeminds.components import Component, total_weights
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.fitting import SolvedRanker
 from likeminds.solvers import SOLVERS, Solver
@@ -27,7 +27,7 @@ _ASKED = ("name", "zeros", "collect", "value", "prox")
 class ComponentsRanker(SolvedRanker):
     """Base of the rankers that are a list of components; a subclass lists them."""
 
-    loss: str = "least_squares"
+    loss: str | Loss = "least_squares"
     standardize: bool = True
     tol: float = 1e-4
     max_iter: int = 1000
@@ -89,10 +89,10 @@ class DecomposedRanker(ComponentsRanker):
     components : list of Component
         Those of `likeminds.components`, or your own: an object with the methods of
         `likeminds.components.Component` (`PerPerson` brings most of them).
-    loss : {"least_squares", "least_squares_raw", "auc"}, default="least_squares"
+    loss : {"least_squares", "least_squares_raw", "auc"} or Loss, default="least_squares"
         What is minimised: 1/2 the mean over a person's rows of (y - intercept - score)^2 with
         labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
-        squared pairwise AUC loss (see `likeminds.losses.quadratic`).
+        squared pairwise AUC loss (see `likeminds.losses`).
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     tol : float, default=1e-4

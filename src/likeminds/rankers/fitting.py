@@ -14,7 +14,7 @@ from likeminds._support.checks import counted, listing
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.losses.quadratic import LOSSES, QuadraticLoss
+from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
@@ -87,7 +87,7 @@ class StatisticsRanker(GrowingRanker):
     ``_set_parts``; this class makes the loss from the annotations.
     """
 
-    loss: str
+    loss: str | Loss
     standardize: bool
 
     scale_: Float
@@ -100,7 +100,7 @@ class StatisticsRanker(GrowingRanker):
         "save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [StrOptions(set(LOSSES)), Loss],
         "standardize": ["boolean"],
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [int, str, None],
@@ -118,7 +118,7 @@ class StatisticsRanker(GrowingRanker):
         warn_of_one_class(statistics.user_ids, has_pairs)
         n_features = statistics.n_features
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
-        parts = self._fit_loss(LOSSES[self.loss](statistics, self.scale_), statistics)
+        parts = self._fit_loss(as_loss(self.loss).of(statistics, self.scale_), statistics)
         self.users_ = statistics.user_ids
         self.statistics_ = statistics
         self._set_parts(parts, has_pairs)

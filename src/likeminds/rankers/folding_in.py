@@ -20,8 +20,8 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots, times
 from likeminds.components.singular import top_directions
 from likeminds.data.annotations import Annotations
-from likeminds.losses.quadratic import LOSSES, Factors, QuadraticLoss
-from likeminds.losses.rows import has_both_classes
+from likeminds.losses import Loss, QuadraticLoss, as_loss
+from likeminds.losses.quadratic import Factors
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.beliefs import posterior_of
@@ -46,7 +46,7 @@ _LEAST = 1e-6
 class FoldingIn(Welcoming):
     """Base of the rankers with the paper's three levels: how people differ, and newcomers."""
 
-    loss: str
+    loss: str | Loss
 
     scale_: Float
     origin_: Float
@@ -73,7 +73,7 @@ class FoldingIn(Welcoming):
         self.origin_ = statistics.origin
         self.prior_residual_ = np.full(n_features, np.sqrt(own))
         self.prior_loadings_ = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / own))
-        self.precision_ = _precision(self.loss, loss, statistics, parts)
+        self.precision_ = _precision(as_loss(self.loss), loss, statistics, parts)
         # The personal level never sets in before people differ more than they usually do.
         self.knee_ = max(knee, float(np.sqrt(own * n_features)))
 
@@ -97,8 +97,9 @@ class FoldingIn(Welcoming):
 
     def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
         statistics = Statistics.from_annotations(said, "factored")
-        weight, count = _weight_and_count(self.loss, statistics.class_weight)
-        factors = LOSSES[self.loss](statistics, self.scale_).factors
+        loss = as_loss(self.loss)
+        weight, count = loss.weight_and_count(statistics.class_weight)
+        factors = loss.of(statistics, self.scale_).factors
         points, known = posterior_of(
             _FactorTasks(factors, weight, count),
             said.n_people,
@@ -171,24 +172,9 @@ class _FactorTasks:
         raise NotImplementedError
 
 
-def _weight_and_count(kind: str, class_weight: Float) -> tuple[Float, Float]:
-    """Return how much a person's loss counts, and as how many observations of unit weight.
-
-    Losses are means over pairs or rows (or a sum): a mean counts as often as there are
-    independent terms in it. People with labels of one class have nothing to say.
-    """
-    able = has_both_classes(class_weight)
-    total = class_weight.sum(axis=1)
-    if kind == "auc":
-        pairs = np.where(able, class_weight.prod(axis=1) / np.where(able, total, 1.0), 0.0)
-        return pairs, 2.0 * pairs
-    weight = total if kind == "least_squares" else np.ones(len(total))
-    return weight * able, total * able
-
-
-def _precision(kind: str, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> float:
+def _precision(kind: Loss, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> float:
     """Return one over the mean square of the residuals, from people evenly spread."""
-    weight, count = _weight_and_count(kind, statistics.class_weight)
+    weight, count = kind.weight_and_count(statistics.class_weight)
     every = 1 + len(weight) // _SAMPLE
     theta, *deviations = parts
     squares = observations = 0.0

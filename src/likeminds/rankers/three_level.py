@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._support.arrays import Float
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.fitting import LevelsRanker, SolvedRanker
 from likeminds.rankers.folding_in import FoldingIn
@@ -51,10 +51,10 @@ class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
     group_shrinkage : float, default=0.0
         Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
         model; a little helps where people have few labels.
-    loss : {"auc", "least_squares", "least_squares_raw"}, default="auc"
+    loss : {"auc", "least_squares", "least_squares_raw"} or Loss, default="auc"
         What is minimised: "auc" as above, the paper's; "least_squares" on labels of +-1 with an
         intercept for each person; "least_squares_raw" without, and as a sum over rows, so that
-        it wants larger penalties than the default ones (see `likeminds.losses.quadratic`).
+        it wants larger penalties than the default ones; or a `likeminds.losses.Loss`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
@@ -151,7 +151,7 @@ class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
         n_groups: int | None = None,
         *,
         group_shrinkage: float = 0.0,
-        loss: str = "auc",
+        loss: str | Loss = "auc",
         standardize: bool = True,
         solver: str | Solver = "fast",
         tol: float = 1e-4,

@@ -25,7 +25,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
 from likeminds.components import Component, total_weights
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import QuadraticLoss
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -59,11 +59,11 @@ class AcceleratedSolver:
     --------
     >>> from likeminds import Annotations, Statistics
     >>> from likeminds.components import LowRank, Personal
-    >>> from likeminds.losses.quadratic import least_squares
+    >>> from likeminds.losses import LeastSquares
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [1.0], [4.0]]
     ... )
-    >>> loss = least_squares(Statistics.from_annotations(said))
+    >>> loss = LeastSquares().of(Statistics.from_annotations(said))
     >>> solution = AcceleratedSolver().solve(loss, [LowRank(0.2), Personal(0.3)], tol=1e-9)
     >>> [round(float(part[0, 0]), 4) for part in solution.parts]  # (4/3 - 0.2) / 2
     [0.5667, 0.0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds.components import Component, total_weights
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import QuadraticLoss
 
 Parts = tuple[Float, ...]
 # Told of every step: its number, the objective, the residual. To say True is to stop.

@@ -20,7 +20,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
 from likeminds.components import Component, total_weights
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import QuadraticLoss
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -68,11 +68,11 @@ class PaperSolver:
     --------
     >>> from likeminds import Annotations, Statistics
     >>> from likeminds.components import Consensus
-    >>> from likeminds.losses.quadratic import squared_auc
+    >>> from likeminds.losses import SquaredAUC
     >>> said = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
     ... )
-    >>> loss = squared_auc(Statistics.from_annotations(said))
+    >>> loss = SquaredAUC().of(Statistics.from_annotations(said))
     >>> solution = PaperSolver().solve(loss, [Consensus(alpha=0.1)])
     >>> round(float(solution.parts[0][0]), 4)  # 2.5 / (6.5 + 0.2)
     0.3731

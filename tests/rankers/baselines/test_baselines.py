@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 
 import naive
 from likeminds import Statistics
-from likeminds.losses.quadratic import LOSSES
+from likeminds.losses import LOSSES
 from likeminds.losses.spectra import spectra
 from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 
@@ -51,7 +51,7 @@ def test_ridge_to_consensus_minimises_both_levels(crowd, loss):
 @every_loss
 @pytest.mark.parametrize("form", ["dense", "factored", "auto"])
 def test_spectra_hold_everybodys_curvature(crowd, form, loss):
-    loss = LOSSES[loss](Statistics.from_annotations(crowd, form), None)
+    loss = LOSSES[loss].of(Statistics.from_annotations(crowd, form), None)
     W = np.random.default_rng(0).standard_normal(loss.shape)
     applied, linear, total = np.zeros(loss.shape), np.zeros(loss.shape), np.zeros((5, 5))
     seen = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from likeminds import Annotations
 from likeminds._support.arrays import Float
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import QuadraticLoss
 
 
 @dataclass(frozen=True)

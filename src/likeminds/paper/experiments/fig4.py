@@ -11,7 +11,7 @@ import numpy as np
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
-from likeminds.losses.quadratic import QuadraticLoss, squared_auc
+from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.paper.experiments.pieces import Part, Picture, Table
 from likeminds.paper.experiments.setting import Setting
@@ -66,7 +66,7 @@ def follow(
     drawn = make_simulation(n_people, n_samples, n_features, n_positive, random_state=seed)
     ranker = ThreeLevelRanker(**parameters)
     statistics = Statistics.from_annotations(drawn.annotations, "dense")
-    loss = squared_auc(statistics, statistics.feature_scale())
+    loss = SquaredAUC().of(statistics, statistics.feature_scale())
     components = ranker._levels(statistics)
     paper, seconds = _time_solver(PaperSolver(), loss, components, tol=0.0, max_iter=iterations)
     history = cast("PaperHistory", paper.history)

@@ -11,7 +11,7 @@ from likeminds._support.threads import one_blas_thread
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
-from likeminds.losses.quadratic import squared_auc
+from likeminds.losses import SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.paper.experiments.evaluations import (
     Person,
@@ -84,7 +84,7 @@ def share_of_each(annotations: Annotations, share: int) -> Annotations:
 def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     """Return seconds per gradient, and of some iterations, by way; and the bytes of all pairs."""
     people = people_of(annotations)
-    statistics = squared_auc(Statistics.from_annotations(annotations, "dense"))
+    statistics = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     through_rows = ThroughRows.of(statistics, people)
     W = np.random.default_rng(0).normal(size=statistics.shape)
     gradient = in_turns(

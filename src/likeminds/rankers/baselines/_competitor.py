@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likeminds.components import Component, LowRank, Personal, SharedFeatures, Sparse
-from likeminds.losses.quadratic import LOSSES, QuadraticLoss
+from likeminds.losses import QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.decomposed import ComponentsRanker
 
@@ -38,7 +38,7 @@ class Competitor(ComponentsRanker):
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:
         """Return candidates for the penalties, strong ones first."""
         scale = statistics.feature_scale() if self.standardize else None
-        return self._candidates(LOSSES[self.loss](statistics, scale))
+        return self._candidates(as_loss(self.loss).of(statistics, scale))
 
     def _candidates(self, loss: QuadraticLoss) -> list[dict[str, Any]]:
         raise NotImplementedError

@@ -13,7 +13,7 @@ from likeminds.components import (
     LowRank,
     Personal,
 )
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import QuadraticLoss
 from likeminds.rankers.baselines._competitor import (
     AT_LEAST_ZERO,
     FEW_SHARES,

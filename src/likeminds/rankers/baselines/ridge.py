@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likeminds._support.arrays import Float
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.spectra import spectra
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.fitting import LevelsRanker
@@ -28,7 +28,7 @@ class _RidgeRanker(LevelsRanker):
         self,
         alpha: float = 0.01,
         *,
-        loss: str = "auc",
+        loss: str | Loss = "auc",
         standardize: bool = True,
         unknown: str = "consensus",
         user_column: int | str | None = None,
@@ -155,7 +155,7 @@ class RidgeToConsensus(_RidgeRanker):
         alpha: float = 1.0,
         alpha_consensus: float = 0.001,
         *,
-        loss: str = "auc",
+        loss: str | Loss = "auc",
         standardize: bool = True,
         unknown: str = "consensus",
         user_column: int | str | None = None,

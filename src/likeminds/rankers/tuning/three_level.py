@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
-from likeminds.losses.quadratic import LOSSES, QuadraticLoss
+from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.fitting import GrowingRanker, StatisticsRanker
 from likeminds.rankers.folding_in import FoldingIn
@@ -98,7 +98,7 @@ class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
     _nothing_to_add_to = StatisticsRanker._nothing_to_add_to
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TunedRanker._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [StrOptions(set(LOSSES)), Loss],
         "standardize": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -113,7 +113,7 @@ class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
         n_folds: int = 5,
         halving: bool = True,
         one_standard_error: bool = False,
-        loss: str = "auc",
+        loss: str | Loss = "auc",
         standardize: bool = True,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -193,7 +193,7 @@ class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
 class _ThreeLevelFold(Fold):
     """A fold whose one eigendecomposition serves all candidates."""
 
-    loss: str
+    loss: str | Loss
     standardize: bool
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
@@ -208,7 +208,7 @@ class _ThreeLevelFold(Fold):
 
     @cached_property
     def _decomposition(self) -> Decomposition:
-        return FastSolver().decompose(LOSSES[self.loss](self.rest, self._scale))
+        return FastSolver().decompose(as_loss(self.loss).of(self.rest, self._scale))
 
     def _fitted(self, candidate: Candidate, solver: "_PathSolver") -> ThreeLevelRanker:
         ranker = ThreeLevelRanker(**candidate, solver=solver, tol=_TOL, max_iter=_STEPS)
