@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from likeminds._support.progress import progress_bar
-from likeminds.features.cache import FeatureCache, Rows, digest_of_array, digest_of_file
-from likeminds.features.images import as_images
+from likeminds.features.cache import FeatureCache, Rows, digest, digest_of_array, digest_of_file
+from likeminds.features.images import as_images, scaled_down_to
 
 Names = NDArray[np.object_]
 
@@ -107,7 +107,9 @@ class ImageExtractor(Extractor):
         return as_images(X)
 
     def _digest(self, thing: Any) -> bytes:
-        return digest_of_array(thing) if isinstance(thing, np.ndarray) else digest_of_file(thing)
+        own = digest_of_array(thing) if isinstance(thing, np.ndarray) else digest_of_file(thing)
+        limit = scaled_down_to(thing)  # part of what the features are features of
+        return own if limit is None else digest(own, str(limit).encode())
 
 
 def positive_integer(value: Any, name: str) -> None:

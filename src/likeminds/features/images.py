@@ -1,6 +1,9 @@
 """Pictures as arrays: from files or arrays of any usual kind to RGB, upright, in one size."""
 
 import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,15 @@ from likeminds._support.optional import require
 Picture = NDArray[np.uint8]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+# What these endings stand for. Pillow knows more, among them formats that start other programs.
+_FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
+# Pictures with more pixels than this are scaled down as they are read, ...
+MOST_PIXELS = 2048 * 2048
+# ... and those with more than this are refused: a small file may unfold to any size.
+_REFUSED_ABOVE = 150_000_000
+# How many pixels are converted at a time.
+_BAND = 1 << 18
+_ORIENTATION = 0x0112  # where a camera notes how it was held
 _PURPOSE = "Reading and resizing pictures"
 
 
@@ -63,7 +75,8 @@ def _as_image(image: Any, position: int) -> Any:
         path = Path(image)
         if not path.is_file():
             raise FileNotFoundError(f"There is no picture {path}. Check the name and the folder.")
-        return path
+        with _opened(path):  # what is no picture is found before the work, not in the middle of it
+            return path
     array = np.asarray(image)
     where = f"Picture {position} (counted from 0)"
     channels = array.shape[2] if array.ndim == 3 else 1
@@ -89,7 +102,8 @@ def _range(array: NDArray[Any]) -> str:
 def read_image(image: Any, size: int | None = None, crop: float = 1.0) -> Picture:
     """Return one picture as bytes of shape (height, width, 3), in RGB and upright.
 
-    What is transparent becomes white, and grey becomes equal parts of red, green and blue.
+    What is transparent becomes white, and grey becomes equal parts of red, green and blue. A
+    picture of more than 2048 x 2048 pixels is scaled down to at most as many as it is read.
 
     Parameters
     ----------
@@ -106,8 +120,51 @@ def read_image(image: Any, size: int | None = None, crop: float = 1.0) -> Pictur
     [[[128, 128, 128], [128, 128, 128]], [[128, 128, 128], [128, 128, 128]]]
     """
     (checked,) = as_images([image])
-    pixels = _from_array(checked) if isinstance(checked, np.ndarray) else _from_file(checked)
+    if isinstance(checked, np.ndarray):
+        pixels = _in_bands(
+            checked.shape[0], checked.shape[1], lambda rows: _from_array(checked[rows])
+        )
+    else:
+        pixels = _from_file(checked)
     return pixels if size is None else _resize(pixels, size, crop)
+
+
+def scaled_down_to(image: Any) -> int | None:
+    """Return to how many pixels at most a checked picture is scaled down, None if it is not."""
+    if isinstance(image, np.ndarray):
+        height, width = image.shape[:2]
+    else:
+        with _opened(image) as opened:
+            width, height = opened.size
+    return MOST_PIXELS if height * width > MOST_PIXELS else None
+
+
+def block_means(pixels: Picture, down: int, across: int) -> Picture:
+    """Return the means of whole blocks of pixels; what is left at the border is cut off.
+
+    Examples
+    --------
+    >>> block_means(np.arange(18, dtype=np.uint8).reshape(2, 3, 3), 2, 1).tolist()
+    [[[5, 6, 7], [8, 9, 10], [11, 12, 13]]]
+    """
+    height, width = pixels.shape[0] // down, pixels.shape[1] // across
+    cut = pixels[: height * down, : width * across].reshape(height, down, -1)
+    columns = cut.sum(axis=1, dtype=np.uint32).reshape(height, width, across, 3)
+    means = columns.sum(axis=2) / (down * across)
+    return np.asarray(np.floor(means + 0.5), dtype=np.uint8)
+
+
+def _in_bands(height: int, width: int, rows: Callable[[slice], Picture]) -> Picture:
+    """Read a picture some rows at a time, scaled down by a whole number where it is too large."""
+    step = 1
+    while (height // min(step, height)) * (width // min(step, width)) > MOST_PIXELS:
+        step += 1
+    down, across = min(step, height), min(step, width)
+    at_once = down * max(1, _BAND // (width * down))
+    bands = (rows(slice(top, top + at_once)) for top in range(0, height - down + 1, at_once))
+    return np.concatenate(
+        [band if step == 1 else block_means(band, down, across) for band in bands]
+    )
 
 
 def _from_array(array: NDArray[Any]) -> Picture:
@@ -126,17 +183,62 @@ def _on_white(array: Picture) -> Picture:
     return np.floor(mixed + 0.5).astype(np.uint8)
 
 
-def _from_file(path: Path) -> Picture:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a picture file; nothing but its header is read before its size is known."""
     pillow = require("PIL.Image", _PURPOSE, "images")
-    upright = require("PIL.ImageOps", _PURPOSE, "images").exif_transpose
     try:
-        with pillow.open(path) as opened:
-            return _pixels(upright(opened))
-    # What a damaged file raises depends on its format.
-    except (OSError, ValueError, SyntaxError, EOFError, pillow.DecompressionBombError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # see below
+            opened = pillow.open(path, formats=_FORMATS)
+        with opened:
+            if opened.width * opened.height > _REFUSED_ABOVE:
+                raise pillow.DecompressionBombError  # noqa: TRY301 - as Pillow itself
+            yield opened
+    except pillow.DecompressionBombError as error:
         raise ValueError(
-            f"{path} cannot be read as a picture: {error}. Replace the file, or leave it out."
+            f"{path} unpacks to more than {_REFUSED_ABOVE // 10**6} million pixels, which may be "
+            "an attempt to fill the memory. Make the picture smaller, or leave it out."
         ) from error
+    except pillow.UnidentifiedImageError as error:
+        raise ValueError(
+            f"{path} cannot be read as a picture: it is none of {', '.join(_FORMATS)}, whatever "
+            "its name. Convert the file, or leave it out."
+        ) from error
+    # What a damaged file raises depends on its format.
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(
+            f"{path} cannot be read as a picture: {reason}. Replace the file, or leave it out."
+        ) from error
+
+
+def _from_file(path: Path) -> Picture:
+    with _opened(path) as opened:
+        # Half of each side, a quarter or an eighth, if the format can unpack so much only.
+        if opened.width * opened.height > MOST_PIXELS:
+            share = (MOST_PIXELS / (opened.width * opened.height)) ** 0.5
+            opened.draft(opened.mode, (round(opened.width * share), round(opened.height * share)))
+        opened.load()
+        pixels = _in_bands(
+            opened.height,
+            opened.width,
+            lambda rows: _pixels(
+                opened.crop((0, rows.start, opened.width, min(rows.stop, opened.height)))
+            ),
+        )
+        return _upright(pixels, opened.getexif().get(_ORIENTATION, 1))
+
+
+def _upright(pixels: Picture, orientation: int) -> Picture:
+    """Undo how a camera was held: 2 to 4 are mirrored or upside down, 5 to 8 lie on their side."""
+    if orientation in {5, 6, 7, 8}:
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in {3, 4, 7, 8}:
+        pixels = pixels[::-1]
+    if orientation in {2, 3, 6, 7}:
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def _pixels(opened: Any) -> Picture:
@@ -151,12 +253,20 @@ def _pixels(opened: Any) -> Picture:
 def _resize(pixels: Picture, size: int, crop: float) -> Picture:
     height, width = pixels.shape[:2]
     shorter = round(size / crop)
-    if min(height, width) != shorter:
-        pillow = require("PIL.Image", _PURPOSE, "images")
-        scale = shorter / min(height, width)
-        new = max(shorter, round(width * scale)), max(shorter, round(height * scale))
+    if min(height, width) == shorter:
+        top, left = (height - size) // 2, (width - size) // 2
+        return pixels[top : top + size, left : left + size]
+    pillow = require("PIL.Image", _PURPOSE, "images")
+    scale = shorter / min(height, width)
+    new = max(shorter, round(width * scale)), max(shorter, round(height * scale))
+    left, top = (new[0] - size) // 2, (new[1] - size) // 2
+    if new[0] * new[1] <= MOST_PIXELS:
         scaled = pillow.fromarray(pixels).resize(new, resample=pillow.Resampling.BILINEAR)
-        pixels = np.asarray(scaled)
-        width, height = new
-    top, left = (height - size) // 2, (width - size) // 2
-    return pixels[top : top + size, left : left + size]
+        return np.asarray(scaled)[top : top + size, left : left + size]
+    # The same, without the ends of a long strip, which may be of any length.
+    across, down = width / new[0], height / new[1]
+    middle = (left * across, top * down, (left + size) * across, (top + size) * down)
+    scaled = pillow.fromarray(pixels).resize(
+        (size, size), resample=pillow.Resampling.BILINEAR, box=middle
+    )
+    return np.asarray(scaled)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds.features.images import Picture, read_image
+from likeminds.features.images import Picture, block_means, read_image
 
 
 def picture_of(images: Any, item: object, row: int) -> Any:
@@ -44,9 +44,6 @@ def thumbnail(image: Any, size: int = 96) -> Picture:
     """
     pixels: Picture = read_image(image)
     step = -(-max(pixels.shape[:2]) // size)
-    height, width = (max(1, side // step) for side in pixels.shape[:2])
     if step == 1 or min(pixels.shape[:2]) < step:
         return np.asarray(pixels[::step, ::step])
-    cut = pixels[: height * step, : width * step].astype(np.float64)
-    blocks = cut.reshape(height, step, width, step, 3).mean(axis=(1, 3))
-    return np.asarray(np.floor(blocks + 0.5), dtype=np.uint8)
+    return block_means(pixels, step, step)
