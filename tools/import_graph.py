@@ -19,7 +19,7 @@ import grimp
 from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path as Curve
 
-from likeminds.plots._canvas import COLOURS, GREY, new_axes
+from likeminds.plots.figures import COLOURS, GREY, new_axes
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "import-graph.png"
