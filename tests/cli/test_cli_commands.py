@@ -372,7 +372,7 @@ class TestExplain:
 
     def test_schools_are_those_of_the_truth(self, crowd):
         (found,) = told(crowd, *self.ASK, "--schools", "2")["explained"]
-        assert [school["people"] for school in found["schools"]] == [20, 20]
+        assert [school["size"] for school in found["schools"]] == [20, 20]
         truth = read_table(crowd / "truth.csv").to_pydict()
         first = {p for p, s in zip(truth["person"], truth["school"], strict=True) if s == 1}
         (school,) = told(crowd, *self.ASK, "--schools", "2", "--school", "1")["explained"]

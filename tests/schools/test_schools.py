@@ -157,6 +157,16 @@ def test_items_of_a_school_are_liked_by_it_and_not_by_others():
     assert places[divisive].std(axis=1).mean() > 1.5 * places.std(axis=1).mean()
 
 
+def test_items_of_a_part_are_those_it_has_labels_of():
+    whole = load_electricity()
+    part = whole[100:140]
+    items = Items.of_annotations(part, np.random.default_rng(0))
+    for item, row in zip(items.ids, items.rows, strict=True):
+        assert item in part.items
+        np.testing.assert_array_equal(whole.features[row], whole.X[whole.items == item][0])
+    assert len(items) == len(np.unique(part.X, axis=0))
+
+
 def test_more_decided_people_are_of_the_same_school():
     simulation = crowd(2)
     ranker = three_levels(simulation, 1)

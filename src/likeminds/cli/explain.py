@@ -10,11 +10,13 @@ from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
-    from likeminds.cli._data import Shown
-    from likeminds.cli._explaining import Explained, Facts
+    from likeminds.schools import Explanation
+    from likeminds.schools.found import Facts
+    from likeminds.schools.items import Items as Known
 
 _MOST_FEATURES = 8
 _MOST_NAMES = 12
+_FEW_ITEMS = 5
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,8 +44,9 @@ def explain(
     Without --person, --school or --item: the crowd. Items are those the model has learned from,
     if it has kept them, or those of --features or --images.
     """
-    from likeminds.cli._explaining import Explained
     from likeminds.cli._models import opened, rankers_of, the_ranker_of
+    from likeminds.schools import Explanation
+    from likeminds.schools.finding import items_of
 
     given = [option for option in (person, school, item) if option is not None]
     if len(given) > 1:
@@ -52,10 +55,11 @@ def explain(
     rankers = rankers_of(known, attribute)
     if given:
         rankers = dict([the_ranker_of(known, attribute)])
-    shown = _shown(talk, items, known)
+    shown = _shown(talk, items, known, item)
     found = []
     for name, ranker in rankers.items():
-        explained = Explained(ranker, shown, "auto" if schools is None else schools)
+        seen = items_of(ranker, shown)
+        explained = Explanation(ranker, seen, "auto" if schools is None else schools)
         about = {"attribute": name} if name else {}
         facts = _facts(explained, person, school, item)
         found.append(about | facts)
@@ -68,23 +72,33 @@ def explain(
     talk.result({"model": str(model), "explained": found})
 
 
-def _shown(talk: Talk, items: Items, model: Any) -> "Shown | None":
-    """Return the items; where nobody gave any and the model has none, None."""
-    from likeminds.cli._data import kept_items, read_shown
+def _shown(talk: Talk, items: Items, model: Any, item: str | None) -> "Known | None":
+    """Return the items that were given; to explain one by its id, all that the model knows."""
+    import numpy as np
 
-    if items.features is None and items.images is None:
-        return kept_items(model)
-    return read_shown(talk, items, model)
+    from likeminds.cli._data import read_shown
+    from likeminds.schools.items import Items as Known
+
+    if items.features is None and items.images is None and item is None:
+        return None
+    shown = read_shown(talk, items, model)
+    rows = np.arange(len(shown.ids))
+    return Known(shown.ids, rows, shown.features, tuple(map(str, model.feature_names_)))
 
 
 def _facts(
-    explained: "Explained", person: str | None, school: int | None, item: str | None
+    explained: "Explanation", person: str | None, school: int | None, item: str | None
 ) -> "Facts":
+    from likeminds.cli._data import as_known
+
     if person is not None:
-        return explained.person(person)
+        return explained.person(as_known(person, explained.levels.users, "person"))
     if school is not None:
         return explained.school(school)
-    return explained.crowd() if item is None else explained.item(item)
+    if item is None:
+        return explained.crowd()
+    assert explained.items is not None  # or reading them has said so
+    return explained.item(as_known(item, explained.items.ids, "item"))
 
 
 def _tell_crowd(talk: Talk, facts: "Facts") -> None:
@@ -95,7 +109,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     rows = [
         {
             "school": one["number"],
-            "people": one["people"],
+            "people": one["size"],
             "comes back": f"{one['stability']:.0%}",
             "what it wants": one["name"],
         }
@@ -113,7 +127,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     if loners:
         talk.tell(f"{len(loners):,} see it their own way: {_names(loners)}")
     if facts["divisive"]:
-        talk.tell(f"What divides people most: {_names([one['item'] for one in facts['divisive']])}")
+        talk.tell(f"What divides people most: {_items(facts['divisive'])}")
     if not facts["items"]:
         talk.remark(
             "Without its items the model does not know which features go together, and takes each "
@@ -149,7 +163,7 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     talk.tell(
-        f": {facts['name']}\n{facts['people']:,} people "
+        f": {facts['name']}\n{facts['size']:,} people "
         f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
         head=f"School {facts['number']}",
     )
@@ -157,8 +171,8 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
     if rows:
         talk.tell(rich_table("What sets it apart", rows, digits=2, signed=("adds",)))
     if facts["typical"]:
-        talk.tell(f"Likes best: {_names([one['item'] for one in facts['typical']])}")
-    for one in facts["divisive"]:
+        talk.tell(f"Likes best: {_items(facts['typical'])}")
+    for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
         talk.tell(f"  {one['item']}: {abs(one['places']):.0%} {where} than all others place it")
     talk.tell(f"Members, surest first: {_names(facts['members'])}")
@@ -195,6 +209,10 @@ _TELLERS = {
 def _tell_standing(talk: Talk, standing: dict[str, float], whose: str) -> None:
     shares = ", ".join(f"{share:.0%} {level}" for level, share in standing.items())
     talk.tell(f"{whose}: {shares}")
+
+
+def _items(judged: "list[Facts]") -> str:
+    return _names([one["item"] for one in judged[:_FEW_ITEMS]])
 
 
 def _names(values: list[Any]) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from likeminds._support.arrays import Bool, Float
 from likeminds._support.progress import progress_bar
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
@@ -19,9 +18,7 @@ from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToCons
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
-from likeminds.schools import find_schools
-from likeminds.schools.levels import Levels
-from likeminds.schools.naming import name_deviation, strengths, wishes
+from likeminds.schools import Explanation
 from likeminds.storage.models import save, writable
 
 _HELD_OUT = 0.3
@@ -72,14 +69,13 @@ def run(
     console.print("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
     console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
     ranker = fitted["learned prior"]
-    schools = find_schools(ranker)
-    yes_or_no = np.asarray(np.isin(train.X, (0, 1)).all(axis=0))
-    words = _Words(Levels.of_ranker(ranker).alike(schools.spread), schools.spread, yes_or_no)
+    explained = Explanation.of_ranker(ranker, train)
     console.print("\n[bold]What all agree on[/bold], strongest first:")
-    console.print(f"  {words.wishes(ranker.consensus_)}", soft_wrap=True)
+    wishes = ", ".join(one["wish"] for one in explained.consensus)
+    console.print(f"  {wishes}", soft_wrap=True)
     console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")
-    console.print(str(schools), highlight=False, soft_wrap=True)
-    _tell_dissenters(ranker, words, test, console)
+    console.print(str(explained.schools), highlight=False, soft_wrap=True)
+    _tell_dissenters(explained, test, console)
     scores = {name: result.mean for name, result in results.items()}
     # With its data, so that `explain` knows how features go together, as this story does.
     path = save(ranker, out, with_data=True, scores=scores)
@@ -113,44 +109,20 @@ def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
     return table
 
 
-class _Words:
-    """What people want, in the words of `find_schools`."""
-
-    def __init__(self, levels: Levels, spread: Float, binary: Bool) -> None:
-        self._levels, self._spread, self._binary = levels, spread, binary
-
-    def wishes(self, wanted: Float) -> str:
-        """Say what weights want, strongest first."""
-        unit, names = np.sqrt(self._spread.diagonal()), self._levels.feature_names
-        return ", ".join(words for words, _ in wishes(wanted, unit, names, self._binary))
-
-    def of_person(self, person: int) -> str:
-        """Say what somebody wants differently."""
-        levels = self._levels
-        added = levels.coef[person] - levels.consensus
-        strength = strengths(added[None], self._spread)[0]
-        names = levels.feature_names
-        return name_deviation(added, levels.consensus, strength, names, self._binary)
-
-
-def _tell_dissenters(
-    ranker: HierarchicalRanker, words: _Words, test: Annotations, console: Console
-) -> None:
-    offers = test.X - test.X.mean(axis=0)
-    own_scores, shared_scores = offers @ ranker.coef_.T, offers @ ranker.consensus_
-    likeness = shared_scores @ own_scores
-    likeness /= np.linalg.norm(own_scores, axis=0) * np.linalg.norm(shared_scores)
+def _tell_dissenters(explained: Explanation, test: Annotations, console: Console) -> None:
+    ranker = explained.ranker
     own = auc_by_person(test.labels, ranker.decision_function(test), test.users)
     shared = auc_by_person(test.labels, ranker.decision_function(test.X), test.users)
     table = Table(title="Three households that see it differently")
     for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
         table.add_column(heading)
-    for person in np.argsort(likeness)[:3]:
+    for person in ranker.users_[np.argsort(explained.likeness)[:3]]:
+        facts = explained.person(person)
         table.add_row(
-            str(ranker.users_[person]),
-            words.of_person(person),
-            f"{likeness[person]:+.2f}",
-            *(f"{_value_of(metric, ranker.users_[person]):.2f}" for metric in (own, shared)),
+            str(person),
+            facts["differs"],
+            f"{facts['likeness']:+.2f}",
+            *(f"{_value_of(metric, person):.2f}" for metric in (own, shared)),
         )
     console.print()
     console.print(table)

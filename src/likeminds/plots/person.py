@@ -10,8 +10,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, new_figure, set_title, wrap_text
+from likeminds.schools import Explanation
 from likeminds.schools.items import Items, Judged
-from likeminds.schools.levels import Levels, unwrapped
+from likeminds.schools.levels import Levels
 
 _FEATURES, _ITEMS = 10, 5
 
@@ -39,39 +40,26 @@ def person_card(
     -------
     matplotlib Figure
     """
-    levels = Levels.of_ranker(ranker)
+    explained = Explanation.of_ranker(ranker, annotations)
+    levels, items = explained.levels, explained.items
     place = int(lookup([person], levels.users, "users")[0])
     if place < 0:
         raise KeyError(f"{person!r} is not among the {len(levels.users)} people of this model.")
-    if annotations is None:
-        annotations = getattr(unwrapped(ranker), "annotations_", None)
     own, shared = levels.coef[place], levels.consensus
-    if annotations is None:
-        figure = new_figure(6.0, 4.2)
-        _draw_weights(figure.add_subplot(), levels, own * levels.scale, shared * levels.scale)
-    else:
-        items = Items.of_annotations(annotations, np.random.default_rng(0))
-        spread = np.sqrt(items.spread.diagonal())
-        figure = new_figure(11.0, 4.2)
+    figure = new_figure(6.0 if items is None else 11.0, 4.2)
+    left = figure
+    if items is not None:
         left, right = figure.subfigures(1, 2, width_ratios=[5, 6])
-        _draw_weights(left.add_subplot(), levels, own * spread, shared * spread)
         best = {
             f"{person} likes best": items.judged(items.places(own[None])[0], _ITEMS),
             "everybody likes best": items.judged(items.places(shared[None])[0], _ITEMS),
         }
         _draw_items(right, best, items, images)
-    likeness = _likeness(
-        own, shared, np.diag(levels.scale**2) if annotations is None else items.spread
-    )
+    _draw_weights(left.add_subplot(), levels, own * explained.unit, shared * explained.unit)
+    likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
     figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return figure
-
-
-def _likeness(own: Float, shared: Float, spread: Float) -> float:
-    """Return the correlation over the items of the scores of both."""
-    lengths = np.sqrt((own @ spread @ own) * (shared @ spread @ shared))
-    return float(own @ spread @ shared / lengths) if lengths > 0 else 1.0
 
 
 def _draw_weights(axes: Any, levels: Levels, own: Float, shared: Float) -> None:

@@ -10,7 +10,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import PairedDifference, over_people
-from likeminds.schools import Schools, find_schools
+from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels, unwrapped
 
@@ -21,21 +21,18 @@ class Facts:
 
     Attributes
     ----------
-    ranker : ranker
-        What was fitted.
+    explained : Explanation
+        What the ranker says about people and items.
     annotations : Annotations or None
         The labels and items it is shown with.
-    schools : Schools or None
-        None where the ranker has no group level.
     diagnostics : Diagnostics or None
         None without labels.
     images
         Pictures of the items, as `write_report` takes them.
     """
 
-    ranker: Any
+    explained: Explanation
     annotations: Annotations | None
-    schools: Schools | None
     diagnostics: Diagnostics | None
     images: Any
 
@@ -50,38 +47,36 @@ class Facts:
         n_schools: int | str,
         judge_people: bool,
     ) -> "Facts":
-        """Find the schools and judge the people, where there is what it takes."""
-        inner = unwrapped(ranker)
+        """Judge the people, where there is what it takes."""
         if annotations is None:
-            annotations = getattr(inner, "annotations_", None)
-        schools = None
-        if _has_group_level(ranker):
-            schools = find_schools(ranker, annotations, n_schools)
+            annotations = getattr(unwrapped(ranker), "annotations_", None)
+        explained = Explanation.of_ranker(ranker, annotations, n_schools)
         diagnostics = None
         if held_out is not None:
             diagnostics = diagnose(ranker, held_out, n_folds=None)
         elif judge_people and annotations is not None:
             diagnostics = diagnose(ranker, annotations)
-        return cls(ranker, annotations, schools, diagnostics, images)
+        return cls(explained, annotations, diagnostics, images)
 
     @property
     def n_people(self) -> int:
         """How many people the ranker knows."""
         return len(unwrapped(self.ranker).users_)
 
-    @cached_property
+    @property
+    def ranker(self) -> Any:
+        """What was fitted."""
+        return self.explained.ranker
+
+    @property
     def items(self) -> Items | None:
         """The items, where there are any."""
-        if self.annotations is None:
-            return None
-        return Items.of_annotations(self.annotations, np.random.default_rng(0))
+        return self.explained.items
 
     @cached_property
-    def levels(self) -> Levels:
-        """The ranker's levels, all people equally decided."""
-        if self.schools is None:
-            raise ValueError("This ranker has no group level.")
-        return Levels.of_ranker(self.ranker).alike(self.schools.spread)
+    def schools(self) -> Schools | None:
+        """Who thinks alike; None where the ranker has no group level."""
+        return self.explained.schools if _has_group_level(self.ranker) else None
 
     def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
         """Return AUCs by own function and by the consensus, and what lies between them."""

@@ -2,13 +2,16 @@
 
 import re
 
+import numpy as np
+
 from likeminds._support.checks import counted, listing
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.report.facts import Facts
-from likeminds.schools.naming import leading, strengths, wish
+from likeminds.schools.naming import leading
 
 # Names that features get where nobody named them: they would say nothing in a first paragraph.
 _NUMBERED = re.compile(r"x\d+")
+_MOST_WISHES = 6
 
 
 def summary(facts: Facts) -> str:
@@ -19,14 +22,11 @@ def summary(facts: Facts) -> str:
 
 def agreed(facts: Facts) -> str:
     """Say what all agree on, strongest first."""
-    schools = facts.schools
-    if schools is None:
+    if facts.schools is None:
         return ""
-    consensus = facts.levels.consensus
-    binary = [False] * len(consensus) if facts.items is None else facts.items.binary.tolist()
-    order = leading(strengths(consensus[None], schools.spread)[0])[:6].tolist()
-    wishes = [wish(schools.feature_names[j], binary[j], bool(consensus[j] > 0)) for j in order]
-    return ", ".join(wishes)
+    consensus = facts.explained.consensus
+    n_leading = len(leading(np.array([one["strength"] for one in consensus])))
+    return ", ".join(one["wish"] for one in consensus[: min(n_leading, _MOST_WISHES)])
 
 
 def interval(metric: MetricByPerson) -> str:

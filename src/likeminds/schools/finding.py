@@ -22,7 +22,7 @@ _EVERYBODY = "everybody"
 
 def find_schools(
     ranker: Any,
-    annotations: Annotations | None = None,
+    annotations: Annotations | Items | None = None,
     n_schools: int | str = "auto",
     random_state: int | Generator | None = 0,
 ) -> Schools:
@@ -37,7 +37,7 @@ def find_schools(
     ranker : ranker
         A fitted `ThreeLevelRanker` (or its tuned version), `HierarchicalRanker`, or
         `DecomposedRanker` with a group-like component.
-    annotations : Annotations, optional
+    annotations : Annotations or Items, optional
         Its items say how features vary and go together, and are shown as examples. By default
         those the ranker was fitted to, where it still has them; else features are taken as
         independent, with the spread the ranker measured, and no items are shown.
@@ -70,14 +70,11 @@ def find_schools(
     """
     rng = np.random.default_rng(random_state)
     levels = Levels.of_ranker(ranker)
-    if annotations is None:
-        annotations = getattr(unwrapped(ranker), "annotations_", None)
     asked = _asked(n_schools, len(levels.users))
-    items = None
-    if annotations is not None:
-        _refuse_other_features(levels, annotations)
-        items = Items.of_annotations(annotations, rng)
-    spread = np.diag(levels.scale**2) if items is None else items.spread
+    items = items_of(ranker, annotations, rng)
+    if items is not None:
+        _refuse_other_features(levels, items)
+    spread = levels.spread_over(items)
     crowd = _Crowd(levels.alike(spread), items, spread)
     coordinates, directions = crowd.levels.coordinates(spread)
     division = divide(coordinates, asked, rng)
@@ -100,6 +97,16 @@ def find_schools(
         agreement=division.agreement,
         suggested=asked is None,
     )
+
+
+def items_of(
+    ranker: Any, annotations: Annotations | Items | None, rng: int | Generator = 0
+) -> Items | None:
+    """Return the items of some annotations, by default of those the ranker has kept."""
+    if isinstance(annotations, Items):
+        return annotations
+    said = getattr(unwrapped(ranker), "annotations_", None) if annotations is None else annotations
+    return None if said is None else Items.of_annotations(said, np.random.default_rng(rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +201,9 @@ def _asked(n_schools: int | str, n_people: int) -> int | None:
     return int(n_schools)
 
 
-def _refuse_other_features(levels: Levels, annotations: Annotations) -> None:
-    if annotations.n_features != len(levels.feature_names):
+def _refuse_other_features(levels: Levels, items: Items) -> None:
+    if len(items.feature_names) != len(levels.feature_names):
         raise ValueError(
-            f"The annotations have {annotations.n_features} features, but the ranker was fitted "
+            f"The items have {len(items.feature_names)} features, but the ranker was fitted "
             f"to {len(levels.feature_names)}."
         )

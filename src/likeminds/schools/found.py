@@ -1,6 +1,6 @@
 """What was found about a crowd: its schools, its loners, and what it argues about."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,9 @@ from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
 
 LEVELS = ("consensus", "group", "personal")
+
+# What is said about something, for JSON and for people.
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,23 @@ class School:
     weights: Float
     typical: tuple[Judged, ...]
     divisive: tuple[Judged, ...]
+
+    def to_dict(self) -> Facts:
+        """Return all but the weights as plain values, for JSON.
+
+        Of an item, ``beats`` is the share of the items below it, ``places`` how much higher this
+        school places it than all others do.
+        """
+        return {
+            "number": self.number,
+            "name": self.name,
+            "size": self.size,
+            "share": self.share,
+            "stability": self.stability,
+            "features": self.features,
+            "typical": plain_items(self.typical, "beats"),
+            "divisive": plain_items(self.divisive, "places"),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,17 +191,21 @@ class Schools:
         columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
         return pa.table(columns | {"loner": self.loner})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the schools, axes, loners and divisive items as plain values, for JSON."""
+    def to_dict(self) -> Facts:
+        """Return the schools, axes, loners and divisive items as plain values, for JSON.
+
+        Of an item, ``spread`` is the standard deviation over people of the share it beats.
+        """
         return {
+            "people": len(self.users),
             "n_schools": len(self),
             "suggested": self.suggested,
             "agreement": self.agreement,
-            "schools": [_plain_school(school) for school in self.schools],
+            "schools": [school.to_dict() for school in self.schools],
             "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
-            "standing": dict(zip(LEVELS, self.standing.mean(axis=0).tolist(), strict=True)),
+            "standing": plain_standing(self.standing.mean(axis=0)),
             "loners": self.loners.tolist(),
-            "divisive": [_plain_item(item) for item in self.divisive],
+            "divisive": plain_items(self.divisive, "spread"),
         }
 
     def __str__(self) -> str:
@@ -209,16 +233,17 @@ class Schools:
         return f"No separate schools of thought: {people} {how}"
 
 
-def _plain_item(judged: Judged) -> dict[str, Any]:
-    item = judged.item.item() if isinstance(judged.item, np.generic) else judged.item
-    return {"item": item, "value": judged.value}
+def plain_items(judged: Iterable[Judged], what: str) -> list[Facts]:
+    """Return items, each with its value, called what it is."""
+    return [
+        {
+            "item": one.item.item() if isinstance(one.item, np.generic) else one.item,
+            what: one.value,
+        }
+        for one in judged
+    ]
 
 
-def _plain_school(school: School) -> dict[str, Any]:
-    plain = {name: getattr(school, name) for name in ("number", "name", "size", "share")}
-    return plain | {
-        "stability": school.stability,
-        "features": school.features,
-        "typical": [_plain_item(item) for item in school.typical],
-        "divisive": [_plain_item(item) for item in school.divisive],
-    }
+def plain_standing(shares: Float) -> dict[str, float]:
+    """Return the shares of the levels by name."""
+    return dict(zip(LEVELS, shares.tolist(), strict=True))

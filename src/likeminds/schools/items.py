@@ -63,8 +63,10 @@ class Items:
         rows = np.arange(len(annotations.features))
         by_item = annotations.features_per == "item"
         if not by_item:
-            rows = np.unique(annotations.features, axis=0, return_index=True)[1]
-            rows.sort()
+            # A part of some annotations shares their table: not every row of it has a label.
+            rows = np.unique(annotations.feature_rows)
+            first = np.unique(annotations.features[rows], axis=0, return_index=True)[1]
+            rows = rows[np.sort(first)]
         if len(rows) > _MOST_ITEMS:
             rows = np.sort(rng.choice(rows, _MOST_ITEMS, replace=False))
         ids = annotations.item_ids[rows] if by_item else _ids_of_rows(annotations, rows)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Bool, Float, IdArray
 from likeminds.rankers.base import Ranker
+from likeminds.schools.items import Items
 
 # Parts of a `DecomposedRanker` in which people can form groups.
 _GROUP_LIKE = ("group", "low_rank", "clustered")
@@ -82,6 +83,10 @@ class Levels:
     def coef(self) -> Float:
         """Everybody's weights, the sum of the levels: (n_people, n_features)."""
         return np.asarray(self.consensus + self.group + self.personal)
+
+    def spread_over(self, items: Items | None) -> Float:
+        """Return the covariance of the items' features: without items, as if independent."""
+        return np.diag(self.scale**2) if items is None else items.spread
 
     def alike(self, spread: Float) -> "Levels":
         """Return the levels of people who are all equally decided.

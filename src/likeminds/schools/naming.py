@@ -31,25 +31,20 @@ def wish(feature: str, binary: bool, positive: bool) -> str:
     return f"high {words}" if positive else f"low {words}"
 
 
-def wishes(
-    weights: Float, unit: Float, features: Sequence[str], binary: Bool
-) -> list[tuple[str, float]]:
+def wishes(strength: Float, features: Sequence[str], binary: Bool) -> list[tuple[str, float]]:
     """Say what weights ask for, strongest first, and how far each moves scores.
 
     Parameters
     ----------
-    weights, unit : arrays of shape (n_features,)
-        Weights, and how far their features spread.
-    features, binary
+    strength, features, binary
         As in `name_deviation`.
 
     Examples
     --------
-    >>> wishes(np.array([-2.0, 0.5, 0.0]), np.ones(3), ["price", "green", "local"],
+    >>> wishes(np.array([-2.0, 0.5, 0.0]), ["price", "green", "local"],
     ...        np.array([False, True, True]))
     [('low price', -2.0), ('green', 0.5)]
     """
-    strength = weights * unit
     return [
         (wish(features[j], bool(binary[j]), bool(strength[j] > 0)), float(strength[j]))
         for j in np.argsort(-np.abs(strength), kind="stable").tolist()

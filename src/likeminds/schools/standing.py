@@ -25,6 +25,36 @@ def score_variances(weights: Float, spread: Float) -> Float:
     return np.asarray(np.maximum(np.einsum("nd,nd->n", weights @ spread, weights), 0.0))
 
 
+def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
+    """Return the correlation over the items of everybody's scores with the consensus's.
+
+    1 is the same ranking, -1 the reverse. Weights that tell no items apart are as unlike as can
+    be said (0) to those that do, and like those that do not, either (1).
+
+    Parameters
+    ----------
+    weights : array of shape (n_people, n_features)
+        Everybody's.
+    consensus : array of shape (n_features,)
+        What all agree on.
+    spread : array of shape (n_features, n_features)
+        The covariance of the items' features.
+
+    Returns
+    -------
+    array of shape (n_people,)
+
+    Examples
+    --------
+    >>> likeness(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0]), np.eye(2))
+    array([1.        , 0.70710678, 0.        ])
+    """
+    own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
+    size = own * shared
+    together = weights @ (spread @ consensus) / np.where(size > 0, size, 1.0)
+    return np.asarray(np.where(size > 0, together, own == shared), dtype=np.float64)
+
+
 def shares(levels: Levels, spread: Float) -> Float:
     """Return the share of each level in the variance of everybody's scores.
 

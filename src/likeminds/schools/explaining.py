@@ -1,0 +1,198 @@
+"""What there is to say about a ranker, as plain values: a crowd, a person, a school, an item.
+
+The command line, the demo, the report and the pictures all say it from here.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.schools.finding import find_schools, items_of
+from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
+from likeminds.schools.items import Items
+from likeminds.schools.levels import Levels
+from likeminds.schools.naming import name_deviation, strengths, wishes
+from likeminds.schools.standing import likeness
+
+_FEW = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A ranker, its items, and what they say about people.
+
+    Attributes
+    ----------
+    ranker : ranker
+        Fitted, with a group level.
+    items : Items or None
+        What people judge; None where nobody knows.
+    n_schools : int or "auto"
+        How many schools there are to be, as in `find_schools`.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> explained = Explanation.of_ranker(HierarchicalRanker(n_groups=1).fit(load_electricity()))
+    >>> [one["wish"] for one in explained.consensus[:2]]
+    ['no seasonal rates', 'no time of day rates']
+    >>> round(explained.person("household-001")["likeness"], 1)
+    0.3
+    """
+
+    ranker: Any
+    items: Items | None = None
+    n_schools: int | str = "auto"
+
+    @classmethod
+    def of_ranker(
+        cls,
+        ranker: Any,
+        annotations: Annotations | None = None,
+        n_schools: int | str = "auto",
+    ) -> "Explanation":
+        """Take the items of some annotations, by default of those the ranker has kept."""
+        return cls(ranker, items_of(ranker, annotations), n_schools)
+
+    @cached_property
+    def schools(self) -> Schools:
+        """Who thinks alike."""
+        return find_schools(self.ranker, self.items, self.n_schools)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Everybody's weights, taken apart."""
+        return Levels.of_ranker(self.ranker)
+
+    @cached_property
+    def spread(self) -> Float:
+        """The covariance of the items' features."""
+        return self.levels.spread_over(self.items)
+
+    @cached_property
+    def unit(self) -> Float:
+        """How much each feature varies over the items."""
+        return np.sqrt(self.spread.diagonal())
+
+    @cached_property
+    def likeness(self) -> Float:
+        """Everybody's likeness with the consensus: see `likeminds.schools.standing.likeness`."""
+        return likeness(self.levels.coef, self.levels.consensus, self.spread)
+
+    @cached_property
+    def consensus(self) -> list[Facts]:
+        """What all agree on, strongest first: each wish, and how far it moves scores."""
+        shared = self.levels.consensus
+        strength = strengths(shared[None], self.spread)[0]
+        found = wishes(strength, self.levels.feature_names, self._binary)
+        return [{"wish": words, "strength": value} for words, value in found]
+
+    def crowd(self) -> Facts:
+        """Say what all agree on, and how people differ."""
+        n_items = 0 if self.items is None else len(self.items)
+        return {"items": n_items, "consensus": self.consensus} | self.schools.to_dict()
+
+    def person(self, person: Hashable) -> Facts:
+        """Say where somebody stands, what they want differently, and what they like best."""
+        found = self.schools
+        school = found.of_person(person)
+        place = int(lookup([person], found.users, "users")[0])
+        own, shared = self.levels.coef[place], self.levels.consensus
+        facts: Facts = {
+            "person": person,
+            "school": school.to_dict(),
+            "membership": float(found.membership[place].max()),
+            "standing": plain_standing(found.standing[place]),
+            "loner": bool(found.loner[place]),
+            "likeness": float(self.likeness[place]),
+            "differs": self._differs(place),
+            "features": self._features(own),
+        }
+        if self.items is not None:
+            facts["best"] = self._best(self.items, own)
+            facts["best_by_consensus"] = self._best(self.items, shared)
+        return facts
+
+    def school(self, number: int) -> Facts:
+        """Say what a school wants, who is in it, and what it likes."""
+        members = self.schools.members(number).tolist()
+        return self.schools[number].to_dict() | {"members": members}
+
+    def item(self, item: Hashable) -> Facts:
+        """Say how an item is seen by all, by each school, and by those who differ most."""
+        items, found = self.items, self.schools
+        row = -1 if items is None else int(lookup([item], items.ids, "items")[0])
+        if items is None or row < 0:
+            raise KeyError(f"{item!r} is not among the {len(items or ())} items.")
+        everybody = items.places(self.levels.coef)[:, row]
+        order = np.argsort(-everybody, kind="stable")
+        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        by_school = items.places(np.stack([school.weights for school in found.schools]))[:, row]
+        return {
+            "item": item,
+            "consensus": float(items.places(self.levels.consensus[None])[0, row]),
+            "spread": float(everybody.std()),
+            "more_divisive_than": float((apart < apart[row]).mean()),
+            "schools": [
+                {"number": school.number, "name": school.name, "beats": beats}
+                for school, beats in zip(found.schools, by_school.tolist(), strict=True)
+            ],
+            "reasons": self._reasons(items, row),
+            "liked_by": _people(found.users, everybody, order[:_FEW]),
+            "disliked_by": _people(found.users, everybody, order[::-1][:_FEW]),
+        }
+
+    @property
+    def _binary(self) -> Bool:
+        no = np.zeros(len(self.levels.feature_names), dtype=np.bool_)
+        return no if self.items is None else self.items.binary
+
+    @cached_property
+    def _alike(self) -> Levels:
+        return self.levels.alike(self.spread)
+
+    def _differs(self, place: int) -> str:
+        """Name what somebody wants differently, all people being equally decided."""
+        shared = self._alike.consensus
+        added = self._alike.coef[place] - shared
+        strength = strengths(added[None], self.spread)[0]
+        return name_deviation(added, shared, strength, self.levels.feature_names, self._binary)
+
+    def _features(self, own: Float) -> list[Facts]:
+        """Return own weights beside the consensus's, per spread of the feature."""
+        shared, mine = self.levels.consensus * self.unit, own * self.unit
+        names = self.levels.feature_names
+        return [
+            {"feature": names[j], "own": float(mine[j]), "consensus": float(shared[j])}
+            for j in np.argsort(-np.abs(mine - shared), kind="stable").tolist()
+        ]
+
+    def _reasons(self, items: Items, row: int) -> list[Facts]:
+        """Return what moves the item up or down for the consensus, strongest first."""
+        shared = self.levels.consensus
+        moved = shared * (items.features[row] - items.centre)
+        size = float(np.sqrt(shared @ self.spread @ shared))
+        return [
+            {
+                "feature": self.levels.feature_names[j],
+                "value": float(items.features[row, j]),
+                "moves": float(moved[j] / size) if size else 0.0,
+            }
+            for j in np.argsort(-np.abs(moved), kind="stable")[:_FEW].tolist()
+        ]
+
+    @staticmethod
+    def _best(items: Items, weights: Float) -> list[Any]:
+        judged = items.judged(items.features @ weights, _FEW)
+        return [one["item"] for one in plain_items(judged, "score")]
+
+
+def _people(users: IdArray, beats: Float, places: Index) -> list[Facts]:
+    chosen = zip(users[places].tolist(), beats[places].tolist(), strict=True)
+    return [{"person": person, "beats": share} for person, share in chosen]
