@@ -5,7 +5,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: help demo test lint types imports bench format clean
+# One process per core, and so one thread of BLAS each: more would wait for each other. Processes
+# that are done take over tests of the others, so that none is idle before the end.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+.PHONY: help demo check test lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -14,9 +18,11 @@ help:  ## List the commands
 demo: $(READY)  ## Fit the bundled data and tell what came out
 	$(BIN)/likeminds demo
 
-# One process per core, and so one thread of BLAS each: more would wait for each other.
-test: $(READY) lint types imports  ## Lint, types, import directions, doctests, tests with coverage
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term:skip-covered
+check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (two minutes)
+	$(PYTEST) --quiet -m "not slow" tests
+
+test: $(READY) lint types imports  ## What CI runs: the slow tests, doctests and coverage, too
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 lint: $(READY)  ## Style and format, without changing anything
 	$(BIN)/ruff check .

@@ -15,6 +15,11 @@ settings.load_profile("likeminds")
 FILES = Path(__file__).parent / "data" / "files"
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with what takes long: at the end, all processes have short tests to share."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def reference():
     """Solutions of other people's programs for one small problem."""

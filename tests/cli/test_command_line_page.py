@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from commands import commands_in, run_line
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
+@pytest.mark.slow
 def test_the_page_tells_the_story(tmp_path):
     lines = commands_in(PAGE.read_text())
     assert len(lines) > 15

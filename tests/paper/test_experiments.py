@@ -30,6 +30,8 @@ from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
+pytestmark = pytest.mark.slow
+
 
 def reproduce(folder, what="all", **options):
     quiet = Console(quiet=True)

@@ -73,6 +73,7 @@ def test_never_goes_up(crowd, name, components):
 
 @every_loss
 @pytest.mark.parametrize("components", CONVEX, ids=repr)
+@pytest.mark.slow
 def test_agrees_with_the_published_algorithm_where_there_is_one_minimum(crowd, name, components):
     loss = made(name, crowd)
     slow = PaperSolver().solve(loss, components, tol=1e-5, max_iter=50_000)
@@ -138,6 +139,7 @@ def test_an_infinite_cap_is_the_trace_norm(crowd):
 
 @settings(max_examples=15)
 @given(st.integers(0, 30), st.floats(0.02, 0.3), st.floats(0.1, 2.0))
+@pytest.mark.slow
 def test_stages_end_where_the_set_above_the_cap_is_that_of_the_stage(seed, alpha, threshold):
     loss = made("least_squares", make_crowd(np.random.default_rng(seed), n_features=3))
     capped = CappedLowRank(alpha, threshold)

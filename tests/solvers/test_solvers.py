@@ -7,7 +7,7 @@ from likeminds import Annotations, Statistics
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
 from likeminds.paper.theory import convergence_certificate
-from likeminds.solvers import PaperSolver
+from likeminds.solvers import FastSolver, PaperSolver
 from likeminds.solvers.base import objective, optimality_residual, zero_parts
 
 
@@ -99,7 +99,7 @@ def test_certificate_notices_an_increase(crowd):
 def test_starting_at_the_solution_stays_there(crowd):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(1.0, 0.5, 0.2, 1)
-    solution = PaperSolver().solve(loss, components, tol=1e-9, max_iter=50_000)
+    solution = FastSolver().solve(loss, components, tol=1e-10)
     again = PaperSolver().solve(loss, components, start=solution.parts, tol=1e-8)
     assert again.n_iter <= 2
     assert again.objective == pytest.approx(solution.objective, rel=1e-12)

@@ -1,17 +1,12 @@
-"""Simulated crowds are what they promise, and the bundled data is the source's."""
-
-from pathlib import Path
+"""Simulated crowds are what they promise."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeminds.data.annotations import Annotations
-from likeminds.datasets import Simulation, load_electricity, make_schools, make_simulation
+from likeminds.datasets import Simulation, make_schools, make_simulation
 from likeminds.metrics.by_person import auc_by_person, mean_auc
-
-SOURCE = Path(__file__).parents[3] / "shared" / "data" / "electricity.npz"
 
 
 def scores_of(simulation, coef):
@@ -243,50 +238,3 @@ class TestSchools:
     def test_impossible_wishes_are_refused(self, options, message):
         with pytest.raises(ValueError, match=message):
             make_schools(**options)
-
-
-class TestElectricity:
-    def test_has_every_household_and_offer(self):
-        data = load_electricity()
-        assert isinstance(data, Annotations)
-        assert len(data.user_ids) == 361
-        assert data.user_ids[[0, -1]].tolist() == ["household-001", "household-361"]
-        assert data.features.shape == (17_232, 6)
-        np.testing.assert_array_equal(data.feature_rows, np.arange(17_232))
-        assert len(data.item_ids) == 17_232
-        assert data.feature_names == (
-            "price",
-            "contract_length",
-            "local_company",
-            "known_company",
-            "time_of_day_rates",
-            "seasonal_rates",
-        )
-        counts = np.bincount(data.user_codes)
-        assert (counts.min(), counts.max()) == (32, 48)
-
-    def test_one_of_four_is_chosen_in_every_choice_set(self):
-        data = load_electricity()
-        np.testing.assert_array_equal(np.bincount(data.group_codes), np.full(4308, 4))
-        np.testing.assert_array_equal(
-            np.bincount(data.group_codes, weights=data.labels), np.ones(4308)
-        )
-        households_per_set = {
-            *zip(data.group_codes.tolist(), data.user_codes.tolist(), strict=True)
-        }
-        assert len(households_per_set) == 4308
-
-    def test_price_is_fixed_or_depends_on_the_time(self):
-        data = load_electricity()
-        price, by_time = data.features[:, 0], data.features[:, 4:].sum(axis=1)
-        np.testing.assert_array_equal(price == 0, by_time == 1)
-        assert set(np.unique(price)) == {0.0, 7.0, 9.0}
-
-    @pytest.mark.skipif(not SOURCE.exists(), reason="the source of the data is not at hand")
-    def test_is_the_source(self):
-        data = load_electricity()
-        with np.load(SOURCE) as source:
-            np.testing.assert_array_equal(data.features[data.feature_rows], source["X"])
-            np.testing.assert_array_equal(data.labels, source["label"] == 1)
-            np.testing.assert_array_equal(data.user_codes, source["user"])
-            np.testing.assert_array_equal(data.group_codes, source["group"] - 1)
