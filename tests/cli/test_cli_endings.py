@@ -1,10 +1,17 @@
 """Places that cannot be written to, signals, closed streams: how commands end."""
 
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from rich.progress import Progress
 
 from commands import run
+from likeminds.cli._talk import Talk
 
 LABELS = ("--annotations", "none.csv", "--features", "none.csv")
 
@@ -48,3 +55,123 @@ def test_pictures_nobody_can_draw_are_refused_before_anything_is_read(tmp_path):
         "Error: found.docx is no picture that can be drawn: end its name in ."
     )
     assert " .png" in done.err
+
+
+# Signals.
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A folder with labels and a model of them."""
+    folder = tmp_path_factory.mktemp("taught")
+    assert run(folder, "simulate", "--people", "8", "--labels", "12", "--out", ".").code == 0
+    assert run(folder, *FIT, "--out", "crowd.likeminds").code == 0
+    return folder
+
+
+@pytest.fixture
+def copy(taught, tmp_path):
+    shutil.copytree(taught, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+class _Bell(Progress):
+    """A bar that gets a signal as soon as it is told of a step."""
+
+    def __init__(self, number):
+        super().__init__(disable=True)
+        self.number = number
+
+    def update(self, *_, **__):
+        signal.raise_signal(self.number)
+
+
+FIT = ("fit", "--annotations", "annotations.csv", "--features", "features.csv")
+UPDATE = ("update", "--model", "crowd.likeminds", *FIT[1:])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs the signals of Unix")
+@pytest.mark.parametrize("words", [UPDATE, (*FIT, "--out", "crowd.likeminds")], ids=lambda w: w[0])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("SIGINT", "Interrupted"), ("SIGTERM", "Terminated"), ("SIGHUP", "Hung up")],
+)
+def test_a_signal_ends_a_fit_and_keeps_the_model(copy, monkeypatch, words, name, told):
+    before = (copy / "crowd.likeminds").read_bytes()
+    number = signal.Signals[name]
+    monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(number))
+    handler = signal.getsignal(number)
+    done = run(copy, *words)
+    assert done.code == 128 + number
+    assert done.err == f"Error: {told}.\n"
+    assert (copy / "crowd.likeminds").read_bytes() == before
+    assert {path.name for path in copy.iterdir()} == {
+        *("annotations.csv", "features.csv", "truth.csv", "crowd.likeminds")
+    }
+    assert signal.getsignal(number) is handler
+
+
+def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
+    if not hasattr(signal, "SIGHUP"):
+        pytest.skip("needs the signals of Unix")
+    before = (copy / "crowd.likeminds").read_bytes()
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(signal.SIGHUP))
+        assert run(copy, *UPDATE).code == 0
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+    assert (copy / "crowd.likeminds").read_bytes() != before
+
+
+# Streams.
+
+
+def ended(folder, line):
+    """Run a line of a shell in which ``likeminds`` is this version."""
+    program = "import sys; from likeminds.cli import main; main()"
+    call = f'likeminds() {{ {shlex.quote(sys.executable)} -c "{program}" "$@"; }}; {line}'
+    return subprocess.run(
+        ["bash", "-c", call], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+RANK = "likeminds rank --model crowd.likeminds"
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
+
+
+@needs_bash
+@pytest.mark.parametrize("command", [f"{RANK} --out -", f"{RANK} --json", "likeminds --help"])
+def test_closed_standard_output_is_one_sentence(taught, command):
+    done = ended(taught, f"{command} >&-")
+    assert done.returncode == 1
+    assert done.stderr == "Error: Standard output is closed: there is nowhere to write to.\n"
+
+
+@needs_bash
+@pytest.mark.parametrize("command", [RANK, f"{RANK} --each-person --out -", "likeminds fit --help"])
+def test_who_has_read_enough_is_no_error(taught, command):
+    # The pipe is closed before anything is written to it.
+    line = f"{{ sleep 0.1; {command}; echo $? >&2; }} | :"
+    done = ended(taught, line)
+    assert done.stderr == f"{128 + signal.SIGPIPE}\n"
+
+
+@needs_bash
+def test_closed_standard_error_is_no_failure(taught):
+    done = ended(taught, "likeminds rank --model none 2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+    done = ended(taught, f"{RANK} --out - <&- 2>&-")
+    assert done.returncode == 0
+    assert done.stdout.startswith("person,rank,item,score\n")
+
+
+@needs_bash
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_behind_standard_output_is_one_sentence(taught):
+    for command in (RANK, "likeminds --version"):
+        done = ended(taught, f"{command} > /dev/full")
+        assert done.returncode == 1
+        assert done.stderr.startswith("Error: ")
+        assert "No space left on device" in done.stderr
+        assert done.stderr.count("\n") == 1

@@ -105,12 +105,10 @@ class Talk:
         try:
             with self._warnings_as_notes():
                 work()
-        except typer.Exit:
+        except (typer.Exit, BrokenPipeError):
             raise
         except KeyboardInterrupt:
             self._refuse("Interrupted.", INTERRUPTED)
-        except BrokenPipeError:  # somebody has read enough, as head does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except _BAD_INPUT as error:
             self._refuse(in_options(sentence(error)), BAD_INPUT)
         except (ImportError, OSError) as error:

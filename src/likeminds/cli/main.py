@@ -9,6 +9,7 @@ import typer
 
 from likeminds._support.secrets import masked
 from likeminds._version import __version__
+from likeminds.cli._ending import run_to_the_end
 
 app = typer.Typer(
     help="Learn what a crowd agrees on, what its schools of thought want differently, "
@@ -63,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         What follows the name of the program; by default what the shell passed.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    raise SystemExit(run_to_the_end(lambda: _run(words)))
+
+
+def _run(words: list[str]) -> int:
     try:
         code = app(words, prog_name="likeminds", standalone_mode=False)
     except _UsageError as error:
@@ -71,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         end = "" if wrong.endswith(("?", ".")) else "."
         said = f"Error: {masked(wrong)}{end} See likeminds {known}{' ' if known else ''}--help."
         typer.secho(said, fg="red", err=True)
-        raise SystemExit(2) from error
-    raise SystemExit(code if isinstance(code, int) else 0)
+        return 2
+    return code if isinstance(code, int) else 0
 
 
 def _names() -> set[str]:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from likeminds.cli._command import command
+from likeminds.cli._ending import SignalledError
 from likeminds.cli._options import Seed
-from likeminds.cli._talk import INTERRUPTED, Talk
+from likeminds.cli._talk import Talk
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,9 +72,9 @@ def reproduce(
             progress=talk.shows_progress,
             console=Console(stderr=True, quiet=talk.quiet),
         )
-    except KeyboardInterrupt:
-        talk.note(f"interrupted; what is finished is kept in {out}: the same command continues.")
-        raise typer.Exit(INTERRUPTED) from None
+    except (KeyboardInterrupt, SignalledError):
+        talk.note(f"what is finished is kept in {out}: the same command continues.")
+        raise
     talk.result({"pages": [str(page) for page in pages], "folder": str(out)})
     talk.tell(f"Written: {', '.join(map(str, pages))}")
     talk.remark(f"Open {pages[-1]} in a browser; figures for programs are in {out}.")
