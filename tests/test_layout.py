@@ -70,3 +70,10 @@ def test_every_folder_with_code_explains_itself():
         modules = list((PACKAGE / folder).glob("*.py"))
         if modules:
             assert (PACKAGE / folder / "__init__.py").read_text().startswith('"""'), folder
+
+
+def test_tests_that_the_pages_name_are_there():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    named = re.findall(r"tests/[\w/]+\.py", "".join(page.read_text() for page in pages))
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
