@@ -240,12 +240,7 @@ def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    for ranker in getattr(model, "rankers_", {"": model}).values():
-        inner = getattr(ranker, "best_estimator_", ranker)
-        said = getattr(inner, "annotations_", None)
-        if said is not None:
-            return _items_of(said)
-    return None
+    return None if model.kept_ is None else _items_of(model.kept_)
 
 
 def _items_of(said: "Annotations") -> Shown:

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-
-# What an attribute is called where there is but one, without a name.
-NAMELESS = ""
+    from likeminds.rankers.model import Model
 
 
 def opened(path: Path) -> Any:
@@ -17,26 +15,19 @@ def opened(path: Path) -> Any:
     return load(path)
 
 
-def has_attributes(model: Any) -> bool:
-    """Say whether a model is about several attributes."""
-    return hasattr(model, "rankers_")
-
-
-def rankers_of(model: Any, attribute: str | None = None) -> dict[str, Any]:
+def rankers_of(model: "Model", attribute: str | None = None) -> dict[str, Any]:
     """Return the rankers by attribute: one of them, or all."""
-    if not has_attributes(model):
-        if attribute is not None:
-            raise ValueError(
-                f"This model tells no attributes apart, so that there is no {attribute!r}: leave "
-                "out --attribute."
-            )
-        return {NAMELESS: model}
     if attribute is None:
         return dict(model.rankers_)
-    return {attribute: model._ranker_of(attribute)}
+    if not model.has_attributes:
+        raise ValueError(
+            f"This model tells no attributes apart, so that there is no {attribute!r}: leave "
+            "out --attribute."
+        )
+    return {attribute: model.ranker_of(attribute)}
 
 
-def the_ranker_of(model: Any, attribute: str | None) -> tuple[str, Any]:
+def the_ranker_of(model: "Model", attribute: str | None) -> tuple[str, Any]:
     """Return one ranker and its attribute; ask where there are several."""
     rankers = rankers_of(model, attribute)
     if len(rankers) > 1:
@@ -44,19 +35,19 @@ def the_ranker_of(model: Any, attribute: str | None) -> tuple[str, Any]:
     return next(iter(rankers.items()))
 
 
-def parts_of(said: "Annotations", model: Any) -> dict[str, "Annotations"]:
+def parts_of(said: "Annotations", model: "Model") -> dict[str, "Annotations"]:
     """Return labels by attribute, as a model tells them apart."""
     from likeminds._support.checks import listing
 
-    if not has_attributes(model):
+    if not model.has_attributes:
         if said.n_attributes > 1:
             raise ValueError(
                 f"These labels are about {said.n_attributes} attributes, but the model tells "
                 "none apart."
             )
-        return {NAMELESS: said}
+        return dict.fromkeys(model.rankers_, said)
     if said.attribute_ids is None:
-        known = list(model.attributes_)
+        known = list(model.rankers_)
         if len(known) > 1:
             raise ValueError(
                 f"The model is about {listing(known)}, but no column says which of them a label "
@@ -64,8 +55,3 @@ def parts_of(said: "Annotations", model: Any) -> dict[str, "Annotations"]:
             )
         return {known[0]: said}
     return {str(name): part for name, part in said.by_attribute().items()}
-
-
-def people_of(model: Any) -> Any:
-    """Return everybody a model knows."""
-    return model.people_ if has_attributes(model) else model.users_

@@ -47,7 +47,7 @@ def evaluate(
     found, people = [], []
     for name, part in parts_of(said, known).items():
         ranker = rankers_of(known, name or None)[name]
-        _note_if_known(talk, known, ranker, name, part)
+        _note_if_known(talk, known.fingerprint_of(name), part)
         one, by_person = _scores(ranker, part)
         about = {"attribute": name} if name else {}
         found.append(about | one)
@@ -69,7 +69,8 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     from likeminds.metrics.by_person import auc_by_person
 
     own = auc_by_person(said.labels, ranker.decision_function(said), said.users, said.weights)
-    shared = said.X @ ranker.consensus_ if hasattr(ranker, "consensus_") else np.zeros(len(said))
+    weights = ranker.learned("consensus_")
+    shared = np.zeros(len(said)) if weights is None else said.X @ weights
     consensus = auc_by_person(said.labels, shared, said.users, said.weights)
     known = lookup(own.users, ranker.users_, "users") >= 0
     total = {
@@ -86,11 +87,9 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _note_if_known(talk: Talk, model: Any, ranker: Any, name: str, said: "Annotations") -> None:
+def _note_if_known(talk: Talk, mark: str | None, said: "Annotations") -> None:
     from likeminds.data.fingerprints import fingerprint
 
-    marks = getattr(model, "fingerprints_", {})
-    mark = marks.get(name, getattr(ranker, "fingerprint_", None))
     if mark is not None and mark == fingerprint(said):
         talk.note(
             "these are the labels the model has learned from, so that the score flatters it; "

@@ -67,7 +67,6 @@ def fit(
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import has_attributes
     from likeminds.storage.models import save, writable
 
     target = writable(out)
@@ -80,7 +79,7 @@ def fit(
     if said.reduction is not None:
         model.pictures_ = said.reduction.as_known()
     # A model of several attributes knows the fingerprints of its data itself.
-    data = None if has_attributes(model) else said.annotations
+    data = None if model.has_attributes else said.annotations
     path = save(model, target, with_data=keep_data, data=data, scores=scores)
     _tell(talk, path, scores, time.perf_counter() - started)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._models import NAMELESS
 from likeminds.cli._options import Columns, Items, Model, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
@@ -92,11 +91,11 @@ class _Newcomers:
     def of(cls, model: Any, said: "Annotations | None") -> "_Newcomers":
         """Take newcomers into account; nothing is fitted."""
         from likeminds.cli._models import parts_of, rankers_of
+        from likeminds.rankers.model import Ability
 
         rankers = rankers_of(model)
         for ranker in rankers.values():
-            if not hasattr(ranker, "newcomer"):
-                raise ValueError(f"{type(ranker).__name__} cannot take newcomers: use update.")
+            Ability.NEWCOMERS.require(ranker)
         parts = {} if said is None else parts_of(said, model)
         beliefs = {
             name: rankers_of(model, name or None)[name].newcomer(part)
@@ -117,7 +116,7 @@ class _Newcomers:
         if like or not_like:
             from likeminds.rankers.attributes import AttributeNewcomers
 
-            if NAMELESS in self.strangers:
+            if not self.model.has_attributes:
                 raise ValueError("This model tells no attributes apart: leave out --like, --not.")
             new = AttributeNewcomers(self.model, self.beliefs)
             yield (

@@ -60,7 +60,7 @@ def rank(
     Without --features or --images, the items are those the model has learned from.
     """
     from likeminds.cli._data import as_known, read_shown
-    from likeminds.cli._models import opened, people_of
+    from likeminds.cli._models import opened
     from likeminds.cli._show import refuse_two_outputs
 
     refuse_two_outputs(talk, out)
@@ -68,9 +68,9 @@ def rank(
     shown = read_shown(talk, items, known)
     people: list[Any] = [None]
     if each_person:
-        people = people_of(known).tolist()
+        people = known.people_.tolist()
     elif person:
-        people = [as_known(text, people_of(known), "person") for text in person]
+        people = [as_known(text, known.people_, "person") for text in person]
     rows = []
     for one in people:
         for about, scores in questions(known, one, attribute, like or [], not_like or []):
@@ -82,12 +82,12 @@ def questions(
     model: Any, person: Any, attribute: str | None, like: Sequence[str], not_like: Sequence[str]
 ) -> Iterator[tuple[str, Scores]]:
     """Give, by what it is about, each function that scores items for a person (None: all)."""
-    from likeminds.cli._models import has_attributes, rankers_of
+    from likeminds.cli._models import rankers_of
 
     if like or not_like:
         if attribute is not None:
             raise ValueError("A wish names its attributes: leave out --attribute.")
-        if not has_attributes(model):
+        if not model.has_attributes:
             raise ValueError("This model tells no attributes apart: leave out --like and --not.")
         yield (
             as_wish(like, not_like),

@@ -40,7 +40,7 @@ def update(
     """
     from likeminds._support.checks import counted
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import has_attributes, opened, parts_of, people_of
+    from likeminds.cli._models import opened, parts_of
     from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
@@ -51,11 +51,11 @@ def update(
         )
     known = opened(model)
     said = read_said(talk, annotations, items, columns, known).annotations
-    before = len(people_of(known))
+    before = len(known.people_)
     parts = parts_of(said, known)
     with talk.bar() as bar:
         task = bar.add_task("learning", total=None)
-        if has_attributes(known):
+        if known.has_attributes:
             known.update(
                 parts,
                 callback=lambda name, done, total: bar.update(
@@ -66,7 +66,7 @@ def update(
             known = learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
     path = save(known, target, with_data=True)
     card = read_card(path)
-    new = len(people_of(known)) - before
+    new = len(known.people_) - before
     talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
     talk.tell(
         f": {counted(len(said), 'label')} more, {counted(new, 'new person', 'new people')}; "
@@ -76,6 +76,7 @@ def update(
 
 
 def _grown(ranker: Any, said: Any) -> Any:
-    if not hasattr(ranker, "update"):
-        raise TypeError(f"{type(ranker).__name__} takes no more labels: fit it to all of them.")
+    from likeminds.rankers.model import Ability
+
+    Ability.UPDATES.require(ranker)
     return ranker.update(said)

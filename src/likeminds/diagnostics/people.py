@@ -180,11 +180,11 @@ def refittable(ranker: Any) -> Ranker:
         same = {name: getattr(ranker, name) for name in shared}
         fresh: Ranker = ThreeLevelRanker(**ranker.best_params_, **same)
     else:
-        fresh = clone(getattr(ranker, "best_estimator_", ranker))
-    if hasattr(fresh, "user_column"):
-        fresh.set_params(user_column=None)
-    if "n_groups" in fresh.get_params() and hasattr(ranker, "n_groups_"):
-        fresh.set_params(n_groups=int(ranker.n_groups_))
+        fresh = clone(ranker.chosen_)
+    n_groups = ranker.learned("n_groups_")
+    fresh.set_params(user_column=None)
+    if n_groups is not None and "n_groups" in fresh.get_params():
+        fresh.set_params(n_groups=int(n_groups))
     return fresh
 
 

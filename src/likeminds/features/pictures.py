@@ -40,7 +40,7 @@ class Reduction(NamedTuple):
     @classmethod
     def of_model(cls, model: Any) -> "Reduction":
         """Return what a model was taught with."""
-        known = getattr(model, "pictures_", None)
+        known = model.learned("pictures_")
         if known is None:
             raise ValueError(
                 "This model was not taught with pictures, so it cannot be shown any: give it "

@@ -21,6 +21,7 @@ from likeminds.plots.figures import (
     new_axes,
     set_title,
 )
+from likeminds.rankers.model import Model
 
 _MOST_PEOPLE = 300
 _BEHIND = "points of AUC, compared with the one chosen"
@@ -65,8 +66,7 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
 
 
 def _trace(trace: Any, name: str) -> Float:
-    inner = getattr(trace, "best_estimator_", trace)
-    values = getattr(inner, "objective_trace_", inner)
+    values = trace.learned("objective_trace_") if isinstance(trace, Model) else trace
     try:
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
@@ -138,7 +138,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     -------
     matplotlib Axes
     """
-    results = getattr(tuned, "cv_results_", None)
+    results = tuned.learned("cv_results_")
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])

@@ -13,23 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, IdArray
 from likeminds._support.checks import as_matrix, listing
-from likeminds._support.read_later import ReadLater
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.prior.beliefs import Beliefs
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.matching import Matching
-from likeminds.rankers.tuning.search import RankerCV, was_interrupted
+from likeminds.rankers.model import Ability, Model
+from likeminds.rankers.tuning.search import was_interrupted
 
 # Told, after each attribute, its name, how many are done, and of how many.
 Callback = Callable[[str, int, int], None]
 ByAttribute = Annotations | Mapping[str, Annotations]
 
 
-class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
+class AttributeModel(Matching, Model, BaseEstimator):  # type: ignore[misc]
     """One ranker per attribute, over the same features; people may differ by attribute.
 
     Parameters
@@ -67,9 +66,6 @@ class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
     (5,)
     """
 
-    rankers_: dict[str, Any]
-    people_: IdArray
-    feature_names_: IdArray
     fingerprints_: dict[str, str]
 
     def __init__(self, ranker: Ranker | None = None, *, n_jobs: int | None = None) -> None:
@@ -114,16 +110,14 @@ class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        if not hasattr(self, "rankers_"):
+        if self.learned("rankers_") is None:
             return self.fit(X, callback=callback)
         parts = _by_attribute(X)
         if _common_features(parts).tolist() != self.feature_names_.tolist():
             raise ValueError(f"The model's features are others: {listing(self.feature_names_)}.")
         for name in parts:
-            ranker = self.rankers_.get(name)
-            if ranker is not None and not isinstance(ranker, GrowingRanker | RankerCV):
-                kind = type(ranker).__name__
-                raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
+            if name in self.rankers_:
+                Ability.UPDATES.require(self.rankers_[name])
         self._learn(parts, callback)
         self.attributes_ = list(self.rankers_)
         return self
@@ -150,7 +144,7 @@ class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if attribute is not None:
-            return np.asarray(self._ranker_of(attribute).decision_function(X, users))
+            return np.asarray(self.ranker_of(attribute).decision_function(X, users))
         owners = users if users is None or isinstance(users, np.ndarray) else list(users)
         scores = [ranker.decision_function(X, owners) for ranker in self.rankers_.values()]
         return np.column_stack(scores)
@@ -159,8 +153,7 @@ class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
         """Return, by attribute, the mean over people of their AUC."""
         check_is_fitted(self)
         return {
-            name: float(self._ranker_of(name).score(part))
-            for name, part in _by_attribute(X).items()
+            name: float(self.ranker_of(name).score(part)) for name, part in _by_attribute(X).items()
         }
 
     def score(self, X: ByAttribute, y: None = None) -> float:
@@ -183,18 +176,10 @@ class AttributeModel(Matching, ReadLater, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         beliefs = {}
         for name, part in _by_attribute(X).items():
-            ranker = self._ranker_of(name)
-            if not hasattr(ranker, "newcomer"):
-                raise TypeError(f"{type(ranker).__name__} cannot take newcomers without a refit.")
+            ranker = self.ranker_of(name)
+            Ability.NEWCOMERS.require(ranker)
             beliefs[name] = ranker.newcomer(part)
         return AttributeNewcomers(self, beliefs)
-
-    def _ranker_of(self, attribute: str) -> Any:
-        if str(attribute) not in self.rankers_:
-            raise KeyError(
-                f"There is no attribute {attribute!r}; there are {listing(self.attributes_)}."
-            )
-        return self.rankers_[str(attribute)]
 
     def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:
         new = HierarchicalRanker() if self.ranker is None else self.ranker
@@ -253,7 +238,7 @@ class AttributeNewcomers(Matching):
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
-        scores = np.asarray(rows @ self.model._ranker_of(attribute).consensus_)
+        scores = np.asarray(rows @ self.model.ranker_of(attribute).consensus_)
         belief = self.beliefs.get(str(attribute))
         if belief is not None:
             known = lookup(owners, belief.users, "users") >= 0

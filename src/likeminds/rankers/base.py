@@ -18,18 +18,18 @@ from sklearn.utils.validation import (
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights, listing, refuse_not_finite
-from likeminds._support.read_later import ReadLater
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import lookup, positions
 from likeminds.metrics.by_person import mean_auc
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
+from likeminds.rankers.model import NAMELESS, Model
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
 
 
-class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; this
@@ -47,6 +47,21 @@ class Ranker(ReadLater, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
     coef_: Float
     consensus_: Float
+
+    @property
+    def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
+        """The ranker itself, by the name of its only attribute."""
+        return {NAMELESS: self}
+
+    @property
+    def people_(self) -> IdArray:  # type: ignore[override]
+        """Everybody it knows: ``users_``."""
+        return self.users_
+
+    @property
+    def chosen_(self) -> "Ranker":
+        """The ranker itself, out of the search that found it."""
+        return self.learned("best_estimator_") or self
 
     @with_callbacks
     def fit(

@@ -12,7 +12,7 @@ from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import PairedDifference, over_people
 from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
-from likeminds.schools.levels import Levels, unwrapped
+from likeminds.schools.levels import as_ranker, has_levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Facts:
     ) -> "Facts":
         """Judge the people, where there is what it takes."""
         if annotations is None:
-            annotations = getattr(unwrapped(ranker), "annotations_", None)
+            annotations = as_ranker(ranker).kept_
         explained = Explanation.of_ranker(ranker, annotations, n_schools)
         diagnostics = None
         if held_out is not None:
@@ -61,7 +61,7 @@ class Facts:
     @property
     def n_people(self) -> int:
         """How many people the ranker knows."""
-        return len(unwrapped(self.ranker).users_)
+        return len(self.ranker.people_)
 
     @property
     def ranker(self) -> Any:
@@ -76,7 +76,7 @@ class Facts:
     @cached_property
     def schools(self) -> Schools | None:
         """Who thinks alike; None where the ranker has no group level."""
-        return self.explained.schools if _has_group_level(self.ranker) else None
+        return self.explained.schools if has_levels(self.ranker) else None
 
     def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
         """Return AUCs by own function and by the consensus, and what lies between them."""
@@ -89,11 +89,3 @@ class Facts:
             MetricByPerson(found.users, shared),
             over_people(own - shared),
         )
-
-
-def _has_group_level(ranker: Any) -> bool:
-    try:
-        Levels.of_ranker(ranker)
-    except TypeError:
-        return False
-    return True

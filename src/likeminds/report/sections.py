@@ -20,7 +20,6 @@ from likeminds.report.page import Html
 from likeminds.report.words import interval
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
-from likeminds.schools.levels import unwrapped
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are told where it has no picture.
@@ -261,23 +260,25 @@ def _cards(facts: Facts, found: Diagnostics) -> list[Html]:
 
 def fit_section(facts: Facts, level: int) -> Html:
     """Return how the model was fitted."""
-    ranker = unwrapped(facts.ranker)
+    ranker = facts.ranker.chosen_
     parameters = facts.ranker.get_params(deep=False)
     rows = [[name, _plain(value)] for name, value in sorted(parameters.items())]
-    chosen = getattr(facts.ranker, "best_params_", {})
+    chosen = facts.ranker.learned("best_params_") or {}
     rows += [[f"{name} (chosen)", _plain(value)] for name, value in sorted(chosen.items())]
-    facts_found = {
-        "directions of the group level": getattr(ranker, "n_groups_", None),
-        "iterations": getattr(ranker, "n_iter_", None),
-        "converged": getattr(ranker, "converged_", None),
-        "objective": getattr(ranker, "objective_", None),
+    told = {
+        "directions of the group level": "n_groups_",
+        "iterations": "n_iter_",
+        "converged": "converged_",
+        "objective": "objective_",
     }
-    rows += [[name, _plain(value)] for name, value in facts_found.items() if value is not None]
+    found = {name: ranker.learned(value) for name, value in told.items()}
+    rows += [[name, _plain(value)] for name, value in found.items() if value is not None]
     parts: list[object] = [html.table([type(facts.ranker).__name__, "value"], rows)]
-    if getattr(facts.ranker, "cv_results_", None):
+    if facts.ranker.learned("cv_results_"):
         surface = plots.cv_surface(facts.ranker)
         parts.append(html.picture(surface, "Cross-validated AUC over the parameters searched"))
-    if len(getattr(ranker, "objective_trace_", ())) > 2:
+    trace = ranker.learned("objective_trace_")
+    if trace is not None and len(trace) > 2:
         parts.append(html.picture(plots.convergence(ranker), "Objective by iteration"))
     versions = (
         f"likeminds {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "

@@ -9,6 +9,7 @@ from likeminds._support.checks import counted, listing
 from likeminds._support.files import place_for, write_whole
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
+from likeminds.rankers.model import NAMELESS, Model
 from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import Facts
@@ -26,7 +27,7 @@ _SECTIONS = (
 
 
 def write_report(
-    model: Any,
+    model: Model | Mapping[Any, Any],
     path: str | PathLike[str],
     annotations: Annotations | None = None,
     images: Any = None,
@@ -45,7 +46,7 @@ def write_report(
 
     Parameters
     ----------
-    model : ranker, mapping from attribute to ranker, or object with ``rankers_``
+    model : ranker, `AttributeModel`, or mapping from attribute to ranker
         What was fitted. Several attributes make one page with a part for each.
     path : path
         Where to; an existing file is replaced only once the new one is complete.
@@ -102,10 +103,8 @@ def write_report(
     return target
 
 
-def _rankers_of(model: Any) -> dict[Hashable, Any]:
-    rankers = getattr(model, "rankers_", model)
-    if not isinstance(rankers, Mapping):
-        return {None: rankers}
+def _rankers_of(model: Model | Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    rankers: Mapping[Any, Any] = model if isinstance(model, Mapping) else model.rankers_
     if not rankers:
         raise ValueError("The model has no attributes: there is nothing to report.")
     return dict(rankers)
@@ -122,7 +121,7 @@ def _about(
                 "give them attributes=."
             )
         return annotations
-    if attribute is not None:
+    if attribute != NAMELESS:
         return annotations.of_attribute(attribute)
     if annotations.n_attributes > 1:
         raise ValueError(
@@ -134,7 +133,7 @@ def _about(
 
 
 def _page_of_one(attribute: Hashable, facts: Facts, title: str | None) -> str:
-    what = type(facts.ranker).__name__ if attribute is None else str(attribute)
+    what = type(facts.ranker).__name__ if attribute == NAMELESS else str(attribute)
     lead = html.paragraph(summary(facts), kind="lead")
     return html.page(title or f"What people make of it: {what}", lead, *_parts(facts, 2), _footer())
 

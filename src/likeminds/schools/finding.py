@@ -10,7 +10,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.schools.found import Axis, School, Schools
 from likeminds.schools.items import Items, Judged
-from likeminds.schools.levels import Levels, unwrapped
+from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.mixture import Division, divide
 from likeminds.schools.naming import leading, name_deviation, strengths
 from likeminds.schools.standing import loners, shares
@@ -105,7 +105,7 @@ def items_of(
     """Return the items of some annotations, by default of those the ranker has kept."""
     if isinstance(annotations, Items):
         return annotations
-    said = getattr(unwrapped(ranker), "annotations_", None) if annotations is None else annotations
+    said = as_ranker(ranker).kept_ if annotations is None else annotations
     return None if said is None else Items.of_annotations(said, np.random.default_rng(rng))
 
 

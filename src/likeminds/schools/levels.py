@@ -62,20 +62,21 @@ class Levels:
         >>> levels.group.shape, levels.n_directions
         ((361, 6), 2)
         """
-        ranker = unwrapped(ranker)
-        if hasattr(ranker, "group_") and hasattr(ranker, "personal_"):
-            group, personal = ranker.group_, ranker.personal_
-            own = personal.any(axis=1) if hasattr(ranker, "raw_personal_") else None
+        ranker = as_ranker(ranker)
+        group, personal = ranker.learned("group_"), ranker.learned("personal_")
+        if group is not None and personal is not None:
+            own = None if ranker.learned("raw_personal_") is None else personal.any(axis=1)
         else:
             group, personal, own = _decomposed(ranker)
+        scale = ranker.learned("scale_")
         return cls(
             users=ranker.users_,
             feature_names=tuple(map(str, ranker.feature_names_)),
             consensus=ranker.consensus_,
             group=group,
             personal=personal,
-            scale=getattr(ranker, "scale_", np.ones(len(ranker.consensus_))),
-            n_directions=getattr(ranker, "n_groups_", None),
+            scale=np.ones(len(ranker.consensus_)) if scale is None else scale,
+            n_directions=ranker.learned("n_groups_"),
             own=own,
         )
 
@@ -149,18 +150,28 @@ class Levels:
         return min(enough, real, _MOST_DIRECTIONS)
 
 
-def unwrapped(ranker: Any) -> Ranker:
-    """Return the fitted ranker itself, out of the search that found it."""
-    inner = getattr(ranker, "best_estimator_", ranker)
-    if not isinstance(inner, Ranker):
+def as_ranker(ranker: Any) -> Ranker:
+    """Return a fitted ranker, out of the search that found it; refuse all else."""
+    if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
-    check_is_fitted(inner)
-    return inner
+    check_is_fitted(ranker)
+    return ranker.chosen_
+
+
+def has_levels(ranker: Ranker) -> bool:
+    """Say whether a ranker has a group level, so that there are schools to look for."""
+    ranker = as_ranker(ranker)
+    return ranker.learned("group_") is not None or bool(_group_like(ranker))
+
+
+def _group_like(ranker: Ranker) -> list[str]:
+    """Return the parts of a ranker's weights in which people can form groups."""
+    return [name for name in _GROUP_LIKE if name in (ranker.learned("parts_") or ())]
 
 
 def _decomposed(ranker: Ranker) -> tuple[Float, Float, Bool | None]:
-    parts: dict[str, Float] = getattr(ranker, "parts_", {})
-    found = [name for name in _GROUP_LIKE if name in parts]
+    parts: dict[str, Float] = ranker.learned("parts_") or {}
+    found = _group_like(ranker)
     if not found:
         there = f"; it has {', '.join(parts)}" if parts else ""
         raise TypeError(

@@ -24,6 +24,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.model import Ability, Model
 from likeminds.storage.contents import MODELS, Contents, ids_from_bytes, model_from
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
 
@@ -92,7 +93,7 @@ def save(
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
     card = _card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
-    card["takes_updates"] = contents.holds_data and hasattr(model, "update")
+    card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
     texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
     write_arrays(target, contents.arrays, texts)
     return target
@@ -189,26 +190,27 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
 
 def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
     """Return the fingerprint of the training data, if there is any way to know it."""
-    if data is None and hasattr(ranker, "fingerprint_"):
-        return {"fingerprint_": ranker.fingerprint_}
-    said = getattr(ranker, "annotations_", None) if data is None else data
-    return {} if said is None else {"fingerprint_": fingerprint(said)}
+    known = ranker.fingerprint_of() if data is None else None
+    said = ranker.kept_ if data is None else data
+    if known is None and said is not None:
+        known = fingerprint(said)
+    return {} if known is None else {"fingerprint_": known}
 
 
-def _card(model: Any, tree: dict[str, Any]) -> dict[str, Any]:
+def _card(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
     card = {
         "format": FORMAT,
         "version": __version__,
         "ranker": type(model).__name__,
         "parameters": _readable(tree["model"]["parameters"]),
         "features": [str(name) for name in model.feature_names_],
-        "pictures": getattr(model, "pictures_", {}).get("features"),
+        "pictures": (model.learned("pictures_") or {}).get("features"),
     }
     if isinstance(model, AttributeModel):
-        rankers = model.rankers_.items()
-        known = model.fingerprints_
         card["people"] = len(model.people_)
-        card["attributes"] = {name: _summary(one, known[name]) for name, one in rankers}
+        card["attributes"] = {
+            name: _summary(one, model.fingerprint_of(name)) for name, one in model.rankers_.items()
+        }
     else:
         card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"))
         card["attributes"] = None
@@ -216,12 +218,12 @@ def _card(model: Any, tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
-    parameters, scale = ranker.get_params(), getattr(ranker, "scale_", None)
+    parameters, scale = ranker.get_params(), ranker.learned("scale_")
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
     return {
         "ranker": type(ranker).__name__,
         "people": len(ranker.users_),
-        "labels": getattr(ranker, "n_labels_", None),
+        "labels": ranker.learned("n_labels_"),
         "fingerprint": known_data,
         "preprocessing": {
             "standardize": standardize,

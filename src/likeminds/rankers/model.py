@@ -1,0 +1,75 @@
+"""What a model is: one ranker, or one for each of several attributes; what can be asked of it."""
+
+from enum import Enum
+from typing import Any
+
+from likeminds._support.arrays import IdArray
+from likeminds._support.checks import listing
+from likeminds._support.read_later import ReadLater
+from likeminds.data.annotations import Annotations
+
+# What an attribute is called where there is but one, without a name.
+NAMELESS = ""
+
+
+class Model(ReadLater):
+    """Base of what is fitted, saved and asked.
+
+    Attributes
+    ----------
+    rankers_ : dict
+        The fitted ranker of each attribute; of a single ranker, itself, called `NAMELESS`.
+    people_ : array
+        Everybody it knows.
+    feature_names_ : array of str
+        The features.
+    """
+
+    rankers_: dict[str, Any]
+    people_: IdArray
+    feature_names_: IdArray
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether it tells several attributes apart, by name."""
+        return NAMELESS not in self.rankers_
+
+    def learned(self, name: str) -> Any:
+        """Return a fitted attribute that not every model has; None where this one has none."""
+        return getattr(self, name, None)
+
+    def ranker_of(self, attribute: str) -> Any:
+        """Return the ranker of an attribute."""
+        if str(attribute) not in self.rankers_:
+            there = listing(list(self.rankers_))
+            raise KeyError(f"There is no attribute {attribute!r}; there are {there}.")
+        return self.rankers_[str(attribute)]
+
+    @property
+    def kept_(self) -> Annotations | None:
+        """The labels and items it was fitted to, where it still has them."""
+        kept = (ranker.learned("annotations_") for ranker in self.rankers_.values())
+        return next((said for said in kept if said is not None), None)
+
+    def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
+        """Return the fingerprint of what it was fitted to, if that is known."""
+        marks = self.learned("fingerprints_") or {}
+        mark: str | None = marks.get(attribute)
+        return mark or self.ranker_of(attribute).learned("fingerprint_")
+
+
+class Ability(Enum):
+    """What some models can do and others cannot: the method, and what to say where it is not."""
+
+    UPDATES = ("update", "takes no more labels: fit it to all of them")
+    NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")
+    UNCERTAINTY = ("standard_error", "does not know how sure it is of its scores")
+
+    def of(self, model: Any) -> bool:
+        """Say whether a model has it."""
+        return hasattr(model, self.value[0])
+
+    def require(self, model: Any) -> None:
+        """Refuse a model that does not have it."""
+        if not self.of(model):
+            raise TypeError(f"{type(model).__name__} {self.value[1]}.")

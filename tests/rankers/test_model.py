@@ -1,0 +1,86 @@
+"""A model has a type: a ranker and a model of several attributes answer the same questions."""
+
+import numpy as np
+import pytest
+
+from likeminds import (
+    AttributeModel,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    load,
+    make_schools,
+    save,
+)
+from likeminds.rankers.baselines import ConsensusOnly, PooledLogistic
+from likeminds.rankers.model import NAMELESS, Ability, Model
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return make_schools(12, 20, 40, 4, 2, contested=0.5, random_state=0).annotations
+
+
+def models(crowd):
+    """Return a model of each kind, with the names of its attributes."""
+    pair = {"open": crowd, "pointy": crowd[:200]}
+    return [
+        (HierarchicalRanker(n_groups=1).fit(crowd), [NAMELESS]),
+        (RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd), [NAMELESS]),
+        (AttributeModel(HierarchicalRanker(n_groups=1)).fit(pair), ["open", "pointy"]),
+    ]
+
+
+def test_every_model_answers_the_same_questions(crowd, tmp_path):
+    for fitted, attributes in models(crowd):
+        save(fitted, tmp_path / "m.likeminds", with_data=True)
+        for model in (fitted, load(tmp_path / "m.likeminds")):
+            assert isinstance(model, Model)
+            assert list(model.rankers_) == attributes
+            assert model.has_attributes == (attributes != [NAMELESS])
+            assert sorted(model.people_.tolist()) == sorted(crowd.user_ids.tolist())
+            assert model.feature_names_.tolist() == list(crowd.feature_names)
+            for name in attributes:
+                users = model.ranker_of(name).people_
+                np.testing.assert_array_equal(users, model.rankers_[name].users_)
+            with pytest.raises(KeyError, match="no attribute 'wide'"):
+                model.ranker_of("wide")
+
+
+def test_what_was_kept(crowd, tmp_path):
+    (alone, _), (searched, _), (several, _) = models(crowd)
+    assert len(alone.kept_) == len(crowd)
+    assert searched.kept_ is None  # it learns from statistics
+    assert several.kept_.n_items == crowd.n_items
+    assert load(save(alone, tmp_path / "bare.likeminds")).kept_ is None
+
+
+def test_fingerprints_are_known_by_attribute(crowd, tmp_path):
+    (alone, _), _, (several, _) = models(crowd)
+    assert alone.fingerprint_of() is None
+    read = load(save(alone, tmp_path / "m.likeminds"))
+    assert read.fingerprint_of() == several.fingerprint_of("open") == read.fingerprint_
+    assert several.fingerprint_of("pointy") != several.fingerprint_of("open")
+
+
+def test_what_not_every_model_learns_is_none(crowd):
+    ranker = ThreeLevelRanker().fit(crowd)
+    assert ranker.learned("pictures_") is None
+    assert ranker.learned("n_groups_") == ranker.n_groups_
+    assert ranker.chosen_ is ranker
+    searched = RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd)
+    assert searched.chosen_ is searched.best_estimator_
+
+
+def test_abilities_are_asked_by_name():
+    can = {
+        HierarchicalRanker(): {Ability.UPDATES, Ability.NEWCOMERS, Ability.UNCERTAINTY},
+        ThreeLevelRanker(): {Ability.UPDATES, Ability.NEWCOMERS},
+        ConsensusOnly(): {Ability.UPDATES},
+        PooledLogistic(): set(),
+    }
+    for model, abilities in can.items():
+        assert {ability for ability in Ability if ability.of(model)} == abilities, model
+    with pytest.raises(TypeError, match="PooledLogistic takes no more labels: fit it to all"):
+        Ability.UPDATES.require(PooledLogistic())
+    Ability.UPDATES.require(ConsensusOnly())
