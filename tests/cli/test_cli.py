@@ -23,6 +23,7 @@ def story(tmp_path_factory):
     return path, console.export_text(), found
 
 
+@pytest.mark.slow
 def test_demo_tells_the_whole_story(story):
     path, text, _ = story
     for ranker in (

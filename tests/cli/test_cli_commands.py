@@ -74,6 +74,7 @@ class TestData:
         assert len(truth["person"]) == 40
         assert set(truth["school"]) == {1, 2}
 
+    @pytest.mark.slow
     def test_shoes_are_drawn(self, shoes):
         assert len(list((shoes / "images").glob("*.png"))) == 30
         assert read_table(shoes / "annotations.csv").num_rows == 2 * 10 * 30

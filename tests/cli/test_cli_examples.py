@@ -16,6 +16,7 @@ def helps(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_examples_of_the_help_work(name, helps, tmp_path):
     examples = commands_in(helps[name].out)
     assert any(line.startswith(f"likeminds {name}") for line in examples)
