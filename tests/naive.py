@@ -45,6 +45,31 @@ def least_squares_raw_loss(rows, labels, w, weights):
     return 0.5 * sum(weights[r] * (y[r] - rows[r] @ w) ** 2 for r in range(len(rows)))
 
 
+def logistic_cost(rows, labels, w, weights):
+    """Minus the log-probability of each label by itself."""
+    eta = rows @ w
+    return sum(
+        weights[r] * (np.log1p(np.exp(eta[r])) - labels[r] * eta[r]) for r in range(len(rows))
+    )
+
+
+def choice_cost(rows, labels, w, weights):
+    """Minus the log-probability of each positive label among it and the negatives."""
+    eta, total = rows @ w, 0.0
+    for p in np.flatnonzero(labels):
+        if not labels.all():
+            among = np.exp(eta[p]) + weights[~labels] @ np.exp(eta[~labels])
+            total += weights[p] * (np.log(among) - eta[p])
+    return total
+
+
+def auc_cost(rows, labels, w, weights, precision=2.0):
+    """Minus the log-density of as many normal observations as the pairs are worth."""
+    positive, negative = weights[labels].sum(), weights[~labels].sum()
+    strength = positive * negative / (positive + negative)
+    return strength * (precision * auc_loss(rows, labels, w, weights) - np.log(precision))
+
+
 def by_person(annotations):
     """Yield (rows, labels, weights) of each person in the order of user_ids."""
     weights = annotations.weights
@@ -59,6 +84,8 @@ LOSSES = {
     "least_squares": least_squares_loss,
     "least_squares_raw": least_squares_raw_loss,
 }
+
+PRIOR_LOSSES = {"logistic": logistic_cost, "choice": choice_cost, "auc": auc_cost}
 
 
 def total_loss(annotations, W, loss="auc"):

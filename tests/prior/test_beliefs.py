@@ -51,7 +51,7 @@ def test_standard_errors_are_those_of_the_definition(schools, fitted, items):
     curvature = (rows * (chance * (1 - chance))[:, None]).T @ rows
     covariance = np.linalg.inv(curvature + np.linalg.inv(beliefs.prior.covariance))
     np.testing.assert_allclose(beliefs.covariance(11), covariance, rtol=1e-3, atol=1e-4)
-    seen = beliefs.coordinates.differences(items - fitted.origin_)
+    seen = beliefs.coordinates.differences(items - beliefs.coordinates.origin)
     expected = np.sqrt(np.einsum("np,pq,nq->n", seen, covariance, seen))
     np.testing.assert_allclose(fitted.standard_error(items, [11] * 25), expected, rtol=1e-3)
 
@@ -156,7 +156,7 @@ def test_next_items_of_the_auc_loss(schools, items):
     ranker = HierarchicalRanker(1, "auc").fit(schools.annotations)
     assert len(ranker.next_items(items, 0, n=2)) == 2
     # Far from the mean tells most where all labels tell alike.
-    far = np.linalg.norm((items - ranker.origin_) / ranker.scale_, axis=1)
+    far = np.linalg.norm((items - ranker.crowd_.coordinates.origin) / ranker.scale_, axis=1)
     assert far[ranker.next_items(items, "somebody new")[0]] > np.median(far)
 
 

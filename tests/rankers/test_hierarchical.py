@@ -13,14 +13,14 @@ import naive
 from crowds import make_crowd
 from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.data.splits import split_within_people
-from likeminds.prior.choices import ChoiceTasks, are_choices
+from likeminds.prior.choices import are_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.learning import descend, score
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
+from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.posterior import Dual, Primal, moments, solved
 from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import AucTasks, LabelTasks
 from likeminds.rankers.baselines import ConsensusOnly
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -43,11 +43,9 @@ LOSSES = {"logistic": Logistic(), "choice": Choice(), "auc": Regression(3.0)}
 
 
 def make_tasks(crowd, loss="logistic"):
-    coordinates = Coordinates.of_annotations(crowd, standardize=True, intercept=loss == "logistic")
-    if loss == "choice":
-        return ChoiceTasks.of_annotations(crowd, coordinates), coordinates
-    labels = LabelTasks.of_annotations(crowd, coordinates)
-    return (labels if loss == "logistic" else AucTasks(labels)), coordinates
+    kind = PRIOR_LOSSES[loss]
+    coordinates = Coordinates.of_annotations(crowd, standardize=True, intercept=kind.has_intercept)
+    return kind.tasks(crowd, coordinates), coordinates
 
 
 def make_objective(crowd, rng, loss="logistic", *, rank=1):

@@ -188,9 +188,10 @@ def objective(ranker, said, knee=None):
         "least_squares": negative + positive,
         "least_squares_raw": 1.0,
     }
-    strength = ranker.precision_ * counts[ranker.loss]
-    residual = ranker.prior_residual_[0]
-    loadings, mean = residual * ranker.prior_loadings_, ranker.consensus_ * ranker.scale_
+    prior = ranker.crowd_.prior
+    strength = ranker.crowd_.likelihood.precision * counts[ranker.loss]
+    residual = prior.residual[0]
+    loadings, mean = residual * prior.loadings, ranker.consensus_ * ranker.scale_
     knee = ranker.knee_ if knee is None else knee
 
     def cost(unknown):
@@ -240,14 +241,15 @@ def test_the_knee_lets_people_be_different(schools):
 def test_how_people_differ_is_learned(schools):
     ranker = ThreeLevelRanker(n_groups=2).fit(schools)
     deviation = (ranker.coef_ - ranker.consensus_) * ranker.scale_
-    prior = ranker._crowd().prior
+    prior = ranker.crowd_.prior
     assert np.trace(prior.covariance) == pytest.approx(deviation.var(axis=0).sum(), rel=0.1)
-    assert ranker.knee_ >= np.sqrt(8) * ranker.prior_residual_[0]
+    assert ranker.knee_ >= np.sqrt(8) * prior.residual[0]
     # Noisier labels, less precision.
     rng = np.random.default_rng(0)
     flipped = np.where(rng.random(len(schools)) < 0.25, ~schools.labels, schools.labels)
     noisy = Annotations(schools.users, None, flipped, schools.X)
-    assert ThreeLevelRanker(n_groups=2).fit(noisy).precision_ < ranker.precision_
+    less = ThreeLevelRanker(n_groups=2).fit(noisy).crowd_.likelihood.precision
+    assert less < ranker.crowd_.likelihood.precision
 
 
 def test_the_precision_is_that_of_the_definition():
@@ -263,7 +265,7 @@ def test_the_precision_is_that_of_the_definition():
         pairs = negative * positive / (negative + positive)
         loss = LOSSES["auc"].of(statistics, ranker.scale_).value(weights[None])
         squares, observations = squares + pairs * 2 * loss, observations + 2 * pairs
-    assert ranker.precision_ == pytest.approx(observations / squares, rel=1e-6)
+    assert ranker.crowd_.likelihood.precision == pytest.approx(observations / squares, rel=1e-6)
 
 
 @pytest.mark.parametrize("n_people", [1, 2])

@@ -229,6 +229,52 @@ def test_what_format_1_did_not_keep(tmp_path):
         learned.update(crowd)
 
 
+@pytest.fixture(scope="module")
+def welcomed():
+    """What files of old said about newcomers, and after an update, when they were written."""
+    with np.load(DATA / "newcomers.npz") as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hierarchical.format-1",
+        "HierarchicalRanker.format-2",
+        "HierarchicalRanker-auc.format-2",
+        "HierarchicalRanker-choice.format-2",
+        "ThreeLevelRanker.format-2",
+        "ThreeLevelRankerCV.format-2",
+    ],
+)
+def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, welcomed):
+    crowd = make_schools(12, 16, 40, 6, 2, random_state=0).annotations
+    if "-choice" in name:
+        households = likeminds.load_electricity()
+        crowd = households.of_people(households.user_ids[:10])
+    if name.startswith("hierarchical"):
+        crowd = make_crowd(np.random.default_rng(0), n_features=3)
+    old = load(DATA / f"{name}.likeminds")
+    renewed = load(save(old, tmp_path / "m", with_data=True))
+    assert not hasattr(renewed, "prior_loadings_")
+    for model in (old, renewed):
+        new, rows, people = model.newcomer(crowd[:40]), crowd.X[:40], crowd.users[:40]
+        found = {
+            "coef": new.coef,
+            "error": new.standard_error(rows, people),
+            "single": model.newcomer(crowd.X[:9], crowd.labels[:9]).coef,
+        }
+        if hasattr(model, "standard_error"):
+            found["known"] = model.standard_error(rows, people)
+        if f"{name}/updated" in welcomed:
+            found["updated"] = model.update(crowd[:16]).coef_
+        assert {f"{name}/{what}" for what in found} == {
+            w for w in welcomed if w.startswith(f"{name}/")
+        }
+        for what, value in found.items():
+            np.testing.assert_allclose(value, welcomed[f"{name}/{what}"], rtol=1e-7, atol=1e-9)
+
+
 def test_format_1_is_checked(tmp_path):
     path = tmp_path / "m"
     content = (DATA / "three-level.format-1.likeminds").read_bytes()

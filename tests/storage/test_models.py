@@ -159,7 +159,7 @@ def test_card(tmp_path, shared):
     fitted = HierarchicalRanker(n_groups=1).fit(shared)
     scores = {"auc": np.float64(0.75), "by person": [0.5, float("nan")]}
     card = read_card(save(fitted, tmp_path / "m", scores=scores))
-    assert card["format"] == likeminds.storage.models.FORMAT == 2
+    assert card["format"] == likeminds.storage.models.FORMAT == 3
     assert card["ranker"] == "HierarchicalRanker"
     assert card["parameters"]["n_groups"] == 1
     assert card["features"] == ["x0", "x1", "x2", "x3"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
@@ -15,7 +15,7 @@ from likeminds._support.threads import one_blas_thread
 from likeminds.data.identifiers import lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
-from likeminds.prior.likelihoods import Curvature, Likelihood, Regression
+from likeminds.prior.likelihoods import Curvature, Likelihood
 from likeminds.prior.posterior import Dual, Primal, over_blocks, solved, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Tasks
@@ -63,6 +63,11 @@ class Beliefs:
     coordinates: Coordinates
     prior: Prior
     likelihood: Likelihood
+
+    @classmethod
+    def given(cls, crowd: Crowd, users: IdArray, points: Float, known: FloatArray) -> "Beliefs":
+        """Return what is believed about people, given what the crowd is like."""
+        return cls(users, points, known, crowd.coordinates, crowd.predictive, crowd.likelihood)
 
     @property
     def coef(self) -> Float:
@@ -182,11 +187,7 @@ class Beliefs:
 
     def _curvature(self, rows: Float, person: int) -> Float:
         """Return how much a label of each item would tell."""
-        if isinstance(self.likelihood, Regression):
-            # One more label is half a comparison more.
-            return np.full(len(rows), 0.5 * self.likelihood.precision)
-        chance = expit(rows @ self._point(person))
-        return np.asarray(chance * (1.0 - chance))
+        return self.likelihood.telling(rows @ self._point(person))
 
     def _rows(self, X: ArrayLike, users: Iterable[Hashable] | None) -> tuple[FloatArray, Index]:
         rows = as_matrix(X, "X")

@@ -24,17 +24,18 @@ class Coordinates:
         The mean item, and the unit of each feature.
     basis : array of shape (d, q), or None
         Orthonormal directions in which items differ at all; None where they are all of them.
-    spread : array of shape (q, q)
-        The covariance of the items that were labelled, in these coordinates.
     intercept : bool
         Whether a constant one is the last coordinate.
+    spread : array of shape (q, q), optional
+        The covariance of the items that were labelled, in these coordinates; without it, the
+        identity.
     """
 
     origin: Float
     scale: Float
     basis: Float | None
-    spread: Float
     intercept: bool
+    spread: Float | None = None
 
     @classmethod
     def of_annotations(
@@ -59,12 +60,12 @@ class Coordinates:
         if not active.all():
             basis = directions[:, active][:, ::-1]
             covariance = np.diag(strength[active][::-1])
-        return cls(origin, scale, basis, covariance, intercept)
+        return cls(origin, scale, basis, intercept, covariance)
 
     @property
     def n_weights(self) -> int:
         """How many coordinates are weights of features: q."""
-        return len(self.spread)
+        return len(self.scale) if self.basis is None else self.basis.shape[1]
 
     @property
     def size(self) -> int:
@@ -90,6 +91,15 @@ class Coordinates:
         """Return points, shape (..., size), as weights of the features, shape (..., d)."""
         inner = points[..., : self.n_weights]
         return np.asarray((inner if self.basis is None else inner @ self.basis.T) / self.scale)
+
+    def points(self, weights: Float, intercept: Float) -> Float:
+        """Return the points, shape (n, size), that have such weights and intercepts."""
+        points = np.empty((len(weights), self.size))
+        scaled = weights * self.scale
+        points[:, : self.n_weights] = scaled if self.basis is None else scaled @ self.basis
+        if self.intercept:
+            points[:, -1] = intercept + weights @ self.origin
+        return points
 
 
 def _moments(table: FloatArray, share: Float) -> tuple[Float, Float]:

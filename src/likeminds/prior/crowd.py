@@ -22,14 +22,19 @@ class Crowd:
         How items are seen, and what labels say.
     prior : Prior
         What people are like.
-    predictive : Prior
+    wider : Prior, optional
         The same, with what is not known about the prior itself.
     """
 
     coordinates: Coordinates
     prior: Prior
     likelihood: Likelihood
-    predictive: Prior
+    wider: Prior | None = None
+
+    @property
+    def predictive(self) -> Prior:
+        """What people are like, as far as it is known."""
+        return self.prior if self.wider is None else self.wider
 
     def of_single_labels(self, positive_share: float) -> "Crowd":
         """Return the crowd as labels of single items see it, where it was taught by choices.
@@ -42,6 +47,6 @@ class Crowd:
             self,
             coordinates=replace(self.coordinates, intercept=True),
             prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD),
-            predictive=self.predictive.with_coordinate(odds, _INTERCEPT_SPREAD),
+            wider=self.predictive.with_coordinate(odds, _INTERCEPT_SPREAD),
             likelihood=Logistic(),
         )

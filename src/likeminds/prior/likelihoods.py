@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from likeminds._support.arrays import Float
 from likeminds._support.stacks import row_dots
@@ -66,6 +67,10 @@ class Likelihood(Protocol):
         """Return what the labels say at an eta, shape (b, n)."""
         ...
 
+    def telling(self, eta: Float) -> Float:
+        """Return how much one more label of items with these scores would tell, shape (n,)."""
+        ...
+
 
 @dataclass(frozen=True)
 class Diagonal:
@@ -106,6 +111,11 @@ class Logistic:
             task.weight * (task.response - chance),
             Diagonal(root, 1.0 - 2.0 * chance),
         )
+
+    def telling(self, eta: Float) -> Float:
+        """Return the variance of a label."""
+        chance = expit(eta)
+        return np.asarray(chance * (1.0 - chance))
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,10 @@ class Choice:
         curvature = Chances(chance.reshape(eta.shape), task.weight, size)
         return Said(loss, task.weight * (task.response - curvature.chance), curvature)
 
+    def telling(self, eta: Float) -> Float:
+        """Return what a choice between an item and one with score zero would tell."""
+        return Logistic().telling(eta)
+
 
 @dataclass(frozen=True)
 class Regression:
@@ -197,11 +211,6 @@ class Regression:
         pull = curvature * left
         return Said(0.5 * (row_dots(pull, left) - constant), pull, Diagonal(np.sqrt(curvature)))
 
-
-# By the name of the loss. A regression's precision is where learning starts: that of labels
-# nothing is known about.
-LIKELIHOODS: dict[str, Likelihood] = {
-    "logistic": Logistic(),
-    "choice": Choice(),
-    "auc": Regression(2.0),
-}
+    def telling(self, eta: Float) -> Float:
+        """Return the same for all items: one more label is half a comparison more."""
+        return np.full(len(eta), 0.5 * self.precision)

@@ -13,7 +13,7 @@ from likeminds._support.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import SolvedRanker
+from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.base import Callback, Parts
 
@@ -24,7 +24,7 @@ _ASKED = ("name", "zeros", "collect", "value", "prox")
 # Parameters are the fields of a dataclass: its constructor takes them by name and stores them as
 # they are, which is just what scikit-learn asks for, and they are declared once.
 @dataclass(eq=False, repr=False, kw_only=True)
-class ComponentsRanker(SolvedRanker):
+class ComponentsRanker(StatisticsRanker):
     """Base of the rankers that are a list of components; a subclass lists them."""
 
     loss: str | Loss = "least_squares"
@@ -37,7 +37,7 @@ class ComponentsRanker(SolvedRanker):
     callback: Callback | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SolvedRanker._parameter_constraints,
+        **StatisticsRanker._parameter_constraints,
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],

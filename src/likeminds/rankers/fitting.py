@@ -83,15 +83,22 @@ class GrowingRanker(Ranker):
 class StatisticsRanker(GrowingRanker):
     """Base of the rankers that see the rows once, as statistics.
 
-    A subclass finds the parts of the weights in ``_fit_loss`` and says what they mean in
-    ``_set_parts``; this class makes the loss from the annotations.
+    The weights are a sum of parts, which a solver finds, given the list of components of a
+    subclass (or which the subclass finds itself, in ``_fit_loss``). The parts are those of
+    three levels, consensus + group + personal, or what a subclass makes of them in ``_set_parts``.
     """
 
     loss: str | Loss
     standardize: bool
+    tol: float
+    max_iter: int
+    warm_start: bool
+    callback: Callback | None
 
     scale_: Float
     statistics_: Statistics
+    group_: Float
+    personal_: Float
 
     _learned_from = "statistics_"
     _nothing_to_add_to = (
@@ -114,51 +121,18 @@ class StatisticsRanker(GrowingRanker):
         self._fit_statistics(Statistics.from_annotations(annotations))
 
     def _fit_statistics(self, statistics: Statistics) -> None:
-        has_pairs = statistics.has_pairs
-        warn_of_one_class(statistics.user_ids, has_pairs)
+        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         n_features = statistics.n_features
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
-        parts = self._fit_loss(as_loss(self.loss).of(statistics, self.scale_), statistics)
+        loss = as_loss(self.loss).of(statistics, self.scale_)
+        parts = self._fit_loss(loss, statistics)
         self.users_ = statistics.user_ids
         self.statistics_ = statistics
-        self._set_parts(parts, has_pairs)
+        self._set_parts(parts, statistics.has_pairs)
+        self._look_back(loss, statistics, parts)
 
     def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
         """Return the parts that minimise the loss and the ranker's penalties."""
-        raise NotImplementedError
-
-    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
-        """Make the fitted attributes of the parts, which are in units of ``scale_``."""
-        raise NotImplementedError
-
-
-class LevelsRanker(StatisticsRanker):
-    """Base of the rankers whose weights are consensus + group + personal."""
-
-    group_: Float
-    personal_: Float
-
-    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
-        theta, G, P = (part / self.scale_ for part in parts)
-        self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
-        # People without pairs teach nothing and get the consensus: they are not part of the
-        # mean, and their own deviation is zero.
-        mean_group = G[has_pairs].mean(axis=0)
-        self.consensus_ = theta + mean_group
-        self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
-        self.personal_ = np.where(has_pairs[:, None], P, 0.0)
-        self.coef_ = self.consensus_ + self.group_ + self.personal_
-
-
-class SolvedRanker(StatisticsRanker):
-    """Base of the rankers whose parts a solver finds, given a list of components."""
-
-    tol: float
-    max_iter: int
-    warm_start: bool
-    callback: Callback | None
-
-    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
         solution = self._solve(loss, statistics)
         if solution.interrupted:
             warnings.warn(
@@ -179,8 +153,19 @@ class SolvedRanker(StatisticsRanker):
         self.objective_trace_ = solution.history.objective
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
-        self._look_back(loss, statistics, solution.parts)
         return solution.parts
+
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        """Make the fitted attributes of the parts, which are in units of ``scale_``."""
+        theta, G, P = (part / self.scale_ for part in parts)
+        self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
+        # People without pairs teach nothing and get the consensus: they are not part of the
+        # mean, and their own deviation is zero.
+        mean_group = G[has_pairs].mean(axis=0)
+        self.consensus_ = theta + mean_group
+        self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
+        self.personal_ = np.where(has_pairs[:, None], P, 0.0)
+        self.coef_ = self.consensus_ + self.group_ + self.personal_
 
     def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
         """Learn from the solution what is needed later, beside the parts: by default nothing."""

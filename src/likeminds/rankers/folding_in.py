@@ -20,7 +20,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots, times
 from likeminds.components.singular import top_directions
 from likeminds.data.annotations import Annotations
-from likeminds.losses import Loss, QuadraticLoss, as_loss
+from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.quadratic import Factors
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
@@ -30,7 +30,6 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Regression
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task
-from likeminds.rankers.newcomers import Welcoming
 from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
 from likeminds.solvers.reduced import Problem, fit_coordinates
@@ -43,22 +42,41 @@ _COVARIANCE_RANK = 16
 _LEAST = 1e-6
 
 
-class FoldingIn(Welcoming):
-    """Base of the rankers with the paper's three levels: how people differ, and newcomers."""
+@dataclass(frozen=True)
+class FoldingIn:
+    """Newcomers to a ranker with the paper's three levels.
 
-    loss: str | Loss
+    Attributes
+    ----------
+    crowd : Crowd
+        How people differ, and how well the levels meet their labels.
+    loss : Loss
+        What newcomers' labels cost.
+    knee : float
+        Longer deviations cost their length.
+    """
 
-    scale_: Float
-    origin_: Float
-    prior_loadings_: Float
-    prior_residual_: Float
-    precision_: float
-    knee_: float
+    crowd: Crowd
+    loss: Loss
+    knee: float
 
-    def _set_spread(
-        self, loss: QuadraticLoss, statistics: Statistics, parts: Parts, n_groups: int, knee: float
-    ) -> None:
-        """Learn how much people differ, and how well the levels meet their labels."""
+    @classmethod
+    def learn(
+        cls,
+        kind: Loss,
+        loss: QuadraticLoss,
+        statistics: Statistics,
+        parts: Parts,
+        *,
+        scale: Float,
+        consensus: Float,
+        n_groups: int,
+        knee: float,
+    ) -> "FoldingIn":
+        """Learn how much people differ, and how well the levels meet their labels.
+
+        ``parts`` and ``consensus`` are in units of ``scale``.
+        """
         able = statistics.has_pairs
         deviation = (parts[1] + parts[2])[able]
         deviation -= deviation.mean(axis=0)
@@ -70,36 +88,21 @@ class FoldingIn(Welcoming):
         own = max(left, 0.0) / max(n_features - n_groups, 1)
         own = max(own, _LEAST * float(np.trace(shared)) / n_features, 1e-12)
         variance, axes = np.linalg.eigh(shared)
-        self.origin_ = statistics.origin
-        self.prior_residual_ = np.full(n_features, np.sqrt(own))
-        self.prior_loadings_ = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / own))
-        self.precision_ = _precision(as_loss(self.loss), loss, statistics, parts)
-        # The personal level never sets in before people differ more than they usually do.
-        self.knee_ = max(knee, float(np.sqrt(own * n_features)))
-
-    def _crowd(self) -> Crowd:
-        if not hasattr(self, "prior_loadings_"):
-            raise ValueError(
-                "This ranker was saved by an older version, which kept nothing about how people "
-                "differ: fit it again to take newcomers."
-            )
-        n_features = len(self.scale_)
-        # How items are spread matters to none of what newcomers are asked.
-        spread = np.eye(n_features)
-        prior = Prior(self.consensus_ * self.scale_, self.prior_loadings_, self.prior_residual_)
-        return Crowd(
-            Coordinates(self.origin_, self.scale_, None, spread, intercept=False),
-            prior,
-            Regression(self.precision_),
-            # How well the crowd knows itself is not known here.
-            predictive=prior,
+        loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / own))
+        crowd = Crowd(
+            Coordinates(statistics.origin, scale, None, intercept=False),
+            Prior(consensus, loadings, np.full(n_features, np.sqrt(own))),
+            Regression(_precision(kind, loss, statistics, parts)),
         )
+        # The personal level never sets in before people differ more than they usually do.
+        return cls(crowd, kind, max(knee, float(np.sqrt(own * n_features))))
 
-    def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
+    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return everybody's mode and matrix K; see `Beliefs`."""
+        crowd = self.crowd
         statistics = Statistics.from_annotations(said, "factored")
-        loss = as_loss(self.loss)
-        weight, count = loss.weight_and_count(statistics.class_weight)
-        factors = loss.of(statistics, self.scale_).factors
+        weight, count = self.loss.weight_and_count(statistics.class_weight)
+        factors = self.loss.of(statistics, crowd.coordinates.scale).factors
         points, known = posterior_of(
             _FactorTasks(factors, weight, count),
             said.n_people,
@@ -107,7 +110,9 @@ class FoldingIn(Welcoming):
             pulls=np.empty(0),
             rank=_COVARIANCE_RANK,
         )
-        self._let_be_different(points, factors, weight * self.precision_, crowd.prior)
+        if isinstance(crowd.likelihood, Regression):
+            weight = weight * crowd.likelihood.precision
+        self._let_be_different(points, factors, weight, crowd.prior)
         return points, known
 
     def _let_be_different(
@@ -116,11 +121,11 @@ class FoldingIn(Welcoming):
         """Solve anew for those whose own deviation is past the knee."""
         residual = prior.inverse_middle @ prior.inverse_middle
         V = (points - prior.mean) @ residual
-        past = row_dots(V, V) > self.knee_**2
+        past = row_dots(V, V) > self.knee**2
         if not past.any():
             return
         variance = float(prior.residual[0]) ** 2
-        penalty = Penalty(0.0, 0.5 / variance, self.knee_ / variance, 0.5, prior.rank)
+        penalty = Penalty(0.0, 0.5 / variance, self.knee / variance, 0.5, prior.rank)
         problem = Problem([], [], [], penalty, *points.shape)
         directions = prior.loadings * prior.residual[:, None]
         rows = factors.rows

@@ -4,28 +4,22 @@ import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.prior.beliefs import posterior_of
-from likeminds.prior.choices import ChoiceTasks, are_choices
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crowd import Crowd
 from likeminds.prior.learning import Learned, learn
-from likeminds.prior.likelihoods import LIKELIHOODS
-from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
+from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
 from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.fitting import GrowingRanker, warn_of_one_class
+from likeminds.rankers.fitting import warn_of_one_class
 from likeminds.rankers.learned_prior import PriorRanker
 from likeminds.solvers.base import Callback
 
 
-class HierarchicalRanker(GrowingRanker, PriorRanker):
+class HierarchicalRanker(PriorRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
@@ -41,7 +35,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     n_groups : int or "auto", default="auto"
         How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
         Akaike's criterion, or all of Omega (of which those that stand out are called leading).
-    loss : {"auto", "logistic", "choice", "auc"}, default="auto"
+    loss : {"auto", "logistic", "choice", "auc"} or PriorLoss, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
         with labels of one class teach, too. "choice": each positive label is a choice among it
         and the negatives shown with it (its group; without groups, all of the person's): a
@@ -73,6 +67,11 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         the rest.
     loss_, positive_share_ : str, float
         The loss that was used, and the share of positive labels.
+    crowd_ : Crowd
+        What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
+        ``likelihood`` of labels, and ``predictive``, the prior with what is not known about it.
+    information_ : array of shape (n_people, covariance_rank, p)
+        What each person's labels take away from the prior's covariance: K of `Beliefs`.
     intercept_ : array of shape (n_people,)
         What makes scores log-odds of a positive label (zeros but for the logistic loss).
     n_groups_ : int
@@ -109,7 +108,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "loss": [StrOptions({"auto", *LIKELIHOODS})],
+        "loss": [StrOptions({"auto", *PRIOR_LOSSES}), PriorLoss],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -122,7 +121,7 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
     def __init__(
         self,
         n_groups: int | str = "auto",
-        loss: str = "auto",
+        loss: str | PriorLoss = "auto",
         *,
         standardize: bool = True,
         covariance_rank: int = 16,
@@ -142,41 +141,25 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         self.user_column = user_column
         self.callback = callback
 
-    def _fold_in(self, said: Annotations, crowd: Crowd) -> tuple[Float, NDArray[np.float32]]:
-        single = self._loss() == "choice" and not are_choices(said)
-        if single:
-            crowd = crowd.of_single_labels(self.positive_share_)
-            tasks: Tasks = LabelTasks.of_annotations(said, crowd.coordinates)
-        else:
-            tasks = self._tasks(said, crowd.coordinates)
-        points, known = posterior_of(
-            tasks,
-            said.n_people,
-            crowd,
-            pulls=np.zeros(tasks.n_places),
-            rank=self.covariance_rank,
-        )
-        # The odds of liking the average item served their purpose: scores need none.
-        return (points[:, :-1], known[:, :, :-1]) if single else (points, known)
-
     def _fit_more(self, more: Annotations) -> None:
         self._fit_annotations(self.annotations_.concat(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
-        self._check_classes(annotations)
-        self.loss_ = self._chosen_loss(annotations)
+        loss = choose_loss(self.loss, annotations)
+        _check_classes(annotations, loss)
+        self.loss_ = loss.name
         self.positive_share_ = float(annotations.labels.mean())
         coordinates = Coordinates.of_annotations(
-            annotations, standardize=self.standardize, intercept=self.loss_ == "logistic"
+            annotations, standardize=self.standardize, intercept=loss.has_intercept
         )
-        tasks = self._tasks(annotations, coordinates)
+        tasks = loss.tasks(annotations, coordinates)
         with both_callbacks(self, self.callback) as callback:
             learned = learn(
                 tasks,
                 coordinates.n_weights,
                 coordinates.size,
                 self._asked_groups(coordinates.n_weights),
-                likelihood=LIKELIHOODS[self.loss_],
+                likelihood=loss.likelihood,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
@@ -188,35 +171,11 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
         points, self.information_ = posterior_of(
             tasks,
             annotations.n_people,
-            self._crowd(),
+            self.crowd_,
             pulls=learned.pulls,
             rank=self.covariance_rank,
         )
-        self._set_levels(points, learned.model.prior, coordinates)
-
-    def _tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
-        if self._loss() == "choice":
-            return ChoiceTasks.of_annotations(annotations, coordinates)
-        labels = LabelTasks.of_annotations(annotations, coordinates)
-        return labels if self._loss() == "logistic" else AucTasks(labels)
-
-    def _chosen_loss(self, annotations: Annotations) -> str:
-        if self.loss != "auto":
-            return self.loss
-        return "choice" if are_choices(annotations) else "logistic"
-
-    def _check_classes(self, annotations: Annotations) -> None:
-        counted = annotations.labels
-        if annotations.weights is not None:
-            counted = counted[annotations.weights > 0]
-        if counted.all() or not counted.any():
-            raise ValueError(
-                "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
-                "needs positive and negative labels."
-            )
-        if self._chosen_loss(annotations) != "logistic":
-            weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
-            warn_of_one_class(annotations.user_ids, has_both_classes(weight))
+        self._set_levels(points)
 
     def _asked_groups(self, n_weights: int) -> int | None:
         if isinstance(self.n_groups, str):
@@ -238,3 +197,17 @@ class HierarchicalRanker(GrowingRanker, PriorRanker):
             ConvergenceWarning,
             stacklevel=5,
         )
+
+
+def _check_classes(annotations: Annotations, loss: PriorLoss) -> None:
+    counted = annotations.labels
+    if annotations.weights is not None:
+        counted = counted[annotations.weights > 0]
+    if counted.all() or not counted.any():
+        raise ValueError(
+            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+            "needs positive and negative labels."
+        )
+    if not loss.one_class_teaches:
+        weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
+        warn_of_one_class(annotations.user_ids, has_both_classes(weight))

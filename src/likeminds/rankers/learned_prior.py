@@ -1,28 +1,35 @@
 """What a ranker with a learned prior holds once it is fitted, and what can be asked of it."""
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.learning import Learned
-from likeminds.prior.likelihoods import LIKELIHOODS, Regression
-from likeminds.prior.prior import Prior
-from likeminds.rankers.newcomers import Welcoming
+from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
+from likeminds.rankers import newcomers
+from likeminds.rankers.fitting import GrowingRanker
 
 
-class PriorRanker(Welcoming):
+class PriorRanker(GrowingRanker):
     """Base: from the prior and everybody's posterior to fitted attributes, and back to answers."""
 
-    loss: str
+    loss: str | PriorLoss
+    covariance_rank: int
     loss_: str
+    positive_share_: float
+    crowd_: Crowd
+    scale_: Float
     n_groups_: int
     information_: FloatArray
+
+    newcomer = newcomers.newcomer
 
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
@@ -117,26 +124,19 @@ class PriorRanker(Welcoming):
         return self._beliefs().most_telling(rows, int(people[0]), n)
 
     def _set_prior(self, learned: Learned, coordinates: Coordinates) -> None:
-        prior, likelihood = learned.model.prior, learned.model.likelihood
-        self.prior_mean_ = prior.mean
-        self.prior_loadings_ = prior.loadings
-        self.prior_residual_ = prior.residual
-        self.ridge_ = learned.model.ridge
-        self.precision_ = likelihood.precision if isinstance(likelihood, Regression) else 1.0
-        self.origin_ = coordinates.origin
+        model = learned.model
+        wider = model.prior.predictive(learned.unsure, learned.n_groups)
+        self.crowd_ = Crowd(coordinates, model.prior, model.likelihood, wider)
         self.scale_ = coordinates.scale
-        size = len(self.scale_)
-        self.basis_ = np.eye(size) if coordinates.basis is None else coordinates.basis
-        self.item_spread_ = coordinates.spread
         self.objective_trace_ = np.array(learned.trace)
         self.objective_ = learned.trace[-1]
         self.n_iter_ = len(learned.trace) - 1
         self.converged_ = learned.converged
         self.criterion_ = np.array(learned.criterion)
         self.n_groups_ = learned.n_groups
-        self.prior_unsure_ = learned.unsure
 
-    def _set_levels(self, points: Float, prior: Prior, coordinates: Coordinates) -> None:
+    def _set_levels(self, points: Float) -> None:
+        prior, coordinates = self.crowd_.prior, self.crowd_.coordinates
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         deviation = points[:, :n_weights] - prior.mean[:n_weights]
@@ -150,41 +150,53 @@ class PriorRanker(Welcoming):
         self.intercept_ = at_origin
         if coordinates.intercept:
             self.intercept_ = at_origin - self.coef_ @ coordinates.origin
-        covariance = prior.covariance[:n_weights, :n_weights]
-        projected = directions @ (directions.T @ covariance @ directions) @ directions.T
-        whole = float((coordinates.spread * covariance).sum())
-        share = float((coordinates.spread * projected).sum()) / whole if whole > 0 else 0.0
-        self.explained_ = {"group": share, "personal": 1.0 - share}
+        spread = np.eye(n_weights) if coordinates.spread is None else coordinates.spread
+        self.explained_ = _explained(prior.covariance[:n_weights, :n_weights], directions, spread)
 
-    def _loss(self) -> str:
-        """Return the loss that was used; in files of the first format there was no choice."""
-        return str(getattr(self, "loss_", self.loss))
-
-    def _crowd(self) -> Crowd:
-        """Put together again what the fitted attributes hold in pieces."""
-        loss = self._loss()
-        intercept = loss == "logistic"
-        square = self.basis_.shape[0] == self.basis_.shape[1]
-        basis = None if square else self.basis_
-        coordinates = Coordinates(self.origin_, self.scale_, basis, self.item_spread_, intercept)
-        prior = Prior(self.prior_mean_, self.prior_loadings_, self.prior_residual_)
-        likelihood = LIKELIHOODS[loss]
-        if isinstance(likelihood, Regression):
-            likelihood = Regression(self.precision_)
-        predictive = prior
-        if hasattr(self, "prior_unsure_"):  # files of the first format have nothing of the kind
-            predictive = prior.predictive(self.prior_unsure_, self.n_groups_)
-        return Crowd(coordinates, prior, likelihood, predictive)
+    def _newcomers(self) -> "PriorNewcomers":
+        loss = PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
+        return PriorNewcomers(self.crowd_, loss, self.positive_share_, self.covariance_rank)
 
     def _beliefs(self) -> Beliefs:
         """Return what is believed about everybody seen in training."""
-        crowd = self._crowd()
-        coordinates = crowd.coordinates
-        points = np.empty((len(self.users_), coordinates.size))
-        scaled = self.coef_ * self.scale_
-        basis = coordinates.basis
-        points[:, : coordinates.n_weights] = scaled if basis is None else scaled @ basis
-        if coordinates.intercept:
-            points[:, -1] = self.intercept_ + self.coef_ @ self.origin_
-        known: FloatArray = self.information_
-        return Beliefs(self.users_, points, known, coordinates, crowd.predictive, crowd.likelihood)
+        points = self.crowd_.coordinates.points(self.coef_, self.intercept_)
+        return Beliefs.given(self.crowd_, self.users_, points, self.information_)
+
+
+@dataclass(frozen=True)
+class PriorNewcomers:
+    """Newcomers to a ranker with a learned prior.
+
+    Attributes
+    ----------
+    crowd : Crowd
+        What people are like.
+    loss : PriorLoss
+        What newcomers' labels cost.
+    positive_share : float
+        Of the labels in training.
+    rank : int
+        How many directions of the posterior covariance are kept.
+    """
+
+    crowd: Crowd
+    loss: PriorLoss
+    positive_share: float
+    rank: int
+
+    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return everybody's mode and matrix K; see `Beliefs`."""
+        tasks, crowd = self.loss.of_newcomers(said, self.crowd, self.positive_share)
+        pulls = np.zeros(tasks.n_places)
+        points, known = posterior_of(tasks, said.n_people, crowd, pulls=pulls, rank=self.rank)
+        # Coordinates that only newcomers have served their purpose: scores need none of them.
+        size = self.crowd.coordinates.size
+        return points[:, :size], known[:, :, :size]
+
+
+def _explained(covariance: Float, directions: Float, spread: Float) -> dict[str, float]:
+    """Return the shares of the variance of scores along the directions, and across them."""
+    projected = directions @ (directions.T @ covariance @ directions) @ directions.T
+    whole = float((spread * covariance).sum())
+    share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
+    return {"group": share, "personal": 1.0 - share}

@@ -7,9 +7,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._support.arrays import Float
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses import Loss, QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import LevelsRanker, SolvedRanker
+from likeminds.prior.crowd import Crowd
+from likeminds.rankers import newcomers
+from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.folding_in import FoldingIn
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.base import Callback, Parts
@@ -20,7 +22,7 @@ _USUAL_GROUPS = 2
 _USUAL_ALPHA = 0.3
 
 
-class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
+class ThreeLevelRanker(StatisticsRanker):
     """One ranking function per person: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -105,8 +107,9 @@ class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
-    precision_, knee_, origin_, prior_loadings_, prior_residual_ : float, float, arrays
-        How well the levels meet the labels and how people differ: what `newcomer` goes by.
+    crowd_, knee_ : Crowd, float
+        How people differ and how well the levels meet their labels, and from what length of
+        their deviation on newcomers are let be different: what `newcomer` goes by.
     n_labels_ : int
         How many labels were learned from.
     statistics_ : Statistics
@@ -129,8 +132,12 @@ class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
     ['local_company', 'known_company']
     """
 
+    crowd_: Crowd
+    knee_: float
+
+    newcomer = newcomers.newcomer
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LevelsRanker._parameter_constraints,
+        **StatisticsRanker._parameter_constraints,
         "alpha_consensus": [Interval(Real, 0, None, closed="left")],
         "alpha_group": [Interval(Real, 0, None, closed="left"), None],
         "alpha_personal": [Interval(Real, 0, None, closed="left")],
@@ -207,8 +214,25 @@ class ThreeLevelRanker(FoldingIn, SolvedRanker, LevelsRanker):
         ]
 
     def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
-        knee = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
-        self._set_spread(loss, statistics, parts, self.n_groups_, knee)
+        folding = FoldingIn.learn(
+            as_loss(self.loss),
+            loss,
+            statistics,
+            parts,
+            scale=self.scale_,
+            consensus=self.consensus_ * self.scale_,
+            n_groups=self.n_groups_,
+            knee=0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12),
+        )
+        self.crowd_, self.knee_ = folding.crowd, folding.knee
+
+    def _newcomers(self) -> FoldingIn:
+        if not hasattr(self, "crowd_"):
+            raise ValueError(
+                "This ranker was saved by an older version, which kept nothing about how people "
+                "differ: fit it again to take newcomers."
+            )
+        return FoldingIn(self.crowd_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

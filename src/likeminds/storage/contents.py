@@ -9,7 +9,7 @@ it stands for:
 ``tuple``   a tuple of nodes
 ``dict``    a mapping from texts to nodes
 ``float``   a number that JSON does not have: nan, inf, -inf
-``data``    annotations or statistics, field by field
+``data``    annotations, statistics or what people are drawn from, field by field
 ``model``   a ranker: its class, its parameters, and what it learned
 ========== =====================================================================
 """
@@ -28,12 +28,17 @@ from likeminds._support.read_later import ReadLater
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Choice, Logistic, Regression
+from likeminds.prior.prior import Prior
 from likeminds.rankers import baselines
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.storage.earlier import renew
 from likeminds.storage.safetensors import ArrayFile
 
 # Nothing else is ever made from a file.
@@ -49,7 +54,11 @@ MODELS: dict[str, Callable[..., Any]] = {
     )
 }
 _DATA: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Annotations, Statistics, Dense, Rows)
+    kind.__name__: kind
+    for kind in (
+        *(Annotations, Statistics, Dense, Rows),
+        *(Crowd, Coordinates, Prior, Logistic, Choice, Regression),
+    )
 }
 # What holds the labels that were learned from.
 _LEARNED_FROM = ("statistics_", "annotations_")
@@ -161,13 +170,13 @@ def model_from(node: Any, file: ArrayFile) -> Any:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
     model = MODELS[described["class"]](**parameters)
-    stored = {}
+    model._stored = {}
     for key, part in described["fitted"].items():
         if isinstance(part, dict | list):
-            stored[key] = partial(value_from, part, file)
+            model._stored[key] = partial(value_from, part, file)
         else:
             setattr(model, key, part)
-    model._stored = stored
+    renew(model)
     return model
 
 

@@ -1,10 +1,10 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
-A file of format 2 holds in its header a card for people, a tree that says which arrays make up
+A file of format 3 holds in its header a card for people, a tree that says which arrays make up
 the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
 It is written whole or not at all, and read where it lies: opening the model of a million people
-touches the header alone. Format 1, which had no card for people and was read at once, is read
-still.
+touches the header alone. Format 2, which held the learned prior in pieces, and format 1, which
+had no card for people and was read at once, are read still.
 """
 
 import hashlib
@@ -26,11 +26,12 @@ from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.model import Ability, Model
 from likeminds.storage.contents import MODELS, Contents, ids_from_bytes, model_from
+from likeminds.storage.earlier import renew
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
 
 __all__ = ["FORMAT", "ModelFileError", "load", "read_card", "save", "writable"]
 
-FORMAT = 2
+FORMAT = 3
 
 _CARD, _TREE = "likeminds", "contents"
 # How format 1 named the arrays of ids.
@@ -268,6 +269,7 @@ def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
             setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
         else:
             setattr(ranker, name, array)
+    renew(ranker)
     return ranker
 
 

@@ -12,15 +12,15 @@ from likeminds._support.arrays import Float
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.spectra import spectra
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import LevelsRanker
+from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.solvers.base import Parts
 
 
-class _RidgeRanker(LevelsRanker):
+class _RidgeRanker(StatisticsRanker):
     """Base of the baselines with one penalty."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LevelsRanker._parameter_constraints,
+        **StatisticsRanker._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
     }
 

@@ -19,6 +19,8 @@ from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
+from likeminds.prior.crowd import Crowd
+from likeminds.rankers import newcomers
 from likeminds.rankers.fitting import GrowingRanker, StatisticsRanker
 from likeminds.rankers.folding_in import FoldingIn
 from likeminds.rankers.three_level import ThreeLevelRanker
@@ -34,7 +36,7 @@ Grid = Mapping[str, Sequence[Any]]
 _TOL, _STEPS = 1e-2, 20
 
 
-class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
+class ThreeLevelRankerCV(GrowingRanker, TunedRanker):
     """The three-level ranker with its penalties chosen by cross-validation.
 
     Folds are made inside each person: stratified by label, or by whole groups where rows
@@ -94,6 +96,10 @@ class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
 
     statistics_: Statistics
 
+    crowd_: Crowd
+    knee_: float
+
+    newcomer = newcomers.newcomer
     _learned_from = StatisticsRanker._learned_from
     _nothing_to_add_to = StatisticsRanker._nothing_to_add_to
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -134,6 +140,9 @@ class ThreeLevelRankerCV(FoldingIn, GrowingRanker, TunedRanker):
         self.user_column = user_column
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _newcomers(self) -> FoldingIn:
+        return FoldingIn(self.crowd_, as_loss(self.loss), self.knee_)
 
     def _fold(
         self,

@@ -1,0 +1,111 @@
+"""What a prior can be learned from: each loss with all that depends on it."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from likeminds.data.annotations import Annotations
+from likeminds.prior.choices import ChoiceTasks, are_choices
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Choice, Likelihood, Logistic, Regression
+from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
+
+
+class PriorLoss(ABC):
+    """What labels cost, for a ranker with a learned prior; docs/losses.md writes one.
+
+    Attributes
+    ----------
+    name : str
+        What rankers call it.
+    likelihood : Likelihood
+        What labels say about scores; a regression's precision is where learning starts.
+    has_intercept : bool
+        Whether people have one: the log-odds of liking the average item.
+    one_class_teaches : bool
+        Whether people with labels of one class only say anything.
+    """
+
+    name: ClassVar[str]
+    likelihood: ClassVar[Likelihood]
+    has_intercept: ClassVar[bool]
+    one_class_teaches: ClassVar[bool]
+
+    @abstractmethod
+    def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return everybody's labels as rows and responses."""
+
+    def of_newcomers(
+        self,
+        annotations: Annotations,
+        crowd: Crowd,
+        positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
+    ) -> tuple[Tasks, Crowd]:
+        """Return newcomers' labels, and the crowd they are weighed against: as in training.
+
+        ``positive_share`` is that of the labels in training. The crowd returned may have more
+        coordinates than the one given, after its own.
+        """
+        return self.tasks(annotations, crowd.coordinates), crowd
+
+
+class LogisticLoss(PriorLoss):
+    """Each label is a logistic regression, with an intercept per person."""
+
+    name = "logistic"
+    likelihood = Logistic()
+    has_intercept = True
+    one_class_teaches = True
+
+    def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return one row per label."""
+        return LabelTasks.of_annotations(annotations, coordinates)
+
+
+class ChoiceLoss(PriorLoss):
+    """Each positive label is a choice among it and the negatives shown with it."""
+
+    name = "choice"
+    likelihood = Choice()
+    has_intercept = False
+    one_class_teaches = False
+
+    def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return one set of rows per positive label."""
+        return ChoiceTasks.of_annotations(annotations, coordinates)
+
+    def of_newcomers(
+        self, annotations: Annotations, crowd: Crowd, positive_share: float
+    ) -> tuple[Tasks, Crowd]:
+        """Return newcomers' choices, or, where they judge single items, their labels."""
+        if are_choices(annotations):
+            return super().of_newcomers(annotations, crowd, positive_share)
+        single = crowd.of_single_labels(positive_share)
+        return LabelTasks.of_annotations(annotations, single.coordinates), single
+
+
+class AucLoss(PriorLoss):
+    """The squared AUC loss as a regression, whose precision is learned."""
+
+    name = "auc"
+    likelihood = Regression(2.0)  # that of labels nothing is known about
+    has_intercept = False
+    one_class_teaches = False
+
+    def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return one row per label, and one per person."""
+        return AucTasks(LabelTasks.of_annotations(annotations, coordinates))
+
+
+PRIOR_LOSSES: dict[str, PriorLoss] = {
+    loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), AucLoss())
+}
+
+
+def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
+    """Return the loss that a name stands for; "auto" goes by how the labels were asked for."""
+    if isinstance(loss, PriorLoss):
+        return loss
+    if loss == "auto":
+        loss = ChoiceLoss.name if are_choices(annotations) else LogisticLoss.name
+    return PRIOR_LOSSES[loss]

@@ -1,0 +1,61 @@
+"""What files of formats 1 and 2 held: a crowd taken apart into arrays."""
+
+from typing import Any
+
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Regression
+from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.prior import Prior
+
+_LEARNED = ("prior_mean_", "basis_", "item_spread_", "ridge_")
+_APART = (*_LEARNED, "prior_loadings_", "prior_residual_", "prior_unsure_", "precision_", "origin_")
+
+
+def renew(model: Any) -> None:
+    """Let a ranker whose file held a crowd in pieces have the crowd, made when it is asked for."""
+    names = model._fitted_names()
+    if "prior_loadings_" not in names:
+        return
+    if "prior_mean_" in names and "loss_" not in names:
+        model.loss_ = model.loss  # format 1 had no "auto"
+        model.positive_share_ = 0.5  # asked for by choices only, which format 1 did not have
+    stored = model.__dict__.setdefault("_stored", {})
+    held = {name: vars(model).pop(name) for name in _APART if name in vars(model)}
+    later = {name: stored.pop(name) for name in _APART if name in stored}
+
+    def join() -> Crowd:
+        parts = held | {name: read() for name, read in later.items()}
+        return _learned(model, parts) if "prior_mean_" in parts else _spread(model, parts)
+
+    stored["crowd_"] = join
+
+
+def _learned(model: Any, parts: dict[str, Any]) -> Crowd:
+    """Return what a `HierarchicalRanker` learned."""
+    loss = PRIOR_LOSSES[model.loss_]
+    basis = parts["basis_"]
+    coordinates = Coordinates(
+        parts["origin_"],
+        model.scale_,
+        None if basis.shape[0] == basis.shape[1] else basis,
+        loss.has_intercept,
+        parts["item_spread_"],
+    )
+    prior = Prior(parts["prior_mean_"], parts["prior_loadings_"], parts["prior_residual_"])
+    likelihood = loss.likelihood
+    if isinstance(likelihood, Regression):
+        likelihood = Regression(parts["precision_"])
+    unsure = parts.get("prior_unsure_")
+    wider = None if unsure is None else prior.predictive(unsure, model.n_groups_)
+    return Crowd(coordinates, prior, likelihood, wider)
+
+
+def _spread(model: Any, parts: dict[str, Any]) -> Crowd:
+    """Return how people differ, as a `ThreeLevelRanker` learned it."""
+    mean = model.consensus_ * model.scale_
+    return Crowd(
+        Coordinates(parts["origin_"], model.scale_, None, intercept=False),
+        Prior(mean, parts["prior_loadings_"], parts["prior_residual_"]),
+        Regression(parts["precision_"]),
+    )
