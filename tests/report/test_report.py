@@ -2,7 +2,6 @@
 
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from likeminds import (
     Annotations,
+    AttributeModel,
     HierarchicalRanker,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
@@ -120,11 +120,7 @@ def test_several_attributes_and_thumbnails(tmp_path, crowd):
         attributes=np.repeat(["open", "shut"], len(crowd)),
         features_per="item",
     )
-    model = SimpleNamespace(
-        rankers_={
-            name: ThreeLevelRanker(n_groups=1).fit(a) for name, a in both.by_attribute().items()
-        }
-    )
+    model = AttributeModel(ThreeLevelRanker(n_groups=1)).fit(both)
     pictures = np.zeros((60, 20, 20, 3), dtype=np.uint8)
     path = write_report(model, tmp_path / "page.html", both, images=pictures, diagnostics=False)
     found = outline(path)
@@ -140,6 +136,8 @@ def test_several_attributes_and_thumbnails(tmp_path, crowd):
         write_report({"wide": model.rankers_["open"]}, path, both)
     with pytest.raises(ValueError, match="no attributes"):
         write_report({}, path)
+    with pytest.raises(TypeError, match="Expected a model of this library, but got str"):
+        write_report("model.likeminds", path)
 
 
 def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):

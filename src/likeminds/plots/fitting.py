@@ -138,7 +138,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     -------
     matplotlib Axes
     """
-    results = tuned.learned("cv_results_")
+    results = tuned.learned("cv_results_") if isinstance(tuned, Model) else None
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])

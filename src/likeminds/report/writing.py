@@ -104,7 +104,9 @@ def write_report(
 
 
 def _rankers_of(model: Model | Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-    rankers: Mapping[Any, Any] = model if isinstance(model, Mapping) else model.rankers_
+    if not isinstance(model, Model | Mapping):
+        raise TypeError(f"Expected a model of this library, but got {type(model).__name__}.")
+    rankers: Mapping[Any, Any] = model.rankers_ if isinstance(model, Model) else model
     if not rankers:
         raise ValueError("The model has no attributes: there is nothing to report.")
     return dict(rankers)
