@@ -1,36 +1,61 @@
 """Fitted attributes that stay in their file until somebody asks for them."""
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 
-class ReadLater:
-    """Base of what is loaded from a file lazily: an attribute is read when it is first used."""
+class Unread:
+    """What reads each attribute that is still in a file, by name; one thread at a time."""
 
-    # By name, what reads each attribute that is still in the file.
-    _stored: dict[str, Callable[[], Any]]
+    def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
+        self.readers = readers
+        # Held again by the thread that has it: what is read may need something else that is not.
+        self.lock = threading.RLock()
+
+
+class ReadLater:
+    """Base of what is loaded from a file lazily: an attribute is read when it is first used.
+
+    Any number of threads may use it; what one of them reads is there for all.
+    """
+
+    _unread: Unread | None
 
     if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
 
         def __getattr__(self, name: str) -> Any:
-            read = self.__dict__.get("_stored", {}).get(name)
-            if read is None:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            value = read()
-            setattr(self, name, value)
-            self._stored.pop(name, None)
-            return value
+            unread = self.__dict__.get("_unread")
+            if unread is not None:
+                with unread.lock:
+                    if name in unread.readers:
+                        setattr(self, name, unread.readers[name]())
+                        del unread.readers[name]
+            # Another thread may have read it since it was looked for.
+            if name in self.__dict__:
+                return self.__dict__[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _read_all(self) -> None:
         """Read what is still in the file, and forget the file."""
-        for name in list(self.__dict__.get("_stored", ())):
-            getattr(self, name)
-        self.__dict__.pop("_stored", None)
+        unread = self.__dict__.get("_unread")
+        if unread is None:
+            return
+        with unread.lock:
+            for name in list(unread.readers):
+                getattr(self, name)
+            self.__dict__.pop("_unread", None)
 
     def _fitted_names(self) -> list[str]:
         """Return the names of the fitted attributes, read or not."""
-        names = {*vars(self), *self.__dict__.get("_stored", ())}
+        unread = self.__dict__.get("_unread")
+        # Those unread first: what another thread reads meanwhile is then in both.
+        names = {*([] if unread is None else list(unread.readers)), *list(self.__dict__)}
         return sorted(name for name in names if name.endswith("_") and not name.startswith("_"))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn's own way walks through the attributes, which threads add to meanwhile.
+        return bool(self._fitted_names())
 
     def __getstate__(self) -> Any:
         self._read_all()

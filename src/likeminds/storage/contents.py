@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.read_later import ReadLater
+from likeminds._support.read_later import ReadLater, Unread
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
@@ -170,12 +170,13 @@ def model_from(node: Any, file: ArrayFile) -> Any:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
     model = MODELS[described["class"]](**parameters)
-    model._stored = {}
+    stored: dict[str, Callable[[], Any]] = {}
     for key, part in described["fitted"].items():
         if isinstance(part, dict | list):
-            model._stored[key] = partial(value_from, part, file)
+            stored[key] = partial(value_from, part, file)
         else:
             setattr(model, key, part)
+    model._unread = Unread(stored)
     renew(model)
     return model
 

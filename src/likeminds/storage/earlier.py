@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from likeminds._support.read_later import Unread
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Regression
@@ -20,7 +21,7 @@ def renew(model: Any) -> None:
     if "prior_mean_" in names and "loss_" not in names:
         model.loss_ = model.loss  # format 1 had no "auto"
         model.positive_share_ = 0.5  # asked for by choices only, which format 1 did not have
-    stored = model.__dict__.setdefault("_stored", {})
+    stored = model.__dict__.setdefault("_unread", Unread({})).readers
     held = {name: vars(model).pop(name) for name in _APART if name in vars(model)}
     later = {name: stored.pop(name) for name in _APART if name in stored}
 
