@@ -27,9 +27,15 @@ class _Input:
         self.buffer = io.BytesIO(text.encode())
 
 
-def run(folder: Path, *words: str, stdin: str = "") -> Done:
-    """Run likeminds in this process."""
-    out, err = io.StringIO(), io.StringIO()
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(folder: Path, *words: str, stdin: str = "", terminal: bool = False) -> Done:
+    """Run likeminds in this process; what it prints goes to a pipe, or to a terminal."""
+    stream = _Terminal if terminal else io.StringIO
+    out, err = stream(), stream()
     before = sys.stdin
     sys.stdin = _Input(stdin)
     try:

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from likeminds import (
     Annotations,
@@ -16,6 +17,7 @@ from likeminds import (
     plots,
 )
 from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.plots.figures import new_axes, set_title
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
 mpl.use("Agg")
@@ -228,3 +230,18 @@ def test_a_hierarchical_ranker_and_rows_of_features(simulation):
 def test_without_matplotlib_the_extra_is_named(schools):
     with pytest.raises(ImportError, match=r"install likeminds\[plots\]"):
         plots.people_map(schools)
+
+
+def test_names_are_text_and_powers_of_ten_are_not():
+    axes = new_axes()
+    axes.set_yscale("log")
+    axes.plot([1, 2], [1, 1000], label=r"$\frac{$")
+    axes.set_xticks([1, 2], ["$", r"$a$\sqrt{$"])
+    axes.legend()
+    set_title(axes, "$x$ and $5")
+    axes.figure.draw_without_rendering()
+    drawn = [text for text in axes.figure.findobj(Text) if "$" in text.get_text()]
+    plain = {text.get_text() for text in drawn if not text.get_parse_math()}
+    assert plain == {r"$\frac{$", "$", r"$a$\sqrt{$", "$x$ and $5"}
+    assert all(r"\mathdefault" in text.get_text() for text in drawn if text.get_parse_math())
+    assert len(drawn) > len(plain)

@@ -53,6 +53,22 @@ class Outline(HTMLParser):
             self.headings.append((self.open[-1], data))
 
 
+def test_names_that_look_like_formulas_are_drawn_as_they_are(crowd, tmp_path):
+    names = [r"$\frac{$", "$5 to $10", "$", "a_b^c$$", "{", r"\$"]
+    said = Annotations(
+        users=[f"$\\frac{{${user}" for user in crowd.users],
+        items=[f"${item}$\\sqrt{{$" for item in crowd.items],
+        labels=crowd.labels,
+        features=crowd.X,
+        feature_names=names,
+    )
+    model = HierarchicalRanker().fit(said)
+    page = write_report(model, tmp_path / "a.html", said, diagnostics=False)
+    outline = Outline(page.read_text())
+    assert len(outline.alts) >= 2
+    assert any(names[0] in piece for piece in outline.said)
+
+
 @pytest.fixture(scope="module")
 def crowd():
     return make_schools(50, 40, 60, 6, 2, contested=0.5, random_state=0).annotations

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeminds._support.arrays import FloatArray, Index
+from likeminds._support.visible import visible
 
 # How many offenders a message names before it says "and N more".
 _NAMED = 5
@@ -20,7 +21,7 @@ def listing(values: Sequence[Any] | NDArray[Any]) -> str:
     >>> listing([3, 1, 4, 1, 5, 9, 2])
     '3, 1, 4, 1, 5 and 2 more'
     """
-    named = ", ".join(str(value) for value in values[:_NAMED])
+    named = ", ".join(visible(str(value), keep="") for value in values[:_NAMED])
     rest = len(values) - _NAMED
     return f"{named} and {rest} more" if rest > 0 else named
 

@@ -1,7 +1,8 @@
 """How far a long job is, on stderr, and the time left."""
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from likeminds._support.screen import Screen
 
 
 def progress_bar(shown: bool) -> Progress:
@@ -13,11 +14,11 @@ def progress_bar(shown: bool) -> Progress:
         Whether anybody wants to see it.
     """
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Screen(stderr=True),
         disable=not shown,
         transient=True,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-import typer
+from likeminds.cli._talk import complain
 
 # What a shell says of a program that a signal ended.
 _BY_A_SIGNAL = 128
@@ -58,7 +58,7 @@ def run_to_the_end(run: Callable[[], int]) -> int:
 
 def _say(text: str) -> None:
     with suppress(OSError):
-        typer.secho(f"Error: {text}", fg="red", err=True)
+        complain(f"Error: {text}")
 
 
 @contextmanager

@@ -1,30 +1,66 @@
 """Tables for people, and tables for programs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from likeminds._support.visible import visible
 from likeminds.cli._talk import Talk
+
+# The narrowest column in which one can read anything, its border included.
+_NARROWEST = 7
 
 
 def rich_table(
     title: str, rows: Sequence[Mapping[str, Any]], *, digits: int = 3, signed: Sequence[str] = ()
 ) -> Any:
     """Return rows with the same columns as a table for the terminal."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD)
-    for name in rows[0] if rows else ():
-        numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
-        table.add_column(
-            name.replace("_", " "), justify="right" if numbers else "left", overflow="fold"
+    columns = [
+        Column(
+            name.replace("_", " "),
+            all(isinstance(row[name], int | float) or row[name] is None for row in rows),
+            [cell(row[name], digits, name in signed) for row in rows],
         )
-    for row in rows:
-        table.add_row(*(Text(cell(v, digits, name in signed)) for name, v in row.items()))
+        for name in (rows[0] if rows else ())
+    ]
     # Not the table's own title, which breaks where the table ends.
-    return Group(Text(title, style="bold"), table)
+    return Group(Text(title, style="bold"), Columns(columns))
+
+
+class Column(NamedTuple):
+    """A column of a table: its name, whether it is of numbers, and its cells."""
+
+    name: str
+    numbers: bool
+    cells: list[str]
+
+
+class Columns(NamedTuple):
+    """Columns side by side; where the terminal is too narrow for that, one cell a line."""
+
+    columns: list[Column]
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        if options.max_width < _NARROWEST * len(self.columns):
+            for cells in zip(*(column.cells for column in self.columns), strict=True):
+                yield Text("")
+                for column, shown in zip(self.columns, cells, strict=True):
+                    yield Text(f"{column.name}: {shown}", overflow="fold")
+            return
+        table = Table(box=SIMPLE_HEAD)
+        for column in self.columns:
+            table.add_column(
+                Text(column.name), justify="right" if column.numbers else "left", overflow="fold"
+            )
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            table.add_row(*map(Text, cells))
+        yield table
 
 
 def cell(value: Any, digits: int = 3, signed: bool = False) -> str:
@@ -37,7 +73,7 @@ def cell(value: Any, digits: int = 3, signed: bool = False) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    return str(value)
+    return visible(str(value), keep="")
 
 
 def arrow_table(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from likeminds._support.secrets import masked
+from likeminds._support.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,11 +57,11 @@ class Talk:
     @cached_property
     def console(self) -> "Console":
         """Standard output, for people."""
-        from rich.console import Console
+        from likeminds._support.screen import Screen
 
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
         # Ids are shown as they are, whatever brackets they have.
-        return Console(width=width, highlight=False, markup=False, emoji=False)
+        return Screen(width=width, highlight=False, markup=False, emoji=False)
 
     def tell(self, thing: Any, *, head: str = "") -> None:
         """Show a result to people: a table, or a text, which may begin with a heading."""
@@ -80,7 +81,7 @@ class Talk:
     def note(self, text: str) -> None:
         """Tell on standard error what somebody should know."""
         if not self.quiet:
-            typer.secho(f"Note: {text}", fg="yellow", err=True)
+            complain(f"Note: {text}", "yellow")
 
     def result(self, found: Mapping[str, Any]) -> None:
         """Give the result to programs."""
@@ -130,9 +131,15 @@ class Talk:
 
     def _refuse(self, text: str, code: int) -> None:
         if self.debug:
-            typer.echo(masked(traceback.format_exc()), err=True, nl=False)
-        typer.secho(f"Error: {masked(text)}", fg="red", err=True)
+            typer.echo(visible(masked(traceback.format_exc())), err=True, nl=False)
+        complain(f"Error: {text}")
         raise typer.Exit(code)
+
+
+def complain(text: str, colour: str = "red") -> None:
+    """Say something on standard error, in colour if that is wanted, whatever ids are in it."""
+    plain = False if os.environ.get("NO_COLOR") else None
+    typer.secho(visible(masked(text)), fg=colour, err=True, color=plain)
 
 
 def sentence(error: BaseException) -> str:

@@ -146,7 +146,7 @@ def _write(found: dict[str, Any], out: Path) -> None:
 
 def _draw(found: dict[str, Any], plot: Path) -> None:
     from likeminds._support.files import write_whole
-    from likeminds.plots.figures import new_figure
+    from likeminds.plots.figures import new_figure, take_names_as_text
 
     figure = new_figure(8, 4 * len(found), shown=False)
     all_axes = figure.subplots(len(found), squeeze=False)[:, 0]
@@ -155,5 +155,6 @@ def _draw(found: dict[str, Any], plot: Path) -> None:
         if name:
             axes.set_title(f"{name}: {axes.get_title()}")
     content = io.BytesIO()
+    take_names_as_text(figure)
     figure.savefig(content, format=plot.suffix.lower().removeprefix("."))
     write_whole(plot, content.getvalue())

@@ -23,9 +23,8 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Fit 361 households' choices of electricity contracts, and tell what came out."""
-    from rich.console import Console
-
+    from likeminds._support.screen import Screen
     from likeminds.cli.tour import run
 
-    console = Console(quiet=talk.as_json)
+    console = Screen(quiet=talk.as_json)
     talk.result(run(out, seed, console, progress=talk.shows_progress))

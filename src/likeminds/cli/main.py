@@ -1,5 +1,6 @@
 """The program: its commands, and how it starts."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -7,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from likeminds._support.secrets import masked
 from likeminds._version import __version__
 from likeminds.cli._ending import run_to_the_end
+from likeminds.cli._talk import complain
 
 app = typer.Typer(
     help="Learn what a crowd agrees on, what its schools of thought want differently, "
@@ -49,6 +50,9 @@ def _options(
 for _module in _MODULES:
     import_module(f"likeminds.cli.{_module}").add_to(app)
 
+# No terminal has more columns, and tables are not padded to more.
+_WIDEST = 10_000
+
 # Bad usage, by whatever name the installed version of typer has for it.
 _UsageError: type[Any] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
@@ -64,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         What follows the name of the program; by default what the shell passed.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    _forget_unusable_sizes()
     raise SystemExit(run_to_the_end(lambda: _run(words)))
 
 
@@ -74,10 +79,17 @@ def _run(words: list[str]) -> int:
         wrong = " ".join(str(error.format_message()).split())
         known = words[0] if words and words[0] in _names() else ""
         end = "" if wrong.endswith(("?", ".")) else "."
-        said = f"Error: {masked(wrong)}{end} See likeminds {known}{' ' if known else ''}--help."
-        typer.secho(said, fg="red", err=True)
+        complain(f"Error: {wrong}{end} See likeminds {known}{' ' if known else ''}--help.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _forget_unusable_sizes() -> None:
+    """Take a terminal of no columns, or of any number that is none, for one of unknown size."""
+    for name in ("COLUMNS", "LINES"):
+        size = os.environ.get(name, "")
+        if not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= _WIDEST):
+            os.environ.pop(name, None)
 
 
 def _names() -> set[str]:

@@ -55,8 +55,7 @@ def reproduce(
 
     What is finished is kept in the folder: an interrupted run continues where it was.
     """
-    from rich.console import Console
-
+    from likeminds._support.screen import Screen
     from likeminds.paper.experiments.command import reproduce as run
 
     try:
@@ -70,7 +69,7 @@ def reproduce(
             jobs=jobs,
             seed=seed,
             progress=talk.shows_progress,
-            console=Console(stderr=True, quiet=talk.quiet),
+            console=Screen(stderr=True, quiet=talk.quiet),
         )
     except (KeyboardInterrupt, SignalledError):
         talk.note(f"what is finished is kept in {out}: the same command continues.")

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from likeminds._support.progress import progress_bar
+from likeminds._support.screen import Screen
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.datasets import load_electricity
@@ -51,7 +52,7 @@ def run(
     dict
         ``model`` (where it is) and ``scores`` (mean AUC of each ranker on held-out choices).
     """
-    console = Console() if console is None else console
+    console = Screen() if console is None else console
     out = writable(out)
     households = load_electricity()
     console.print(

@@ -13,6 +13,7 @@ from likeminds.plots.figures import (
     new_axes,
     new_figure,
     set_title,
+    take_names_as_text,
     wrap_text,
 )
 from likeminds.schools import Schools
@@ -158,7 +159,7 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
     if len(schools) == 1:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
     figure.suptitle(wrap_text(title, 90), fontsize="medium", x=0.01, ha="left")
-    return figure
+    return take_names_as_text(figure)
 
 
 def _people_in_order(schools: Schools) -> Index:

@@ -38,9 +38,22 @@ def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
 def as_png(figure: Any, dpi: int = 130) -> bytes:
     """Return a figure as the content of a PNG file, the same for the same figure."""
     content = BytesIO()
+    take_names_as_text(figure)
     # Without the date and the version of matplotlib, equal pictures are equal files.
     figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
     return content.getvalue()
+
+
+def take_names_as_text(figure: Any) -> Any:
+    """Show dollars as dollars: names are no formulas, and half a formula cannot be drawn.
+
+    Every function here that draws names ends with it, and returns the figure.
+    """
+    for text in figure.findobj(require_matplotlib("text").Text):
+        # Powers of ten on a logarithmic axis are formulas, but matplotlib's own.
+        if "$" in text.get_text() and not text.get_text().startswith(r"$\mathdefault{"):
+            text.set_parse_math(False)
+    return figure
 
 
 def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
@@ -50,6 +63,7 @@ def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
     if grid is not None:
         axes.grid(axis=grid, color="0.9")
         axes.set_axisbelow(True)
+    take_names_as_text(axes.figure)
     return axes
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._support.files import place_for, write_whole
+from likeminds._support.visible import visible
 from likeminds.data.sources.files import MISSING
 
 # What ends a field or a line, and spaces at the ends, which some readers take away.
@@ -35,7 +36,9 @@ def write_table(table: Any, target: str | PathLike[str]) -> str:
     """
     name = fspath(target)
     if name == "-":
-        sys.stdout.write(_csv(table).decode())
+        text = _csv(table).decode()
+        # A program gets what is there; somebody who looks at it, nothing that moves the cursor.
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return name
     write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))
     return name

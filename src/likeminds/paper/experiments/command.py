@@ -14,6 +14,7 @@ from rich.console import Console
 
 from likeminds._support.checks import listing
 from likeminds._support.files import make_folder, write_whole
+from likeminds._support.screen import Screen
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.pieces import Part, Table
@@ -86,7 +87,7 @@ def reproduce(
         None if sun is None else Path(sun),
         tuple(map(Path, data)),
     )
-    parts, seconds = _run(chosen, setting, Console(stderr=True) if console is None else console)
+    parts, seconds = _run(chosen, setting, Screen(stderr=True) if console is None else console)
     report = _report(what, parts, seconds, setting)
     name = "report" if what == EVERYTHING else what
     facts = {part.key: part.facts for part in parts}
