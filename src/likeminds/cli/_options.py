@@ -21,6 +21,9 @@ Seed = Annotated[int, typer.Option(help="Makes what is drawn at random reproduci
 Jobs = Annotated[
     int, typer.Option(help="How many fits run at the same time; -1 is one for each core.")
 ]
+Folds = Annotated[
+    int, typer.Option(min=2, help="Folds of the search for parameters, where there is one.")
+]
 Table = Annotated[
     str | None,
     typer.Option(

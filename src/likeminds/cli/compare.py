@@ -8,7 +8,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Items, Jobs, Seed
+from likeminds.cli._options import Columns, Folds, Items, Jobs, Seed
 from likeminds.cli._talk import Talk
 
 
@@ -32,9 +32,9 @@ def compare(
         list[str] | None,
         typer.Option(help="Who takes part, by name; may be repeated. By default all there are."),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="How many splits.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How many splits.")] = 5,
     holdout: Annotated[float, typer.Option(help="The share of labels held out.")] = 0.15,
-    folds: Annotated[int, typer.Option(help="Folds of the searches for parameters.")] = 5,
+    folds: Folds = 5,
     folder: Annotated[
         Path | None,
         typer.Option(help="Keeps what is finished, so that an interrupted run continues."),

@@ -1,5 +1,6 @@
 """``likeminds fit``: from a table of labels to a model in a file."""
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +9,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Items, Jobs, Seed
+from likeminds.cli._options import Columns, Folds, Items, Jobs, Seed
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def fit(
             "again; without them, nobody's labels leave your hands.",
         ),
     ] = True,
+    folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
 ) -> None:
@@ -72,7 +74,7 @@ def fit(
     target = writable(out)
     said = read_said(talk, annotations, items, columns)
     talk.tell(str(said.annotations))
-    new = _new_ranker(ranker, loss, seed)
+    new = _new_ranker(ranker, loss, folds, seed)
     started = time.perf_counter()
     scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)
     model = _learned(talk, new, said.annotations, jobs)
@@ -82,12 +84,13 @@ def fit(
     data = None if model.has_attributes else said.annotations
     path = save(model, target, with_data=keep_data, data=data, scores=scores)
     _tell(talk, path, scores, time.perf_counter() - started)
+    _propose(talk, path, items)
 
 
-def _new_ranker(name: str, loss: str | None, seed: int) -> Any:
+def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     from likeminds.rankers.registry import ranker_called
 
-    called, ranker = ranker_called(name, random_state=seed)
+    called, ranker = ranker_called(name, folds, seed)
     if loss is None:
         return ranker
     known = ranker.get_params()
@@ -179,11 +182,34 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
         f"{card['people']:,} people, {len(card['features'])} features",
         head=str(path),
     )
-    talk.remark(
-        f"\nNext: likeminds rank --model {path} --top 5      what everyone likes best\n"
-        f"      likeminds explain --model {path}         who thinks alike, and on what\n"
-        f"      likeminds report --model {path} --out {path.stem}.html"
-    )
+
+
+def _propose(talk: Talk, path: Path, items: Items) -> None:
+    """Say what to try next: what works with this model, and with the items there are."""
+    from likeminds.cli._data import kept_items
+    from likeminds.cli._models import opened, rankers_of
+    from likeminds.schools.levels import has_group_level
+
+    model = opened(path)
+    file = shlex.quote(str(path))
+    given = ""
+    if kept_items(model) is None:
+        where = {"--features": items.features, "--images": items.images}
+        given = "".join(
+            f" {option} {shlex.quote(str(source))}"
+            for option, source in where.items()
+            if source not in {None, "-"}
+        )
+    steps = []
+    if given or kept_items(model) is not None:
+        steps.append((f"rank --model {file}{given} --top 5", "what everyone likes best"))
+    if all(map(has_group_level, rankers_of(model).values())):
+        steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
+    page = shlex.quote(f"{path.stem}.html")
+    steps.append((f"report --model {file} --out {page}", "all of it on one page"))
+    width = max(len(step) for step, _ in steps) + 4
+    lines = [f"likeminds {step.ljust(width)}{what}" for step, what in steps]
+    talk.remark("\nNext: " + "\n      ".join(lines))
 
 
 def _kind(card: dict[str, Any]) -> str:

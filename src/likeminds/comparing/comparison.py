@@ -263,7 +263,7 @@ def compare(
     >>> found.summary().column_names[:2]
     ['ranker', 'mean_auc']
     """
-    _refuse_bad_protocol(annotations, repeats, test_size, random_state)
+    _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     if rankers is None:
         contenders = _all_that_apply(annotations, n_folds, random_state)
     else:
@@ -279,10 +279,12 @@ def compare(
 
 
 def _refuse_bad_protocol(
-    annotations: Annotations, repeats: int, test_size: float, random_state: int
+    annotations: Annotations, repeats: int, test_size: float, n_folds: int, random_state: int
 ) -> None:
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, but is {repeats}.")
+    if n_folds < 2:
+        raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
     if annotations.n_attributes > 1:
         raise ValueError(
             f"A comparison is about one attribute, but there are {annotations.n_attributes}. "

@@ -192,7 +192,7 @@ class TunedRanker(Ranker):
         if not np.isfinite(means).any():
             raise ValueError(
                 "No fold has labels of both classes on both sides: with one class there is no "
-                "pair to rank. Lower n_folds, or gather more labels per person."
+                "pair to rank. Ask for fewer with n_folds=, or gather more labels per person."
             )
         finalists = np.flatnonzero(n_folds == n_folds.max())
         best = finalists[np.nanargmax(means[finalists])]
@@ -227,7 +227,8 @@ def _refuse_too_few(annotations: Annotations, n_filled: int, n_folds: int) -> No
     if n_filled < n_folds:
         raise ValueError(
             f"n_samples={len(annotations)} are too few for {n_folds} folds: nobody has as "
-            "many labels (or groups). Lower n_folds."
+            "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
+            "has nothing to tune."
         )
 
 
