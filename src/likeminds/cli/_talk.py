@@ -33,7 +33,12 @@ _OPTIONS = re.compile(
     r"\b(person|item|label|attribute|weight|group|positive|threshold|features|loss|repeats)="
     r"(?=[\s,.:;)]|$)"
 )
-_OTHERWISE = {"item_column=": "--item", "attributes=": "--attribute", "test_size=": "--holdout ", "n_folds=": "--folds"}
+_OTHERWISE = {
+    "item_column=": "--item",
+    "attributes=": "--attribute",
+    "test_size=": "--holdout ",
+    "n_folds=": "--folds",
+}
 
 
 class Talk:
