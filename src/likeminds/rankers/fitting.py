@@ -32,7 +32,7 @@ class GrowingRanker(Ranker):
     _nothing_to_add_to: ClassVar[str]
 
     @with_callbacks
-    def partial_fit(
+    def update(
         self,
         X: ArrayLike | Annotations,
         y: ArrayLike | None = None,
@@ -57,8 +57,8 @@ class GrowingRanker(Ranker):
         --------
         >>> from likeminds import ThreeLevelRanker, load_electricity
         >>> households = load_electricity()
-        >>> ranker = ThreeLevelRanker().partial_fit(households[:8000])
-        >>> len(ranker.partial_fit(households[8000:]).users_)
+        >>> ranker = ThreeLevelRanker().fit(households[:8000])
+        >>> len(ranker.update(households[8000:]).users_)
         361
         """
         if not hasattr(self, "users_"):
@@ -71,9 +71,15 @@ class GrowingRanker(Ranker):
         self._note_more(more)
         return self
 
-    def update(self, annotations: Annotations) -> Self:
-        """Add annotations to those seen before: `partial_fit` by another name."""
-        return self.partial_fit(annotations)
+    def partial_fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels: `update`, by the name that scikit-learn's tools call."""
+        return self.update(X, y, users, sample_weight)
 
     def _fit_more(self, more: Annotations) -> None:
         """Learn from what was seen before and from more."""

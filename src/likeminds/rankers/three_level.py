@@ -113,7 +113,7 @@ class ThreeLevelRanker(StatisticsRanker):
     n_labels_ : int
         How many labels were learned from.
     statistics_ : Statistics
-        What was learned from, for `partial_fit` (in files, with ``save(..., with_data=True)``).
+        What was learned from, for `update` (in files, with ``save(..., with_data=True)``).
     solution_ : Solution
         What the solver returned, with its history.
     classes_ : array of shape (2,)
