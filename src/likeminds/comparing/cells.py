@@ -22,7 +22,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.by_person import auc_by_person, mean_auc
-from likeminds.rankers.tuning.search import was_interrupted
+from likeminds.rankers.candidates.folds import was_interrupted
 
 Key = tuple[str, int]
 T = TypeVar("T")

@@ -19,8 +19,6 @@ from likeminds.diagnostics.attention import attentive
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.discoveries import discoveries
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
 AGREES, DIFFERENT, RANDOM, UNCLEAR = "agrees", "different", "random", "unclear"
 VERDICTS = (AGREES, DIFFERENT, RANDOM, UNCLEAR)
@@ -175,12 +173,7 @@ def diagnose(
 
 def refittable(ranker: Any) -> Ranker:
     """Return an unfitted ranker with the parameters that were used, chosen ones included."""
-    if isinstance(ranker, ThreeLevelRankerCV):
-        shared = ("loss", "standardize", "tol", "max_iter", "unknown")
-        same = {name: getattr(ranker, name) for name in shared}
-        fresh: Ranker = ThreeLevelRanker(**ranker.best_params_, **same)
-    else:
-        fresh = clone(ranker.chosen_)
+    fresh: Ranker = clone(ranker.chosen_)
     n_groups = ranker.learned("n_groups_")
     fresh.set_params(user_column=None)
     if n_groups is not None and "n_groups" in fresh.get_params():

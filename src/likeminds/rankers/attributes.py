@@ -18,10 +18,10 @@ from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.prior.beliefs import Beliefs
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.matching import Matching
 from likeminds.rankers.model import Ability, Model
-from likeminds.rankers.tuning.search import was_interrupted
 
 # Told, after each attribute, its name, how many are done, and of how many.
 Callback = Callable[[str, int, int], None]

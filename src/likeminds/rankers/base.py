@@ -1,7 +1,7 @@
 """What every ranker does with its input and its weights: the scikit-learn manners."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import lookup, positions
 from likeminds.metrics.by_person import mean_auc
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
+from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.model import NAMELESS, Model
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
@@ -39,6 +40,9 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     unknown: str
     user_column: int | str | None
+
+    # How a search tunes it.
+    _tuning: ClassVar[type[FromRows]] = FromRows
 
     _positions: tuple[IdArray, dict[Hashable, int]]
     n_labels_: int

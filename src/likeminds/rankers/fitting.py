@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Iterable
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
+from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.base import Callback, Parts
 
@@ -106,6 +108,7 @@ class StatisticsRanker(GrowingRanker):
     group_: Float
     personal_: Float
 
+    _tuning = FromStatistics
     _learned_from = "statistics_"
     _nothing_to_add_to = (
         "This ranker was read from a file, which does not hold the statistics of its training "
@@ -116,7 +119,7 @@ class StatisticsRanker(GrowingRanker):
         "loss": [StrOptions(set(LOSSES)), Loss],
         "standardize": ["boolean"],
         "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [int, str, None],
+        "user_column": [Integral, str, None],
     }
 
     def _fit_more(self, more: Annotations) -> None:

@@ -27,6 +27,9 @@ from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 # The competitors of the paper, in its order.
 COMPETITORS = (RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU)
 
+# Those with a sensible choice of every parameter: compared as they are.
+AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
+
 # What people may say for short.
 _SHORT = {
     "hierarchical": "HierarchicalRanker",
@@ -139,6 +142,7 @@ def _ready(given: Any, search: dict[str, Any]) -> Any:
             f"param_grid), not {given!r}"
             + (f": it has no {listing(missing)}." if missing else "; make one of this class.")
         )
-    if grid is not None or hasattr(estimator, "_default_grid"):
+    as_it_is = isinstance(estimator, AS_THEY_ARE) or not hasattr(estimator, "_default_grid")
+    if grid is not None or not as_it_is:
         return RankerCV(estimator, grid, **search)
     return estimator

@@ -11,15 +11,26 @@ from likeminds.losses import Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.crowd import Crowd
 from likeminds.rankers import newcomers
+from likeminds.rankers.candidates.folds import Candidate
+from likeminds.rankers.candidates.three_levels import ThreeLevels, default_grid
 from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.folding_in import FoldingIn
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.base import Callback, Parts
 
-# What n_groups=None asks for where the data has room for it, and the least that
-# alpha_group=None asks for.
+# What n_groups=None asks for where the data has room for it.
 _USUAL_GROUPS = 2
-_USUAL_ALPHA = 0.3
+
+
+def usual_alpha_group(features_per_label: float) -> float:
+    """Return the penalty on the group level that suits so many features per label of a person.
+
+    Examples
+    --------
+    >>> usual_alpha_group(0.2)
+    0.5
+    """
+    return 0.3 + features_per_label
 
 
 class ThreeLevelRanker(StatisticsRanker):
@@ -135,6 +146,7 @@ class ThreeLevelRanker(StatisticsRanker):
     crowd_: Crowd
     knee_: float
 
+    _tuning = ThreeLevels
     newcomer = newcomers.newcomer
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StatisticsRanker._parameter_constraints,
@@ -195,8 +207,7 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _levels(self, statistics: Statistics) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
-        labels_each = statistics.class_weight.sum() / n_people
-        usual_alpha = _USUAL_ALPHA + n_features / labels_each
+        usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
         most = min(n_people, n_features)
         # Schools need members: half the people, or half the features, are too many of them.
@@ -212,6 +223,14 @@ class ThreeLevelRanker(StatisticsRanker):
             Group(self.alpha_group_, self.n_groups_, self.group_shrinkage),
             Personal(self.alpha_personal),
         ]
+
+    @staticmethod
+    def _usual_alpha(statistics: Statistics) -> float:
+        labels_each = float(statistics.class_weight.sum()) / statistics.n_people
+        return usual_alpha_group(statistics.n_features / labels_each)
+
+    def _default_grid(self, statistics: Statistics) -> list[Candidate]:
+        return default_grid(self._usual_alpha(statistics))
 
     def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
         folding = FoldingIn.learn(

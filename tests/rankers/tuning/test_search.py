@@ -7,6 +7,7 @@ from crowds import make_crowd
 from interrupted import Interrupted
 from likeminds import (
     Annotations,
+    HierarchicalRanker,
     RankerCV,
     ThreeLevelRanker,
     load,
@@ -16,6 +17,7 @@ from likeminds import (
 )
 from likeminds.data.splits import folds_within_people
 from likeminds.rankers.baselines import (
+    RMTL,
     ConsensusOnly,
     LogisticPerPerson,
     OnePerPerson,
@@ -27,7 +29,7 @@ from likeminds.rankers.baselines import (
 # A ranker that learns from statistics, one that has a warm start, and one that needs rows.
 SEARCHES = {
     "statistics": (RidgeToConsensus(), {"alpha": [10.0, 1.0, 0.1]}),
-    "warm start": (ThreeLevelRanker(n_groups=0), {"alpha_group": [10.0, 1.0, 0.1]}),
+    "warm start": (RMTL(), {"alpha_low_rank": [0.3, 0.1, 0.03]}),
     "rows": (LogisticPerPerson(), {"C": [0.01, 0.1, 1.0]}),
 }
 
@@ -160,7 +162,7 @@ def test_more_labels_without_a_new_search(schools):
         (RankerCV(ConsensusOnly(), n_folds=1), "'n_folds' parameter of RankerCV"),
         (RankerCV(ConsensusOnly(), {"alpha": [-1.0]}), "'alpha' parameter of ConsensusOnly"),
         (RankerCV(ConsensusOnly(), {"beta": [1.0]}), "Invalid parameter 'beta'"),
-        (RankerCV(ThreeLevelRanker()), "no grid of its own: pass param_grid"),
+        (RankerCV(HierarchicalRanker()), "no grid of its own: pass param_grid"),
     ],
 )
 def test_bad_parameters_are_refused(schools, search, match):

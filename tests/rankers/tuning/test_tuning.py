@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.model_selection import ParameterGrid
 
 from likeminds import (
     Annotations,
+    RankerCV,
     Statistics,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
@@ -14,6 +17,9 @@ from likeminds import (
     split_within_people,
 )
 from likeminds.data.splits import folds_within_people
+from likeminds.rankers.baselines import ConsensusOnly
+
+DATA = Path(__file__).parents[2] / "data" / "files"
 
 GRID = {"alpha_group": [0.3, 3.0, 30.0], "n_groups": [0, 1, 2], "group_shrinkage": [0.0, 0.1]}
 
@@ -165,3 +171,51 @@ def test_any_loss_can_be_tuned(schools):
     np.testing.assert_allclose(ranker.coef_, same.coef_, atol=1e-10)
     other = ThreeLevelRankerCV(grid, n_folds=2).fit(schools)
     assert np.abs(other.coef_ - ranker.coef_).max() > 1e-3
+
+
+def test_a_preset_of_the_one_search(schools):
+    options = {"n_folds": 3, "one_standard_error": True}
+    ranker = ThreeLevelRanker(loss="least_squares", standardize=False, tol=1e-3)
+    search = RankerCV(ranker, **options).fit(schools)
+    preset = ThreeLevelRankerCV(loss="least_squares", standardize=False, tol=1e-3, **options)
+    preset.fit(schools)
+    assert isinstance(preset, RankerCV)
+    assert preset.best_params_ == search.best_params_
+    assert preset.best_score_ == search.best_score_
+    assert preset.cv_results_["params"] == search.cv_results_["params"]
+    for name in ("mean_test_score", "standard_error", "split2_test_score"):
+        np.testing.assert_array_equal(preset.cv_results_[name], search.cv_results_[name])
+    for name in ("coef_", "group_", "personal_", "objective_trace_"):
+        np.testing.assert_array_equal(getattr(preset, name), getattr(search, name))
+        assert getattr(preset, name) is getattr(preset.best_estimator_, name)
+    assert preset.best_estimator_.get_params() == search.best_estimator_.get_params()
+    said = schools.of_people(schools.user_ids[:3])
+    np.testing.assert_array_equal(search.newcomer(said).coef, preset.newcomer(said).coef)
+    assert not hasattr(RankerCV(ConsensusOnly()), "newcomer")
+    # What the ranker inside was given holds where the grid is silent.
+    alone = RankerCV(ThreeLevelRanker(n_groups=0), {"alpha_group": [0.3, 3.0]}, n_folds=2)
+    same = ThreeLevelRankerCV({"alpha_group": [0.3, 3.0], "n_groups": [0]}, n_folds=2)
+    np.testing.assert_array_equal(alone.fit(schools).coef_, same.fit(schools).coef_)
+
+
+def test_a_grid_of_losses_and_units_has_a_decomposition_for_each(schools):
+    grid = {"loss": ["auc", "least_squares"], "standardize": [True, False], "alpha_group": [1.0]}
+    both = RankerCV(ThreeLevelRanker(), grid, n_folds=2, halving=False).fit(schools)
+    for candidate, score in zip(
+        both.cv_results_["params"], both.cv_results_["mean_test_score"], strict=True
+    ):
+        alone = {"loss": candidate["loss"], "standardize": candidate["standardize"]}
+        one = ThreeLevelRankerCV({"alpha_group": [1.0]}, n_folds=2, **alone).fit(schools)
+        assert one.best_score_ == pytest.approx(score, abs=5e-3)
+
+
+def test_files_without_the_best_ranker_still_have_one(tmp_path, schools):
+    old = load(DATA / "ThreeLevelRankerCV.format-2.likeminds")
+    assert "best_estimator_" not in old._fitted_names()
+    best = old.best_estimator_
+    assert {name: best.get_params()[name] for name in old.best_params_} == old.best_params_
+    assert best.coef_ is old.coef_ or (best.coef_ == old.coef_).all()
+    again = load(save(old, tmp_path / "m"))
+    np.testing.assert_array_equal(again.best_estimator_.coef_, best.coef_)
+    with pytest.raises(AttributeError, match="best_estimator_"):
+        ThreeLevelRankerCV().best_estimator_  # noqa: B018

@@ -28,8 +28,8 @@ from likeminds.plots.figures import (
     put_legend_below,
 )
 from likeminds.rankers.baselines import ConsensusOnly
+from likeminds.rankers.candidates.folds import plain
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.tuning.candidates import plain
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
@@ -138,8 +138,9 @@ def search(
         train, test = _split(n_people, n_labels, n_features, n_schools, _TUNING + seed + crowd)
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
-        fold = ranker._fold(test, statistics, statistics.user_ids, partial(_itself, train))
-        paths = ranker._paths(candidates, np.arange(len(candidates)))
+        tuning = ranker._way_of_tuning()
+        fold = tuning.fold(test, statistics, statistics.user_ids, partial(_itself, train))
+        paths = tuning.paths(candidates, np.arange(len(candidates)))
         found = np.empty(len(candidates))
         for path in paths:
             found[path] = nan_mean(fold.follow([candidates[c] for c in path]))

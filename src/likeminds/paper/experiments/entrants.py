@@ -9,9 +9,7 @@ from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.rankers.registry import Contenders
-from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
 
 class Entrant(BaseEstimator):  # type: ignore[misc]
@@ -48,11 +46,12 @@ class Entrant(BaseEstimator):  # type: ignore[misc]
     @property
     def searches(self) -> bool:
         """Whether it looks for its penalties itself."""
-        return isinstance(self.ranker, RankerCV | ThreeLevelRankerCV)
+        return isinstance(self.ranker, RankerCV)
 
     def settled(self, parameters: Mapping[str, Any]) -> "Entrant":
         """Return what a search would fit with these parameters."""
-        return Entrant(_settled(self.ranker, parameters), self.share)
+        ranker = self.ranker.with_parameters(parameters) if self.searches else self.ranker
+        return Entrant(ranker, self.share)
 
     def _seen(self, annotations: Annotations) -> Annotations:
         if self.share is None:
@@ -64,12 +63,3 @@ class Entrant(BaseEstimator):  # type: ignore[misc]
 def entered(contenders: Contenders, share: float | None = None) -> dict[str, Entrant]:
     """Return all of them as entrants."""
     return {name: Entrant(ranker, share) for name, ranker in contenders.items()}
-
-
-def _settled(ranker: Any, parameters: Mapping[str, Any]) -> Any:
-    if isinstance(ranker, RankerCV):
-        return clone(ranker.ranker).set_params(**parameters)
-    if isinstance(ranker, ThreeLevelRankerCV):
-        kept = {name: getattr(ranker, name) for name in ("loss", "standardize", "tol", "max_iter")}
-        return ThreeLevelRanker(**kept, **parameters)
-    return ranker

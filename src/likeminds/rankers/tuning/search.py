@@ -1,31 +1,33 @@
-"""Cross-validation of any ranker: one search for all, so that all are tuned alike."""
+"""Cross-validation of any ranker: one search for all, so that all are tuned alike.
 
-import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+Each fold's rows are reduced to statistics once, and the statistics of its complement are a
+merge. How candidates are fitted to it is the ranker's affair (`likeminds.rankers.candidates`).
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial, reduce
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.losses.statistics import Form, Statistics
+from likeminds.data.splits import folds_within_people
+from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.candidates.folds import Candidate, FromRows, plain
 from likeminds.rankers.fitting import GrowingRanker
-from likeminds.rankers.tuning.candidates import Candidate
-from likeminds.rankers.tuning.folds import Fold, TunedRanker
+from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
 
 Grid = Mapping[str, Sequence[Any]]
 
-# Candidates are compared at this tolerance, much finer than what tells them apart. It is that
-# of a relative residual; what a ranker that learns from rows means by its tol is its own affair.
-_TOL = 1e-3
 # What checking the input sets: it belongs to the search, and to the ranker it fits.
 _OF_THE_INPUT = (
     "classes_",
@@ -37,14 +39,22 @@ _OF_THE_INPUT = (
 )
 
 
-class RankerCV(TunedRanker):
+def _takes_newcomers(search: "RankerCV") -> bool:
+    return hasattr(search.with_parameters({}), "newcomer")
+
+
+def _takes_more_labels(search: "RankerCV") -> bool:
+    return isinstance(search.with_parameters({}), GrowingRanker)
+
+
+class RankerCV(GrowingRanker):
     """A ranker with its parameters chosen by cross-validation.
 
     Folds are made inside each person: stratified by label, or by whole groups where rows
     were shown together. A candidate's score is the mean over people of their AUC, averaged
     over folds. Rankers that learn from statistics never see the rows again: a fold's
-    complement is a merge. (`ThreeLevelRankerCV` does the same for the three-level model, and
-    shares one eigendecomposition among its candidates.)
+    complement is a merge, and candidates for `ThreeLevelRanker` share one eigendecomposition
+    of it. `update` adds labels without a new search: the parameters stay.
 
     Parameters
     ----------
@@ -60,7 +70,8 @@ class RankerCV(TunedRanker):
         Drop three quarters of the candidates (but never the best five) after the first fold,
         and again after the second. Without it every candidate sees every fold.
     one_standard_error : bool, default=False
-        Take the first candidate within one standard error of the best.
+        Take the simplest candidate within one standard error of the best: the first, or
+        what the ranker calls simple.
     n_jobs : int, optional
         How many fits run at the same time (joblib).
     random_state : int, default=0
@@ -72,10 +83,14 @@ class RankerCV(TunedRanker):
         The ranker with the parameters chosen, fitted to all rows.
     best_params_ : dict
         The parameters chosen.
+    best_index_ : int
+        Which of the candidates that is.
     best_score_ : float
         Their mean AUC over folds; NaN where there was nothing to tune.
     cv_results_ : dict of arrays
-        As in `ThreeLevelRankerCV`.
+        ``params``, ``mean_test_score``, ``standard_error`` (over people), ``n_folds`` (how many
+        folds the candidate saw), ``split0_test_score`` and so on (NaN where dropped before),
+        ``rank_test_score``.
     coef_, consensus_, users_, ...
         All fitted attributes of the ranker.
 
@@ -91,11 +106,21 @@ class RankerCV(TunedRanker):
     (20, 6)
     """
 
+    ranker: Ranker
     best_estimator_: Ranker
+    best_params_: Candidate
+    cv_results_: dict[str, Any]
 
+    # Whether more labels can be added is for the ranker inside to say.
+    _learned_from = "users_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TunedRanker._parameter_constraints,
         "ranker": [Ranker],
+        "param_grid": [dict, list, None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "halving": ["boolean"],
+        "one_standard_error": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": [Integral],
     }
 
     def __init__(
@@ -122,6 +147,36 @@ class RankerCV(TunedRanker):
         """The column of X that says who gave the label, as the ranker has it."""
         return self.ranker.user_column
 
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Ranker:
+        """Return the ranker inside with parameters of the caller's choice, not fitted."""
+        ranker: Ranker = clone(self.ranker).set_params(**parameters)
+        return ranker
+
+    def fit(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """Choose the parameters, then learn everybody's ranking from all rows.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `ThreeLevelRanker.fit`.
+        groups : array of shape (n_rows,), optional
+            Rows of a person with the same group were shown together, and fall into one fold.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
+        return self
+
     def decision_function(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> Float:
@@ -139,118 +194,135 @@ class RankerCV(TunedRanker):
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X, users)
 
-    def update(self, annotations: Annotations) -> Self:
-        """Add labels, of people known or new, without a new search: the parameters stay."""
-        check_is_fitted(self)
-        best = self.best_estimator_
-        if not isinstance(best, GrowingRanker):
-            raise TypeError(f"{type(best).__name__} takes no more labels: fit it to all of them.")
-        best.update(annotations)
-        before = self.n_labels_
-        self._adopt(best)
-        self.n_labels_ = before
-        self._note_more(annotations)
-        return self
+    def update(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, of people known or new, without a new search: the parameters stay.
 
-    def _form(self) -> Form:
-        # Who learns from rows needs no matrices.
-        return "auto" if _learns_from_statistics(self.ranker) else "factored"
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not _takes_more_labels(self):
+            kind = type(self.with_parameters({})).__name__
+            raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
+        return super().update(X, y, users, sample_weight)
+
+    # scikit-learn's tools look whether it is there.
+    partial_fit = available_if(_takes_more_labels)(GrowingRanker.partial_fit)
+
+    @available_if(_takes_newcomers)  # type: ignore[untyped-decorator]
+    def newcomer(
+        self,
+        X: ArrayLike | Annotations | None = None,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Return what labels say about people, as the ranker with the parameters chosen has it.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `ThreeLevelRanker.newcomer`.
+
+        Returns
+        -------
+        Beliefs
+        """
+        check_is_fitted(self)
+        best: Any = self.best_estimator_
+        return best.newcomer(X, y, users, sample_weight)
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        tuning = self._way_of_tuning()
+        number = folds_within_people(annotations, self.n_folds, self.random_state)
+        held_out = [annotations[number == k] for k in np.unique(number)]
+        statistics = [Statistics.from_annotations(rows, tuning.form) for rows in held_out]
+        everything = reduce(Statistics.merge, statistics)
+        candidates = self._candidates(everything)
+        if candidates:
+            _refuse_too_few(annotations, len(held_out), self.n_folds)
+            folds = [
+                tuning.fold(
+                    held_out[k],
+                    reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :]),
+                    everything.user_ids,
+                    partial(annotations.take, number != k),
+                )
+                for k in range(self.n_folds)
+            ]
+            scores = race(candidates, folds, tuning.paths, halving=self.halving, n_jobs=self.n_jobs)
+            self._choose(tuning, candidates, scores)
+        else:
+            self.best_index_, self.best_params_, self.best_score_ = 0, {}, float("nan")
+            self.cv_results_ = {"params": [{}]}
+        best = self.with_parameters(self.best_params_)
+        best._validate_params()
+        tuning.fit(best, annotations, everything)
+        self._share_input(best)
+        self._adopt(best)
+
+    def _way_of_tuning(self) -> FromRows:
+        ranker = self.with_parameters({})
+        return ranker._tuning(ranker)
 
     def _candidates(self, statistics: Statistics) -> list[Candidate]:
+        tuning = self._way_of_tuning()
+        ranker = tuning.ranker
         if self.param_grid is not None:
             grid: list[Candidate] = list(ParameterGrid(self.param_grid))
-        elif hasattr(self.ranker, "_default_grid"):
-            grid = self.ranker._default_grid(statistics)
+        elif hasattr(ranker, "_default_grid"):
+            grid = ranker._default_grid(statistics)
         else:
             raise ValueError(
-                f"{type(self.ranker).__name__} has no grid of its own: pass param_grid=, a "
+                f"{type(ranker).__name__} has no grid of its own: pass param_grid=, a "
                 "dict of lists of values."
             )
         for candidate in grid:  # refused here rather than in a worker, half way through
-            clone(self.ranker).set_params(**candidate)._validate_params()
-        return grid
+            self.with_parameters(candidate)._validate_params()
+        return tuning.arrange(grid, statistics)
 
-    def _paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:  # noqa: ARG002
-        one_by_one = [[c] for c in alive.tolist()]
-        return [alive.tolist()] if "warm_start" in self.ranker.get_params() else one_by_one
+    def _choose(self, tuning: FromRows, candidates: list[Candidate], scores: Float) -> None:
+        simplicity = [tuning.simplicity(c) for c in candidates] if self.one_standard_error else None
+        best = choose(scores, simplicity)
+        self.best_index_ = best
+        self.best_params_ = plain(candidates[best])
+        self.best_score_ = float(mean_over_people(scores)[0][best])
+        self.cv_results_ = as_results(candidates, scores)
 
-    def _fold(
-        self,
-        held_out: Annotations,
-        rest: Statistics,
-        user_ids: IdArray,
-        training: Callable[[], Annotations],
-    ) -> Fold:
-        rows = None if _learns_from_statistics(self.ranker) else training()
-        return _RankerFold(held_out, rest, user_ids, _for_racing(self.ranker), rows)
-
-    def _refit(self, annotations: Annotations, everything: Statistics) -> None:
-        best = clone(self.ranker).set_params(**self.best_params_)
-        best._validate_params()
-        if _learns_from_statistics(best):
-            best._fit_statistics(everything)
-        else:
-            best.fit(annotations)
-        for name in _OF_THE_INPUT:
-            vars(best).pop(name, None)
-            if name in vars(self):
-                setattr(best, name, getattr(self, name))
+    def _fit_more(self, more: Annotations) -> None:
+        best: Any = self.best_estimator_
+        best.update(more)
         self._adopt(best)
+
+    def _share_input(self, best: Ranker) -> None:
+        for name in _OF_THE_INPUT:
+            best.__dict__.pop(name, None)
+            if hasattr(self, name):
+                setattr(best, name, getattr(self, name))
+
+    def _adopt(self, best: Ranker) -> None:
+        """Take over what the best ranker learned."""
         self.best_estimator_ = best
+        for name, value in vars(best).items():
+            if name.endswith("_") and name not in _OF_THE_INPUT:
+                setattr(self, name, value)
 
 
-@dataclass(frozen=True)
-class _RankerFold(Fold):
-    """A fold for any ranker, by statistics where it learns from them, by rows where not."""
-
-    ranker: Ranker
-    training: Annotations | None
-
-    def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
-        ranker = clone(self.ranker)
-        for candidate in path:
-            ranker.set_params(**candidate)
-            with _without_warnings():
-                self._fit(ranker)
-            if was_interrupted(ranker):
-                raise KeyboardInterrupt
-            yield (
-                self._linear_scores(ranker)
-                if self.training is None
-                else np.asarray(ranker.decision_function(self.held_out))
-            )
-
-    def _fit(self, ranker: Any) -> None:
-        if self.training is None:
-            ranker._fit_statistics(self.rest)
-        else:
-            ranker.fit(self.training)
-
-
-def was_interrupted(ranker: Any) -> bool:
-    """Say whether Ctrl-C ended a fit early, which a ranker of ours survives with a warning."""
-    return bool(getattr(getattr(ranker, "solution_", None), "interrupted", False))
-
-
-def _learns_from_statistics(ranker: Ranker) -> bool:
-    return hasattr(ranker, "_fit_statistics")
-
-
-def _for_racing(ranker: Any) -> Ranker:
-    """Return the ranker with what makes a fit among many quick, and strangers welcome."""
-    given = ranker.get_params(deep=False)
-    wanted: dict[str, Any] = {"warm_start": True, "unknown": "consensus"}
-    if _learns_from_statistics(ranker):
-        wanted["tol"] = max(_TOL, given.get("tol", 0.0))
-    changes = {name: value for name, value in wanted.items() if name in given}
-    racing: Ranker = clone(ranker).set_params(**changes)
-    return racing
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Keep to oneself what the final fit will say again, if it is still true then."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", ".*one class only", UserWarning)
-        yield
+def _refuse_too_few(annotations: Annotations, n_filled: int, n_folds: int) -> None:
+    if n_filled < n_folds:
+        raise ValueError(
+            f"n_samples={len(annotations)} are too few for {n_folds} folds: nobody has as "
+            "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
+            "has nothing to tune."
+        )
