@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
     from likeminds.report import write_report
     from likeminds.schools import Schools, find_schools
-    from likeminds.storage.models import ModelFileError, load, read_card, save
+    from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
 
 __all__ = [
     "Annotations",
@@ -43,6 +43,7 @@ __all__ = [
     "Comparison",
     "DecomposedRanker",
     "Diagnostics",
+    "FileChangedError",
     "HierarchicalRanker",
     "ModelFileError",
     "RankerCV",
@@ -92,7 +93,7 @@ _HOMES = {
     "diagnostics": ("Diagnostics", "diagnose"),
     "data.fingerprints": ("fingerprint",),
     "rankers.hierarchical": ("HierarchicalRanker",),
-    "storage.models": ("ModelFileError", "load", "read_card", "save"),
+    "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),
     "metrics.by_person": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers.three_level": ("ThreeLevelRanker",),
     "report": ("write_report",),

@@ -11,6 +11,8 @@ import pytest
 from rich.progress import Progress
 
 from commands import run
+from likeminds import read_card
+from likeminds.cli import update
 from likeminds.cli._talk import Talk
 
 LABELS = ("--annotations", "none.csv", "--features", "none.csv")
@@ -124,13 +126,61 @@ def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     assert (copy / "crowd.likeminds").read_bytes() != before
 
 
+# Two at a time.
+
+
+def program(*words):
+    code = "from likeminds.cli import main; main()"
+    return [sys.executable, "-c", code, *words]
+
+
+@pytest.mark.slow
+def test_two_updates_at_once_lose_no_label(copy):
+    n_before = read_card(copy / "crowd.likeminds")["labels"]
+    n_more = len((copy / "annotations.csv").read_text().splitlines()) - 1
+    both = [
+        subprocess.Popen(program(*UPDATE), cwd=copy, stdout=subprocess.DEVNULL) for _ in range(2)
+    ]
+    assert [one.wait() for one in both] == [0, 0]
+    assert read_card(copy / "crowd.likeminds")["labels"] == n_before + 2 * n_more
+
+
+@pytest.mark.slow
+def test_who_comes_second_waits(copy):
+    fcntl = pytest.importorskip("fcntl")
+    with (copy / "crowd.likeminds").open("r+b") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        second = subprocess.Popen(program(*UPDATE), cwd=copy, stderr=subprocess.PIPE, text=True)
+        told = second.stderr.readline()
+        assert told == "Note: waiting for another update of crowd.likeminds.\n"
+        assert second.poll() is None
+        second.send_signal(signal.SIGINT)
+        assert second.wait() == 130
+        second.stderr.close()
+
+
+def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
+    """By somebody who knows of no lock."""
+    model = copy / "crowd.likeminds"
+
+    def learned_and_replaced(talk, known, said):
+        (copy / "other").write_bytes(b"another model")
+        (copy / "other").replace(model)
+        return known.update(said)
+
+    monkeypatch.setattr(update, "_learned", learned_and_replaced)
+    done = run(copy, *UPDATE)
+    assert done.code == 1
+    assert done.err.startswith("Error: crowd.likeminds was changed by somebody else since it was")
+    assert model.read_bytes() == b"another model"
+
+
 # Streams.
 
 
 def ended(folder, line):
     """Run a line of a shell in which ``likeminds`` is this version."""
-    program = "import sys; from likeminds.cli import main; main()"
-    call = f'likeminds() {{ {shlex.quote(sys.executable)} -c "{program}" "$@"; }}; {line}'
+    call = f'likeminds() {{ {shlex.join(program())} "$@"; }}; {line}'
     return subprocess.run(
         ["bash", "-c", call], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -140,6 +190,7 @@ RANK = "likeminds rank --model crowd.likeminds"
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 
 
+@pytest.mark.slow
 @needs_bash
 @pytest.mark.parametrize("command", [f"{RANK} --out -", f"{RANK} --json", "likeminds --help"])
 def test_closed_standard_output_is_one_sentence(taught, command):
@@ -148,6 +199,7 @@ def test_closed_standard_output_is_one_sentence(taught, command):
     assert done.stderr == "Error: Standard output is closed: there is nowhere to write to.\n"
 
 
+@pytest.mark.slow
 @needs_bash
 @pytest.mark.parametrize("command", [RANK, f"{RANK} --each-person --out -", "likeminds fit --help"])
 def test_who_has_read_enough_is_no_error(taught, command):
@@ -157,6 +209,7 @@ def test_who_has_read_enough_is_no_error(taught, command):
     assert done.stderr == f"{128 + signal.SIGPIPE}\n"
 
 
+@pytest.mark.slow
 @needs_bash
 def test_closed_standard_error_is_no_failure(taught):
     done = ended(taught, "likeminds rank --model none 2>&-")
@@ -166,6 +219,7 @@ def test_closed_standard_error_is_no_failure(taught):
     assert done.stdout.startswith("person,rank,item,score\n")
 
 
+@pytest.mark.slow
 @needs_bash
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_behind_standard_output_is_one_sentence(taught):

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
 
 import likeminds.storage.models
 from crowds import make_crowd
-from likeminds import ThreeLevelRanker, load, make_schools, read_card, save
+from likeminds import FileChangedError, ThreeLevelRanker, load, make_schools, read_card, save
 from likeminds.storage import safetensors
 from likeminds.storage.models import ModelFileError
 
@@ -194,6 +195,23 @@ def test_a_model_can_replace_the_file_it_is_read_from(path, ranker, mapped):
     save(again, path)
     np.testing.assert_array_equal(load(path).coef_, ranker.coef_)
     np.testing.assert_array_equal(again.coef_, ranker.coef_)
+
+
+# Two at a time.
+
+
+def test_what_others_have_put_there_meanwhile_is_not_replaced(path, ranker):
+    mine, theirs = load(path), load(path)
+    theirs.set_params(max_iter=77)
+    save(theirs, path, if_unchanged=True)
+    save(theirs, path, if_unchanged=True)  # it is their own by now
+    with pytest.raises(FileChangedError, match="was changed by somebody else since it was read"):
+        save(mine, path, if_unchanged=True)
+    assert load(path).max_iter == 77
+    save(mine, path)
+    assert load(path).max_iter == 1000
+    with pytest.raises(ValueError, match="for a model that was read from a file"):
+        save(clone(mine).fit(make_crowd(np.random.default_rng(0))), path, if_unchanged=True)
 
 
 # The format of before.

@@ -4,7 +4,7 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -89,6 +89,27 @@ def write_whole(
     return version
 
 
+@contextmanager
+def alone_with(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Keep out everybody else who asks for the same, from reading a file to replacing it.
+
+    Where the system has no locks, `write_whole` still notices what others have replaced.
+
+    Parameters
+    ----------
+    path : Path
+        A file that is there.
+    waiting : callable
+        Called when somebody else came first.
+    """
+    descriptor = None if fcntl is None else _lock_file(path, waiting)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
     """Return the path if a file can go there; else say what is in the way, before any work."""
     target = Path(path)
@@ -154,6 +175,23 @@ def _refuse_another(
     raise FileChangedError(
         f"{target} was changed by somebody else since it was read; it is left as it is now."
     )
+
+
+def _lock_file(path: Path, waiting: Callable[[], None]) -> int | None:
+    while True:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:  # disks of other machines may have no locks
+            os.close(descriptor)
+            return None
+        # Who came first may have put another file there.
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+        os.close(descriptor)
 
 
 def _stat(place: Path) -> os.stat_result | None:

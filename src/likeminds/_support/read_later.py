@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from likeminds._support.files import FileVersion
+
 
 class Unread:
     """What reads each attribute that is still in a file, by name; one thread at a time."""
@@ -21,6 +23,8 @@ class ReadLater:
     """
 
     _unread: Unread | None
+    # The file it was read from, as it was then.
+    _read_from: FileVersion | None
 
     if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
 

@@ -1,5 +1,6 @@
 """``likeminds update``: more labels into a saved model."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,32 +40,25 @@ def update(
     where the model has kept them.
     """
     from likeminds._support.checks import counted
+    from likeminds._support.files import alone_with
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import opened, parts_of
+    from likeminds.cli._models import opened
     from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
-    if model.exists() and not read_card(model).get("takes_updates"):
+    if not read_card(model).get("takes_updates"):
         raise ValueError(
             f"{model} does not hold what it has learned from, so that nothing can be added to "
             "it: fit it with --keep-data, or use newcomer, which needs none of it."
         )
-    known = opened(model)
-    said = read_said(talk, annotations, items, columns, known).annotations
-    before = len(known.people_)
-    parts = parts_of(said, known)
-    with talk.bar() as bar:
-        task = bar.add_task("learning", total=None)
-        if known.has_attributes:
-            known.update(
-                parts,
-                callback=lambda name, done, total: bar.update(
-                    task, description=f"{name} done", completed=done, total=total
-                ),
-            )
-        else:
-            known = learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
-    path = save(known, target, with_data=True)
+    in_place = target.exists() and target.samefile(model)
+    others = alone_with(model, lambda: talk.note(f"waiting for another update of {model}."))
+    with others if in_place else nullcontext():
+        known = opened(model)
+        said = read_said(talk, annotations, items, columns, known).annotations
+        before = len(known.people_)
+        known = _learned(talk, known, said)
+        path = save(known, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
     new = len(known.people_) - before
     talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
@@ -73,6 +67,22 @@ def update(
         f"{card['people']:,} people in all",
         head=str(path),
     )
+
+
+def _learned(talk: Talk, known: Any, said: Any) -> Any:
+    from likeminds.cli._models import parts_of
+
+    parts = parts_of(said, known)
+    with talk.bar() as bar:
+        task = bar.add_task("learning", total=None)
+        if known.has_attributes:
+            return known.update(
+                parts,
+                callback=lambda name, done, total: bar.update(
+                    task, description=f"{name} done", completed=done, total=total
+                ),
+            )
+        return learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
 
 
 def _grown(ranker: Any, said: Any) -> Any:

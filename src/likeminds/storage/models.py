@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.files import place_for
+from likeminds._support.files import FileChangedError, FileVersion, place_for
 from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
@@ -29,7 +29,7 @@ from likeminds.storage.contents import MODELS, Contents, ids_from_bytes, model_f
 from likeminds.storage.earlier import renew
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
 
-__all__ = ["FORMAT", "ModelFileError", "load", "read_card", "save", "writable"]
+__all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
 FORMAT = 3
 
@@ -45,6 +45,7 @@ def save(
     with_data: bool = False,
     data: Annotations | None = None,
     scores: Mapping[str, Any] | None = None,
+    if_unchanged: bool = False,
 ) -> Path:
     """Write a fitted ranker, or one for each of several attributes, to one file.
 
@@ -66,6 +67,10 @@ def save(
         models of several attributes, need not be told.
     scores : mapping, optional
         What the model reached, for the card: numbers, texts, lists and mappings of them.
+    if_unchanged : bool, default=False
+        Replace nothing but the file that the model was read from, or was last saved to. When
+        another program has put something else there, a `FileChangedError` says so, and what is
+        there stays: two processes that update the same file lose nothing.
 
     Returns
     -------
@@ -96,7 +101,8 @@ def save(
     card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
     texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
-    write_arrays(target, contents.arrays, texts)
+    replacing = _version_read(model) if if_unchanged else None
+    model._read_from = write_arrays(target, contents.arrays, texts, replacing)
     return target
 
 
@@ -129,16 +135,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         When the file is truncated, was changed, is of a newer format, or no model at all.
     """
     file, card = _opened(path)
-    if card["format"] == 1:
-        return _load_first_format(file, card)
-    try:
-        if verify or file.is_whole:
-            file.check_arrays()
-        return model_from(json.loads(file.metadata[_TREE]), file)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise file.incomplete(error) from error
+    first = card["format"] == 1
+    model = _load_first_format(file, card) if first else _load_tree(file, verify)
+    model._read_from = file.version
+    return model
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -156,6 +156,26 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         something is not known. Of a file of format 1, what it has of this.
     """
     return _opened(path, header_only=True)[1]
+
+
+def _version_read(model: Any) -> FileVersion:
+    version: FileVersion | None = vars(model).get("_read_from")
+    if version is None:
+        raise ValueError(
+            "if_unchanged= is for a model that was read from a file: this one was not."
+        )
+    return version
+
+
+def _load_tree(file: ArrayFile, verify: bool) -> Any:
+    try:
+        if verify or file.is_whole:
+            file.check_arrays()
+        return model_from(json.loads(file.metadata[_TREE]), file)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise file.incomplete(error) from error
 
 
 def _opened(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.files import write_whole
+from likeminds._support.files import FileVersion, write_whole
 
 _CODES = {
     np.dtype(kind): code
@@ -49,9 +49,12 @@ class ModelFileError(ValueError):
 
 
 def write_arrays(
-    target: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
-) -> None:
-    """Write arrays and texts to one file, whole or not at all, in pieces."""
+    target: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    metadata: Mapping[str, str],
+    replacing: FileVersion | None = None,
+) -> FileVersion:
+    """Write arrays and texts to one file, whole or not at all, in pieces (see `write_whole`)."""
     # Large types first: then everything is aligned.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     layout, end = {}, 0
@@ -74,7 +77,7 @@ def write_arrays(
         for name in order:
             yield from _pieces(arrays[name])
 
-    write_whole(target, content())
+    return write_whole(target, content(), replacing=replacing)
 
 
 class ArrayFile:
@@ -93,6 +96,8 @@ class ArrayFile:
         The texts in its header.
     is_whole : bool
         Whether it is small enough to be read and checked at once.
+    version : FileVersion
+        Which file this is: another one may be in its place by now.
     """
 
     def __init__(self, path: Path, *, header_only: bool = False) -> None:
@@ -101,7 +106,8 @@ class ArrayFile:
         self._made: dict[str, Any] = {}
         try:
             with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
+                found = os.fstat(file.fileno())
+                self.version, size = FileVersion.of(found), found.st_size
                 self._header = _header_bytes(file.read(_LENGTH), size, file.read)
                 header = json.loads(self._header)
                 self.metadata: dict[str, str] = header.pop(_METADATA)
