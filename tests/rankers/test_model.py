@@ -12,7 +12,7 @@ from likeminds import (
     make_schools,
     save,
 )
-from likeminds.rankers.baselines import ConsensusOnly, PooledLogistic
+from likeminds.rankers.baselines import JFL, RMTL, ConsensusOnly, PooledLogistic
 from likeminds.rankers.model import NAMELESS, Ability, Model
 
 
@@ -72,7 +72,7 @@ def test_what_not_every_model_learns_is_none(crowd):
     assert searched.chosen_ is searched.best_estimator_
 
 
-def test_abilities_are_asked_by_name():
+def test_abilities_are_asked_by_name(crowd):
     can = {
         HierarchicalRanker(): {Ability.UPDATES, Ability.NEWCOMERS, Ability.UNCERTAINTY},
         ThreeLevelRanker(): {Ability.UPDATES, Ability.NEWCOMERS},
@@ -84,3 +84,12 @@ def test_abilities_are_asked_by_name():
     with pytest.raises(TypeError, match="PooledLogistic takes no more labels: fit it to all"):
         Ability.UPDATES.require(PooledLogistic())
     Ability.UPDATES.require(ConsensusOnly())
+    for model, able in ((ThreeLevelRanker(), True), (RMTL(), True), (JFL(), False)):
+        assert Ability.LEVELS.of(model.fit(crowd)) is able, model
+
+
+def test_the_levels_of_components_are_the_weights():
+    crowd = make_schools(12, 20, 40, 4, 2, contested=0.5, random_state=1).annotations
+    ranker = RMTL().fit(crowd)
+    np.testing.assert_allclose(ranker.consensus_ + ranker.group_ + ranker.personal_, ranker.coef_)
+    np.testing.assert_allclose(ranker.group_.mean(axis=0), 0, atol=1e-12)

@@ -188,7 +188,7 @@ def _propose(talk: Talk, path: Path, items: Items) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds.cli._data import kept_items
     from likeminds.cli._models import opened, rankers_of
-    from likeminds.schools.levels import has_levels
+    from likeminds.rankers.model import Ability
 
     model = opened(path)
     file = shlex.quote(str(path))
@@ -203,7 +203,7 @@ def _propose(talk: Talk, path: Path, items: Items) -> None:
     steps = []
     if given or kept_items(model) is not None:
         steps.append((f"rank --model {file}{given} --top 5", "what everyone likes best"))
-    if all(map(has_levels, rankers_of(model).values())):
+    if all(Ability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
         steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report --model {file} --out {page}", "all of it on one page"))

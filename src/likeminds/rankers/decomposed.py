@@ -17,6 +17,8 @@ from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.base import Callback, Parts
 
+# Parts in which people can form groups, the likeliest first.
+GROUP_LIKE = ("group", "low_rank", "clustered")
 # What the solver asks of a component.
 _ASKED = ("name", "zeros", "collect", "value", "prox")
 
@@ -48,6 +50,22 @@ class ComponentsRanker(StatisticsRanker):
     def parts_(self) -> dict[str, Float]:
         """The parts of the weights, by the names of their components."""
         return {name: getattr(self, f"{name}_part_") for name in self.part_names_}
+
+    @property
+    def group_(self) -> Float:  # type: ignore[override]
+        """The part in which people form groups, less its mean: only where there is such a part."""
+        found = [name for name in GROUP_LIKE if name in self.part_names_]
+        if not found:
+            raise AttributeError(f"This {type(self).__name__} has no group level.")
+        part = self.parts_[found[0]]
+        # Whoever has the consensus's weights (labels of one class only) stands in the middle.
+        differs = (self.coef_ != self.consensus_).any(axis=1)
+        return np.where(differs[:, None], part - part[differs].mean(axis=0), 0.0)
+
+    @property
+    def personal_(self) -> Float:  # type: ignore[override]
+        """What is left of everybody's weights, where there is a group level."""
+        return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
     def _solver(self) -> Solver:
         return SOLVERS["accelerated"]

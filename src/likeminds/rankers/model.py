@@ -59,10 +59,11 @@ class Model(ReadLater):
 
 
 class Ability(Enum):
-    """What some models can do and others cannot: the method, and what to say where it is not."""
+    """What some models can do and others cannot: the method, and what to say of those."""
 
     UPDATES = ("update", "takes no more labels: fit it to all of them")
     NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")
+    LEVELS = ("group_", "has no group level: nothing says who thinks alike")
     UNCERTAINTY = ("standard_error", "does not know how sure it is of its scores")
 
     def of(self, model: Any) -> bool:

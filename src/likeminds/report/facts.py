@@ -10,9 +10,10 @@ from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import PairedDifference, over_people
+from likeminds.rankers.model import Ability
 from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
-from likeminds.schools.levels import as_ranker, has_levels
+from likeminds.schools.levels import as_ranker
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Facts:
     @cached_property
     def schools(self) -> Schools | None:
         """Who thinks alike; None where the ranker has no group level."""
-        return self.explained.schools if has_levels(self.ranker) else None
+        return self.explained.schools if Ability.LEVELS.of(self.ranker.chosen_) else None
 
     def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
         """Return AUCs by own function and by the consensus, and what lies between them."""

@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Bool, Float, IdArray
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.decomposed import GROUP_LIKE
+from likeminds.rankers.model import Ability
 from likeminds.schools.items import Items
 
-# Parts of a `DecomposedRanker` in which people can form groups.
-_GROUP_LIKE = ("group", "low_rank", "clustered")
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
 _STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
@@ -63,21 +63,27 @@ class Levels:
         ((361, 6), 2)
         """
         ranker = as_ranker(ranker)
-        group, personal = ranker.learned("group_"), ranker.learned("personal_")
-        if group is not None and personal is not None:
-            own = None if ranker.learned("raw_personal_") is None else personal.any(axis=1)
-        else:
-            group, personal, own = _decomposed(ranker)
+        parts = ranker.learned("parts_") or {}
+        if not Ability.LEVELS.of(ranker):
+            there = f"; it has {', '.join(parts)}" if parts else ""
+            raise TypeError(
+                "Schools of thought are read from the group level, and this "
+                f"{type(ranker).__name__} has none{there}. Use ThreeLevelRanker, "
+                "HierarchicalRanker, or a DecomposedRanker with a component called "
+                f"{' or '.join(GROUP_LIKE)}."
+            )
+        exact = parts.get("personal", ranker.learned("raw_personal_"))
+        differs = (ranker.coef_ != ranker.consensus_).any(axis=1)
         scale = ranker.learned("scale_")
         return cls(
             users=ranker.users_,
             feature_names=tuple(map(str, ranker.feature_names_)),
             consensus=ranker.consensus_,
-            group=group,
-            personal=personal,
+            group=ranker.group_,
+            personal=ranker.personal_,
             scale=np.ones(len(ranker.consensus_)) if scale is None else scale,
             n_directions=ranker.learned("n_groups_"),
-            own=own,
+            own=None if exact is None else exact.any(axis=1) & differs,
         )
 
     @cached_property
@@ -150,41 +156,12 @@ class Levels:
         return min(enough, real, _MOST_DIRECTIONS)
 
 
-def as_ranker(ranker: Any) -> Ranker:
+def as_ranker(ranker: Any) -> Any:
     """Return a fitted ranker, out of the search that found it; refuse all else."""
     if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
     check_is_fitted(ranker)
     return ranker.chosen_
-
-
-def has_levels(ranker: Ranker) -> bool:
-    """Say whether a ranker has a group level, so that there are schools to look for."""
-    ranker = as_ranker(ranker)
-    return ranker.learned("group_") is not None or bool(_group_like(ranker))
-
-
-def _group_like(ranker: Ranker) -> list[str]:
-    """Return the parts of a ranker's weights in which people can form groups."""
-    return [name for name in _GROUP_LIKE if name in (ranker.learned("parts_") or ())]
-
-
-def _decomposed(ranker: Ranker) -> tuple[Float, Float, Bool | None]:
-    parts: dict[str, Float] = ranker.learned("parts_") or {}
-    found = _group_like(ranker)
-    if not found:
-        there = f"; it has {', '.join(parts)}" if parts else ""
-        raise TypeError(
-            f"Schools of thought are read from the group level, and this {type(ranker).__name__} "
-            f"has none{there}. Use ThreeLevelRanker, HierarchicalRanker, or a DecomposedRanker "
-            f"with a component called {' or '.join(_GROUP_LIKE)}."
-        )
-    part = parts[found[0]]
-    # Whoever has the consensus's weights (labels of one class only) stands in the middle.
-    has_pairs = (ranker.coef_ != ranker.consensus_).any(axis=1)
-    group = np.where(has_pairs[:, None], part - part[has_pairs].mean(axis=0), 0.0)
-    own = parts["personal"].any(axis=1) & has_pairs if "personal" in parts else None
-    return group, ranker.coef_ - ranker.consensus_ - group, own
 
 
 def _roots(spread: Float) -> tuple[Float, Float]:
