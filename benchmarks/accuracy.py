@@ -52,18 +52,18 @@ def rankers() -> dict:
     """Return every ranker, the competitors both with an intercept and as in the paper."""
     raw = {
         kind.__name__ + AS_IN_THE_PAPER: RankerCV(kind(loss="least_squares_raw"))
-        for kind in COMPETITORS
+        for kind in COMPETITORS.values()
     }
     return default_rankers() | raw
 
 
 def run(data: DataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
     """Compare all rankers that apply on one data set."""
-    contenders = rankers()
+    named = rankers()
     if not has_shared_items(data.annotations):
-        del contenders["Popularity"]
+        del named["Popularity"]
     return compare(
-        data.annotations, contenders, repeats=repeats, n_jobs=n_jobs, folder=cache, random_state=100
+        data.annotations, named, repeats=repeats, n_jobs=n_jobs, folder=cache, random_state=100
     )
 
 

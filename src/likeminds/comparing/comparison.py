@@ -21,7 +21,7 @@ from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import over_people, over_repeats
 from likeminds.plots import boxplot
 from likeminds.rankers.baselines.popularity import has_shared_items
-from likeminds.rankers.registry import Contenders, Given, as_contenders, default_rankers
+from likeminds.rankers.registry import Given, NamedRankers, as_rankers, default_rankers
 
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
@@ -265,17 +265,17 @@ def compare(
     """
     _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     if rankers is None:
-        contenders = _all_that_apply(annotations, n_folds, random_state)
+        named = _all_that_apply(annotations, n_folds, random_state)
     else:
-        contenders = as_contenders(rankers, n_folds, random_state)
+        named = as_rankers(rankers, n_folds, random_state)
     seeds = range(random_state, random_state + repeats)
     path = None if folder is None else make_folder(folder, "the results")
-    cells = all_cells(annotations, contenders, test_size, seeds, path)
+    cells = all_cells(annotations, named, test_size, seeds, path)
     kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
     results = {key: result for key, result in kept.items() if result is not None}
     results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
     _tell_warnings(results, repeats)
-    return Comparison(_as_table(results, contenders), annotations.user_ids, float(test_size))
+    return Comparison(_as_table(results, named), annotations.user_ids, float(test_size))
 
 
 def _refuse_bad_protocol(
@@ -293,11 +293,11 @@ def _refuse_bad_protocol(
     split_within_people(annotations, test_size, random_state)  # says what is wrong with it
 
 
-def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -> Contenders:
-    contenders = default_rankers(n_folds, random_state)
+def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -> NamedRankers:
+    named = default_rankers(n_folds, random_state)
     if not has_shared_items(annotations):
-        del contenders["Popularity"]
-    return contenders
+        del named["Popularity"]
+    return named
 
 
 def _run(
@@ -321,8 +321,8 @@ def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
         )
 
 
-def _as_table(results: Mapping[Key, CellResult], contenders: Contenders) -> pa.Table:
-    order = list(contenders)
+def _as_table(results: Mapping[Key, CellResult], named: NamedRankers) -> pa.Table:
+    order = list(named)
     rows = sorted(results.items(), key=lambda row: (order.index(row[0][0]), row[0][1]))
     return pa.table(
         {

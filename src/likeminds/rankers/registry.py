@@ -19,13 +19,39 @@ from likeminds.rankers.baselines import (
     Popularity,
     RidgeToConsensus,
 )
+from likeminds.rankers.baselines._competitor import Competitor
+from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
-# The competitors of the paper, in its order.
-COMPETITORS = (RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU)
+# The competitors of the paper, by its names and in its order.
+COMPETITORS: dict[str, type[Competitor]] = {
+    "RMTL": RMTL,
+    "rMTFL": RMTFL,
+    "LASSO": LassoMTL,
+    "JFL": JFL,
+    "CMTL": CMTL,
+    "COMT": COMT,
+    "RAMU": RAMU,
+}
+
+# Rankers that need no argument, in the order in which they are compared.
+_READY: tuple[Any, ...] = (
+    ThreeLevelRankerCV,
+    ThreeLevelRanker,
+    HierarchicalRanker,
+    *COMPETITORS.values(),
+    RidgeToConsensus,
+    OnePerPerson,
+    LogisticPerPerson,
+    ConsensusOnly,
+    PooledLogistic,
+    Popularity,
+)
+# Every ranker there is, by name.
+RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}
 
 # Those with a sensible choice of every parameter: compared as they are.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
@@ -38,11 +64,11 @@ _SHORT = {
     "consensus": "ConsensusOnly",
 }
 
-Contenders = dict[str, Any]
+NamedRankers = dict[str, Any]
 Given = Mapping[str, Any] | Sequence[Any]
 
 
-def default_rankers(n_folds: int = 5, random_state: int = 0) -> Contenders:
+def default_rankers(n_folds: int = 5, random_state: int = 0) -> NamedRankers:
     """Return every ranker of the library by name, ready to fit; each tunes itself.
 
     Parameters
@@ -59,18 +85,8 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> Contenders:
     RankerCV(ranker=RidgeToConsensus())
     """
     search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
-    return {
-        "ThreeLevelRankerCV": ThreeLevelRankerCV(**search),
-        "ThreeLevelRanker": ThreeLevelRanker(),
-        "HierarchicalRanker": HierarchicalRanker(),
-        **{kind.__name__: RankerCV(kind(), **search) for kind in COMPETITORS},
-        "RidgeToConsensus": RankerCV(RidgeToConsensus(), **search),
-        "OnePerPerson": RankerCV(OnePerPerson(), **search),
-        "LogisticPerPerson": RankerCV(LogisticPerPerson(), **search),
-        "ConsensusOnly": RankerCV(ConsensusOnly(), **search),
-        "PooledLogistic": RankerCV(PooledLogistic(), **search),
-        "Popularity": Popularity(),
-    }
+    rankers = {kind.__name__: _ready(kind(), search) for kind in _READY}
+    return rankers | {"ThreeLevelRankerCV": ThreeLevelRankerCV(**search)}
 
 
 def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:
@@ -99,7 +115,7 @@ def _bare(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def as_contenders(rankers: Given, n_folds: int, random_state: int) -> Contenders:
+def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
     """Return named rankers, ready to fit, from what the caller of `compare` gave."""
     if isinstance(rankers, str) or not isinstance(rankers, Iterable):
         raise TypeError(f"rankers must be a mapping or a list, not {rankers!r}.")
@@ -113,9 +129,9 @@ def as_contenders(rankers: Given, n_folds: int, random_state: int) -> Contenders
     return named
 
 
-def _named(rankers: Iterable[Any], search: dict[str, Any]) -> Contenders:
+def _named(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
     known = default_rankers(**search)
-    named: Contenders = {}
+    named: NamedRankers = {}
     for given in rankers:
         name = given if isinstance(given, str) else _name_of(given)
         if name in named:

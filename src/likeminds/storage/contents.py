@@ -32,27 +32,14 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
 from likeminds.prior.prior import Prior
-from likeminds.rankers import baselines
 from likeminds.rankers.attributes import AttributeModel
-from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.registry import RANKERS
 from likeminds.storage.earlier import renew
 from likeminds.storage.safetensors import ArrayFile
 
 # Nothing else is ever made from a file.
-MODELS: dict[str, Callable[..., Any]] = {
-    model.__name__: model
-    for model in (
-        AttributeModel,
-        ThreeLevelRanker,
-        ThreeLevelRankerCV,
-        HierarchicalRanker,
-        RankerCV,
-        *(getattr(baselines, name) for name in baselines.__all__),
-    )
-}
+MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
+del MODELS["DecomposedRanker"]  # components are no plain values
 _DATA: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (

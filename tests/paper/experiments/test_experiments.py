@@ -14,10 +14,10 @@ from likeminds import Annotations, make_schools, make_simulation, make_sketch_sh
 from likeminds.cli import app
 from likeminds.comparing.cells import Cell
 from likeminds.paper.experiments import ablation, claims, command, crowds, published, store, table2
-from likeminds.paper.experiments.contestants import COMPETITORS, INTERCEPT, RAW, paper_grid
-from likeminds.paper.experiments.entrants import Entrant, entered
+from likeminds.paper.experiments.compared import ComparedRanker, as_compared
 from likeminds.paper.experiments.evaluations import people_of
 from likeminds.paper.experiments.pieces import Part, Picture, Table
+from likeminds.paper.experiments.rankers import INTERCEPT, RAW, paper_grid
 from likeminds.paper.experiments.real_data import read_data
 from likeminds.paper.experiments.recovery import apart, schools
 from likeminds.paper.experiments.report import Report
@@ -25,8 +25,9 @@ from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.store import Job, Store
 from likeminds.paper.experiments.table3 import CrowdTrials, _twins, results
-from likeminds.paper.experiments.trials import Trials, run_entrants
+from likeminds.paper.experiments.trials import Trials, run_compared
 from likeminds.rankers.baselines import JFL, ConsensusOnly
+from likeminds.rankers.registry import COMPETITORS
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
@@ -167,16 +168,18 @@ class TestTrials:
             original(self, annotations)
 
         monkeypatch.setattr(RankerCV, "_fit_annotations", counted)
-        entrants = entered(
+        rankers = as_compared(
             {"JFL": RankerCV(JFL(), n_folds=2), "consensus": ConsensusOnly(alpha=0.5)}
         )
-        found = run_entrants(crowd, entrants, 3, Store(tmp_path), 0, tuned=tuned)
+        found = run_compared(crowd, rankers, 3, Store(tmp_path), 0, tuned=tuned)
         assert len(searched) == times  # the consensus has a grid, and is left as it is
         assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
         assert "alpha" in json.loads(found.parameters["JFL"])
 
     def test_settled_is_what_the_search_would_fit(self, crowd):
-        search = Entrant(ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares"))
+        search = ComparedRanker(
+            ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares")
+        )
         search.fit(crowd)
         again = search.settled(search.best_params_).fit(crowd)
         assert not again.searches
@@ -186,10 +189,10 @@ class TestTrials:
 
     def test_components_are_those_of_training_items(self, crowd):
         train = crowd[crowd.item_codes < 40]
-        entrant = Entrant(ConsensusOnly(), share=0.9).fit(train)
+        ranker = ComparedRanker(ConsensusOnly(), share=0.9).fit(train)
         labelled = np.unique(train.item_codes)
-        np.testing.assert_allclose(entrant.reduce_.mean_, crowd.features[labelled].mean(axis=0))
-        assert entrant.decision_function(crowd).shape == (len(crowd),)
+        np.testing.assert_allclose(ranker.reduce_.mean_, crowd.features[labelled].mean(axis=0))
+        assert ranker.decision_function(crowd).shape == (len(crowd),)
 
 
 class TestClaims:
@@ -310,7 +313,9 @@ class TestParts:
             parameters = ablation._middle(model, 0.3) | (
                 {"alpha_personal": 0.03} if personal else {}
             )
-            fitted = Entrant(ablation.models(0.3)[model]).settled(parameters).fit(said).ranker_
+            fitted = (
+                ComparedRanker(ablation.models(0.3)[model]).settled(parameters).fit(said).ranker_
+            )
             assert (np.abs(fitted.group_).max() > 1e-3) == group
             assert (np.abs(fitted.personal_).max() > 1e-3) == personal
 

@@ -15,7 +15,7 @@ from likeminds.datasets import make_schools
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_person import mean_auc
 from likeminds.metrics.paired import PairedDifference, over_people
-from likeminds.paper.experiments.entrants import Entrant
+from likeminds.paper.experiments.compared import ComparedRanker
 from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, points
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.store import Job
@@ -30,6 +30,7 @@ from likeminds.plots.figures import (
 from likeminds.rankers.baselines import ConsensusOnly
 from likeminds.rankers.candidates.folds import plain
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
@@ -160,11 +161,11 @@ def score(
 ) -> float:
     """Return the mean AUC of one model on one crowd, on labels held out (a `Job`)."""
     train, test = _split(n_people, n_labels, n_features, n_schools, seed)
-    entrant = Entrant(models(n_features / n_labels)[model])
+    ranker = ComparedRanker(models(n_features / n_labels)[model])
     if parameters or model != LEARNED:
-        entrant = entrant.settled(parameters)
-    fit_to_the_end(entrant, train)
-    return float(mean_auc(test.labels, entrant.decision_function(test), test.users))
+        ranker = ranker.settled(parameters)
+    fit_to_the_end(ranker, train)
+    return float(mean_auc(test.labels, ranker.decision_function(test), test.users))
 
 
 def _split(
@@ -184,7 +185,7 @@ def _itself(annotations: Annotations) -> Annotations:
 
 def models(features_per_label: float) -> dict[str, Any]:
     """Return the six models, each of which tunes itself."""
-    usual = 0.3 + features_per_label
+    usual = usual_alpha_group(features_per_label)
     group = [times * usual for times in _GROUP_TIMES]
     base = {"alpha_consensus": [_ALPHA_CONSENSUS]}
     personal = {"alpha_personal": list(_ALPHA_PERSONAL)}

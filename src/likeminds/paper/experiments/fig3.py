@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from likeminds._support.arrays import Float
 from likeminds.datasets import Simulation
-from likeminds.paper.experiments.contestants import OURS, loss_of_learned_prior
 from likeminds.paper.experiments.pieces import Part, Picture
+from likeminds.paper.experiments.rankers import OURS, loss_of_learned_prior
 from likeminds.paper.experiments.recovery import ALONE, directions, picture, recover, schools
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.tuned import simulation_parameters

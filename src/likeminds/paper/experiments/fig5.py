@@ -1,7 +1,7 @@
 """Figure 5: the means over all attributes, repeat by repeat."""
 
-from likeminds.paper.experiments.contestants import (
-    COMPETITORS,
+from likeminds.paper.experiments.pieces import Part, Picture, percent
+from likeminds.paper.experiments.rankers import (
     HONEST,
     INTERCEPT,
     LEARNED,
@@ -9,11 +9,11 @@ from likeminds.paper.experiments.contestants import (
     RAW,
     both,
 )
-from likeminds.paper.experiments.pieces import Part, Picture, percent
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.table3 import CrowdTrials, results
 from likeminds.plots import boxplot
 from likeminds.plots.figures import as_png, new_figure
+from likeminds.rankers.registry import COMPETITORS
 
 
 def run(setting: Setting) -> Part:

@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._support.arrays import Float, Index
 from likeminds.comparing.cells import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.paper.experiments.contestants import LEARNED, OURS, learned_prior, paper_grid
 from likeminds.paper.experiments.pieces import Picture
+from likeminds.paper.experiments.rankers import LEARNED, OURS, learned_prior, paper_grid
 from likeminds.paper.experiments.scale import Scale
 from likeminds.paper.experiments.store import Job, Store
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below

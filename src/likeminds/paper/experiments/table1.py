@@ -3,8 +3,9 @@
 from statistics import mean
 from typing import Any
 
-from likeminds.paper.experiments.contestants import (
-    COMPETITORS,
+from likeminds.paper.experiments.pieces import Part, Table, percent, plus_minus, points
+from likeminds.paper.experiments.published import TABLE_1
+from likeminds.paper.experiments.rankers import (
     HONEST,
     INTERCEPT,
     LEARNED,
@@ -15,11 +16,10 @@ from likeminds.paper.experiments.contestants import (
     both,
     loss_of_learned_prior,
 )
-from likeminds.paper.experiments.pieces import Part, Table, percent, plus_minus, points
-from likeminds.paper.experiments.published import TABLE_1
 from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.trials import Trials, run_trials
+from likeminds.rankers.registry import COMPETITORS
 
 
 def run(setting: Setting) -> Part:

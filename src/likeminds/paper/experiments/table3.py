@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds.paper.experiments.contestants import (
-    COMPETITORS,
+from likeminds.paper.experiments.crowds import DataSet, crowds
+from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, plus_minus, points
+from likeminds.paper.experiments.rankers import (
     HONEST,
     INTERCEPT,
     LEARNED,
@@ -20,10 +21,9 @@ from likeminds.paper.experiments.contestants import (
     SHRUNK,
     both,
 )
-from likeminds.paper.experiments.crowds import DataSet, crowds
-from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, plus_minus, points
 from likeminds.paper.experiments.setting import Setting
 from likeminds.paper.experiments.trials import Trials, run_trials
+from likeminds.rankers.registry import COMPETITORS
 
 PLAIN = (OURS, SHRUNK, LEARNED, *HONEST)
 

@@ -15,8 +15,8 @@ from likeminds.comparing.comparison import Comparison, compare
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
-from likeminds.paper.experiments.contestants import LEARNED, contestants, learned_prior
-from likeminds.paper.experiments.entrants import Entrant, entered
+from likeminds.paper.experiments.compared import ComparedRanker, as_compared
+from likeminds.paper.experiments.rankers import LEARNED, compared_rankers, learned_prior
 from likeminds.paper.experiments.scale import Scale, Tuned
 from likeminds.paper.experiments.store import Store
 
@@ -98,18 +98,18 @@ def run_trials(
         Reduce features to components with this share of the variance, in each split anew.
     """
     n_features = None if share is None else Reduce(share).fit(annotations).n_components_
-    everybody = entered(contestants(annotations, scale.n_folds, seed, n_features), share)
+    everybody = as_compared(compared_rankers(annotations, scale.n_folds, seed, n_features), share)
     if not scale.n_folds:
-        everybody = {name: entrant.settled({}) for name, entrant in everybody.items()}
-    first = run_entrants(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
-    alone = entered({LEARNED: learned_prior(len(annotations))}, share)
-    second = run_entrants(annotations, alone, scale.repeats, store, seed, tuned=tuned)
+        everybody = {name: ranker.settled({}) for name, ranker in everybody.items()}
+    first = run_compared(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
+    alone = as_compared({LEARNED: learned_prior(len(annotations))}, share)
+    second = run_compared(annotations, alone, scale.repeats, store, seed, tuned=tuned)
     return first.together(second)
 
 
-def run_entrants(
+def run_compared(
     annotations: Annotations,
-    entrants: Mapping[str, Entrant],
+    rankers: Mapping[str, ComparedRanker],
     repeats: int,
     store: Store,
     seed: int,
@@ -125,13 +125,13 @@ def run_entrants(
         "folder": store.cells,
         "progress": store.progress,
     }
-    searching = {name: entrant for name, entrant in entrants.items() if entrant.searches}
+    searching = {name: ranker for name, ranker in rankers.items() if ranker.searches}
     if tuned == "in every repeat" or not searching:
-        return _trials(compare(annotations, entrants, repeats=repeats, **options))
+        return _trials(compare(annotations, rankers, repeats=repeats, **options))
     search = _trials(compare(annotations, searching, repeats=1, **options))
     fixed = {
-        name: entrant.settled(json.loads(search.parameters[name])) if name in searching else entrant
-        for name, entrant in entrants.items()
+        name: ranker.settled(json.loads(search.parameters[name])) if name in searching else ranker
+        for name, ranker in rankers.items()
     }
     found = _trials(compare(annotations, fixed, repeats=repeats, **options))
     # What was chosen, and what it took to choose it.

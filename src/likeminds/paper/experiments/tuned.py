@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from likeminds.data.annotations import Annotations
-from likeminds.paper.experiments.contestants import OURS, contestants
-from likeminds.paper.experiments.entrants import Entrant
+from likeminds.paper.experiments.compared import ComparedRanker
+from likeminds.paper.experiments.rankers import OURS, compared_rankers
 from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.trials import run_entrants
+from likeminds.paper.experiments.trials import run_compared
 
 
 def simulation_parameters(setting: Setting, annotations: Annotations) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def simulation_parameters(setting: Setting, annotations: Annotations) -> dict[st
     scale = setting.scale
     if not scale.n_folds:
         return {}
-    ours = {OURS: Entrant(contestants(annotations, scale.n_folds, setting.seed)[OURS])}
-    found = run_entrants(annotations, ours, 1, setting.store, setting.seed, tuned="in every repeat")
+    ours = {OURS: ComparedRanker(compared_rankers(annotations, scale.n_folds, setting.seed)[OURS])}
+    found = run_compared(annotations, ours, 1, setting.store, setting.seed, tuned="in every repeat")
     chosen: dict[str, Any] = json.loads(found.parameters[OURS])
     return chosen

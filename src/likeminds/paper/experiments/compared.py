@@ -8,11 +8,11 @@ from sklearn.base import BaseEstimator, clone
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
-from likeminds.rankers.registry import Contenders
+from likeminds.rankers.registry import NamedRankers
 from likeminds.rankers.tuning.search import RankerCV
 
 
-class Entrant(BaseEstimator):  # type: ignore[misc]
+class ComparedRanker(BaseEstimator):  # type: ignore[misc]
     """A ranker exactly as it is: `compare` would search for penalties of those that are given.
 
     Parameters
@@ -48,10 +48,10 @@ class Entrant(BaseEstimator):  # type: ignore[misc]
         """Whether it looks for its penalties itself."""
         return isinstance(self.ranker, RankerCV)
 
-    def settled(self, parameters: Mapping[str, Any]) -> "Entrant":
+    def settled(self, parameters: Mapping[str, Any]) -> "ComparedRanker":
         """Return what a search would fit with these parameters."""
         ranker = self.ranker.with_parameters(parameters) if self.searches else self.ranker
-        return Entrant(ranker, self.share)
+        return ComparedRanker(ranker, self.share)
 
     def _seen(self, annotations: Annotations) -> Annotations:
         if self.share is None:
@@ -60,6 +60,6 @@ class Entrant(BaseEstimator):  # type: ignore[misc]
         return reduced
 
 
-def entered(contenders: Contenders, share: float | None = None) -> dict[str, Entrant]:
-    """Return all of them as entrants."""
-    return {name: Entrant(ranker, share) for name, ranker in contenders.items()}
+def as_compared(named: NamedRankers, share: float | None = None) -> dict[str, ComparedRanker]:
+    """Return all of them as rankers."""
+    return {name: ComparedRanker(ranker, share) for name, ranker in named.items()}

@@ -1,36 +1,20 @@
-"""Who takes part: the paper's eight, each both ways, the honest baselines, the learned prior."""
+"""Which rankers are compared: the paper's eight, both ways, simple ones, the learned prior."""
 
 from typing import Any
 
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
-    CMTL,
-    COMT,
-    JFL,
-    RAMU,
-    RMTFL,
-    RMTL,
     ConsensusOnly,
-    LassoMTL,
     LogisticPerPerson,
     OnePerPerson,
     RidgeToConsensus,
 )
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.registry import Contenders
+from likeminds.rankers.registry import COMPETITORS, NamedRankers
+from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
 
-# By the names of the paper, in its order.
-COMPETITORS = {
-    "RMTL": RMTL,
-    "rMTFL": RMTFL,
-    "LASSO": LassoMTL,
-    "JFL": JFL,
-    "CMTL": CMTL,
-    "COMT": COMT,
-    "RAMU": RAMU,
-}
 OURS = "Three levels"  # what the paper calls "Ours"
 SHRUNK = "Three levels, groups shrunk"
 LEARNED = "Learned prior"
@@ -74,7 +58,7 @@ def paper_grid(
     """
     labels_each = len(annotations) / annotations.n_people
     n_features = annotations.n_features if n_features is None else n_features
-    usual = 0.3 + n_features / labels_each
+    usual = usual_alpha_group(n_features / labels_each)
     unit = labels_each if loss == "least_squares_raw" else 1.0
     most = min(annotations.n_people, n_features)
     return {
@@ -85,14 +69,14 @@ def paper_grid(
     }
 
 
-def contestants(
+def compared_rankers(
     annotations: Annotations, n_folds: int, seed: int, n_features: int | None = None
-) -> Contenders:
+) -> NamedRankers:
     """Return everybody but the learned prior, each of whom tunes itself.
 
     ``n_features`` is how many of them rankers will see, if not all.
     """
-    # Without folds nobody will search: entrants are settled at once.
+    # Without folds nobody will search: rankers are settled at once.
     search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
     least_squares = {
         both(LEAST_SQUARES, way): ThreeLevelRankerCV(

@@ -1,0 +1,34 @@
+import likeminds
+from likeminds import RankerCV, ThreeLevelRanker, baselines, default_rankers
+from likeminds.paper.experiments import published
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.registry import COMPETITORS, RANKERS, as_rankers, ranker_called
+from likeminds.storage.contents import MODELS
+
+
+def _public_rankers():
+    public = [getattr(place, name) for place in (likeminds, baselines) for name in place.__all__]
+    return {one for one in public if isinstance(one, type) and issubclass(one, Ranker)}
+
+
+def test_every_public_ranker_is_in_the_registry():
+    assert set(RANKERS.values()) == _public_rankers()
+    assert all(kind.__name__ == name for name, kind in RANKERS.items())
+
+
+def test_all_lists_of_rankers_come_from_the_registry():
+    assert set(RANKERS) - set(MODELS) == {"DecomposedRanker"}  # made of components
+    assert set(RANKERS) - set(default_rankers()) == {"DecomposedRanker", "RankerCV"}
+    assert all(ranker_called(name.upper())[0] == name for name in default_rankers())
+
+
+def test_competitors_have_the_names_and_the_order_of_the_paper():
+    assert [*COMPETITORS, "Ours"] == list(published.TABLE_1)
+
+
+def test_what_is_tuned_and_what_is_compared_as_it_is():
+    given = [ThreeLevelRanker(), baselines.RMTL(), baselines.Popularity()]
+    named = as_rankers(given, n_folds=3, random_state=1)
+    searches = {name for name, ranker in named.items() if isinstance(ranker, RankerCV)}
+    assert searches == {"RMTL"}
+    assert named["RMTL"].n_folds == default_rankers(3)["ThreeLevelRankerCV"].n_folds == 3
