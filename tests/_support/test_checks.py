@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker
 from likeminds._support.checks import (
     as_matrix,
     as_names,
@@ -51,8 +52,7 @@ def test_bad_matrices(values, message):
 
 
 def test_huge_numbers_are_finite():
-    for dtype in (np.float32, np.float64):
-        huge = np.full((3, 2), np.finfo(dtype).max, dtype=dtype)
+    for huge in (np.full((3, 2), np.finfo(np.float32).max), np.full((3, 2), 1e100)):
         assert as_matrix(huge, "X") is huge
 
 
@@ -114,3 +114,44 @@ def test_read_only_leaves_the_owner_alone():
     assert mine.flags.writeable
     assert read_only(locked) is locked
     assert read_only("text") == "text"
+
+
+class TestRange:
+    @pytest.mark.parametrize("value", [1e101, -1e160, 1e308])
+    def test_numbers_without_room_for_squares(self, value):
+        with pytest.raises(ValueError, match=r"X contains numbers beyond 1e\+100 in row\(s\) 1"):
+            as_matrix([[1.0], [value]], "X")
+        with pytest.raises(ValueError, match=r"y contains numbers beyond 1e\+100 in row\(s\) 0"):
+            as_vector([value], "y")
+
+    def test_the_largest_numbers_there_are_room_for(self):
+        assert as_matrix([[1e100, -1e100]], "X").shape == (1, 2)
+        assert as_matrix(np.full((1, 1), 3e38, np.float32), "X").dtype == np.float32
+
+    def test_whole_numbers_that_are_no_doubles(self):
+        with pytest.raises(ValueError, match="X must be numbers"):
+            as_matrix([[10**400]], "X")
+
+    @pytest.mark.parametrize("value", [1e300, 2e12, 1e-300])
+    def test_weights_that_drown_the_others(self, value):
+        with pytest.raises(ValueError, match="weights"):
+            as_weights([1.0, value], 2)
+        assert as_weights([0.0, 1e12, 1e-100], 3) is not None
+
+    def test_every_way_in_says_the_same(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+        users = np.repeat([0, 1], 20)
+        ranker = HierarchicalRanker().fit(X, y, users)
+        large = X.copy()
+        large[3] = 1e200
+        for refused in (
+            lambda: HierarchicalRanker().fit(large, y, users),
+            lambda: ThreeLevelRanker().fit(large, y, users),
+            lambda: Annotations(users=users, items=np.arange(40), labels=y, features=large),
+            lambda: ranker.decision_function(large),
+            lambda: ranker.newcomer(large, y, users),
+            lambda: ranker.newcomer(X, y, users).decision_function(large, users),
+        ):
+            with pytest.raises(ValueError, match=r"beyond 1e\+100 in row\(s\) 3"):
+                refused()

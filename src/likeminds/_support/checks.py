@@ -9,6 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._support.arrays import FloatArray, Index
 from likeminds._support.visible import visible
 
+# Numbers beyond this leave no room for their squares.
+LARGEST = 1e100
+# Beside a label that counts for more than this, what else is known is lost to rounding; less
+# than that, and products of weights are zero.
+_HEAVIEST, _LIGHTEST = 1e12, 1e-100
 # How many offenders a message names before it says "and N more".
 _NAMED = 5
 
@@ -63,6 +68,12 @@ def as_weights(values: ArrayLike | None, length: int, name: str = "weights") -> 
     negative = np.flatnonzero(array < 0)
     if negative.size:
         raise ValueError(f"{name} must not be negative; they are in row(s) {listing(negative)}.")
+    outside = np.flatnonzero((array > _HEAVIEST) | ((array > 0) & (array < _LIGHTEST)))
+    if outside.size:
+        raise ValueError(
+            f"{name} must be zero or from {_LIGHTEST:g} to {_HEAVIEST:g}, which they are not in "
+            f"row(s) {listing(outside)}. Multiply all of them by the same number."
+        )
     if not array.any():
         raise ValueError(f"{name} are all zero: there is nothing left to learn from.")
     return array
@@ -161,7 +172,7 @@ def _numeric(values: ArrayLike, name: str) -> FloatArray:
             return array
         if array.dtype.kind != "c":
             return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} must be numbers, but could not be read as such: {error}. "
             "Encode text and categories as numbers first (for instance one-hot)."
@@ -170,12 +181,10 @@ def _numeric(values: ArrayLike, name: str) -> FloatArray:
 
 
 def refuse_not_finite(array: FloatArray, name: str) -> None:
-    """Say which rows have NaN or infinity, if any."""
-    # The sum is finite exactly when every value is, save for an overflow that the
-    # second look rules out: one cheap pass in the usual case, no temporary array.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):
-            return
+    """Say which rows have NaN, infinity, or numbers too large to compute with, if any."""
+    # Two cheap passes and no temporary array in the usual case; NaN compares as false.
+    if not array.size or (float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST):
+        return
     bad = ~np.isfinite(array)
     if bad.any():
         rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
@@ -183,6 +192,12 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
             f"{name} contains NaN or infinity in row(s) {listing(rows)}. "
             "Drop these rows or impute the values first."
         )
+    bad = np.abs(array) > LARGEST
+    rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
+    raise ValueError(
+        f"{name} contains numbers beyond {LARGEST:g} in row(s) {listing(rows)}: their squares "
+        "cannot be computed with. Measure in a larger unit, or leave out what is no number."
+    )
 
 
 def refuse_outside_unit(**shares: float) -> None:

@@ -10,6 +10,8 @@ from likeminds.data.annotations import Annotations
 # Directions with less than this share of the strongest one's variance are rounding: no label
 # says anything about them.
 _IDLE = 1e-10
+# Numbers that differ by less than this share of their size are equal but for rounding.
+_ROUNDING = 2 * float(np.finfo(np.float64).eps)
 # Rows of the table that are turned into double precision at a time.
 _ROWS_AT_ONCE = 1 << 14
 
@@ -47,13 +49,20 @@ class Coordinates:
             weights=annotations.weights,
             minlength=len(annotations.features),
         ).astype(np.float64)
-        origin, covariance = _moments(annotations.features, weight / weight.sum())
-        variance = covariance.diagonal()
-        constant = variance <= 1e-12 * (variance + origin**2)
-        scale = np.sqrt(np.where(constant, 1.0, variance)) if standardize else np.ones(len(origin))
-        covariance = np.where(
-            constant[:, None] | constant, 0.0, covariance / scale[:, None] / scale
-        )
+        origin, unit, covariance = _moments(annotations.features, weight / weight.sum())
+        differs = unit > 0
+        if not differs.any():
+            raise ValueError(
+                "No feature differs between the items that were labelled, so that there is nothing "
+                "to rank them by. Give features that differ, and labels of more than one item."
+            )
+        scale = np.ones(len(origin))
+        if standardize:
+            scale = np.where(differs, unit, 1.0) * np.sqrt(
+                np.where(differs, covariance.diagonal(), 1.0)
+            )
+        shrink = unit / scale
+        covariance = covariance * shrink[:, None] * shrink
         strength, directions = np.linalg.eigh(covariance)
         active = strength > _IDLE * max(strength[-1], np.finfo(np.float64).tiny)
         basis = None
@@ -102,16 +111,23 @@ class Coordinates:
         return points
 
 
-def _moments(table: FloatArray, share: Float) -> tuple[Float, Float]:
-    """Return the mean and the covariance of the rows of a table, weighted by their share."""
-    starts = range(0, len(table), _ROWS_AT_ONCE)
-    mean = np.zeros(table.shape[1])
-    for start in starts:
-        piece = slice(start, start + _ROWS_AT_ONCE)
-        mean += share[piece] @ table[piece].astype(np.float64)
-    covariance = np.zeros((len(mean), len(mean)))
-    for start in starts:
-        piece = slice(start, start + _ROWS_AT_ONCE)
-        centred = (table[piece] - mean) * np.sqrt(share[piece])[:, None]
+def _moments(table: FloatArray, share: Float) -> tuple[Float, Float, Float]:
+    """Return the mean of the rows of a table, units, and their covariance in these units.
+
+    Rows are weighted by their share. A unit is half the range of a column, and zero for one
+    that does not differ by more than its rounding. Everything is measured from the middle of
+    the range and in units, lest a large mean swallow a small spread, or a square be zero.
+    """
+    used = np.flatnonzero(share)
+    parts = [used[start : start + _ROWS_AT_ONCE] for start in range(0, len(used), _ROWS_AT_ONCE)]
+    low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
+    high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
+    middle, unit = low + (high - low) / 2, (high - low) / 2
+    unit[unit <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))] = 0.0
+    inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
+    mean = sum(share[part] @ ((table[part] - middle) * inverse) for part in parts)
+    covariance = np.zeros((len(unit), len(unit)))
+    for part in parts:
+        centred = ((table[part] - middle) * inverse - mean) * np.sqrt(share[part])[:, None]
         covariance += centred.T @ centred
-    return mean, covariance
+    return middle + mean * unit, unit, covariance
