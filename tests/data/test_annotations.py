@@ -372,10 +372,23 @@ def test_concat_stacks_features_per_row():
     assert joined.features_per == "row"
 
 
-def test_concat_keeps_groups_apart_and_fills_weights():
-    grouped = small(groups=[1, 1, 1, 1, 1])
+def test_concat_joins_the_groups_of_one_person():
+    whole = small(groups=["a", "b", "a", "a", "b"])
+    joined = whole[:2].concat(whole[2:])
+    np.testing.assert_array_equal(joined.group_codes, whole.group_codes)
+    assert joined.group_ids.tolist() == whole.group_ids.tolist()
+    more = whole[[0]].concat(small(groups=["b", "b", "c", "b", "b"]))
+    assert more.group_codes[0] not in more.group_codes[1:]
+
+
+def test_concat_keeps_groups_without_names_apart():
+    # Files of old do not hold what groups are called.
+    grouped = small(groups=[1, 1, 1, 1, 1])._with(group_ids=None)
     joined = grouped.concat(grouped)
     assert not set(joined.group_codes[:5]) & set(joined.group_codes[5:])
+
+
+def test_concat_fills_weights():
     weighed = small(weights=np.arange(5)).concat(small())
     assert weighed.weights.tolist() == [0, 1, 2, 3, 4, 1, 1, 1, 1, 1]
     both = small(attributes=list("ppqqp")).concat(small(attributes=list("rrrrp")))

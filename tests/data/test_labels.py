@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds.data.labels import as_binary, block_medians, count_labels
+from likeminds.data.labels import (
+    LabelReading,
+    as_binary,
+    block_medians,
+    count_labels,
+    join_readings,
+    read_labels,
+)
 
 YES_NO_YES = [True, False, True]
 
@@ -115,3 +122,68 @@ def test_counts():
         [1, 0],
         [0, 2],
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "reading"),
+    [
+        ([1, 0], {}, LabelReading(1, 0)),
+        ([1.0, -1.0], {}, LabelReading(1, -1)),
+        ([1, 1], {}, LabelReading(1)),
+        ([0, 0], {}, LabelReading(1, 0)),
+        ([2, 1], {"positive": 2}, LabelReading(2, 1)),
+        (["good", "bad"], {"positive": "good"}, LabelReading("good", "bad")),
+        ([1, 5], {"threshold": 3}, LabelReading(threshold=3)),
+        ([1, 5], {"threshold": "median"}, LabelReading(threshold="median")),
+        ([True, False], {}, None),
+    ],
+)
+def test_how_labels_were_read_is_known(values, options, reading):
+    assert read_labels(values, **options)[1] == reading
+
+
+@pytest.mark.parametrize(
+    ("values", "known", "binary"),
+    [
+        ([1, 1], LabelReading(threshold=3.0), [False, False]),
+        ([1, 1], LabelReading(2, 1), [False, False]),
+        (["2", "1"], LabelReading(2, 1), [True, False]),
+        ([2.0, 1.0], LabelReading("2", "1"), [True, False]),
+        ([True, False], LabelReading(1, 0), [True, False]),
+        ([1, -1], LabelReading(1), [True, False]),
+        (["good", "poor"], LabelReading("good"), [True, False]),
+        (["bad"], LabelReading("good", "bad"), [False]),
+    ],
+)
+def test_labels_are_read_as_before(values, known, binary):
+    found, reading = read_labels(values, known=known)
+    assert found.tolist() == binary
+    assert join_readings(known, reading) == reading
+
+
+@pytest.mark.parametrize(
+    ("values", "known", "options", "message"),
+    [
+        ([3, 1], LabelReading(2, 1), {}, "labels has 2 values .1, 3., which does not fit"),
+        ([1, -1], LabelReading(1, 0), {}, "does not fit how labels were read before: 1 is posit"),
+        ([1, 2], LabelReading(1), {}, "does not fit"),
+        (["a", "b"], LabelReading("good"), {}, "does not fit"),
+        ([True, False], LabelReading(threshold=3.0), {}, "true and false, which are no ratings"),
+        (["x"], LabelReading(threshold=3.0), {}, "labels must be numbers"),
+        ([1, 5], LabelReading(threshold=3.0), {"threshold": 4}, "threshold=4 is not how labels"),
+        ([1, 5], LabelReading(threshold=3.0), {"positive": 5}, "positive=5 is not how labels"),
+        ([1, 5], LabelReading(1, 0), {"threshold": 4}, "before: 1 is positive and 0 is not"),
+        (["a", "b"], LabelReading("a", "b"), {"positive": "b"}, "positive='b' is not how"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(values, known, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_labels(values, known=known, **options)
+
+
+def test_two_ways_of_reading_do_not_go_together():
+    assert join_readings(None, LabelReading(1, 0)) == LabelReading(1, 0)
+    assert join_readings(LabelReading("2", "1"), LabelReading(2)) == LabelReading("2", "1")
+    for other in (LabelReading(1, -1), LabelReading(threshold=3.0), LabelReading("yes", "no")):
+        with pytest.raises(ValueError, match="Labels were read in two ways"):
+            join_readings(LabelReading(1, 0), other)

@@ -197,7 +197,7 @@ class TestLacking:
         write_pictures(tmp_path)
         (tmp_path / "images" / "more").mkdir()
         Image.new("RGB", (9, 9)).save(tmp_path / "images" / "more" / "003.jpg")
-        with pytest.raises(ValueError, match=r"'3' .* ambiguous .* 003.png, more/003.jpg"):
+        with pytest.raises(ValueError, match=r"'003' .* ambiguous .* 003.png, more/003.jpg"):
             load_shoes(tmp_path, attributes=["open"])
         write_table(tmp_path, ["open"])  # with their endings they are clear
         assert "003.png" in load_shoes(tmp_path, attributes=["open"]).annotations.item_ids

@@ -1,5 +1,6 @@
 """Refuse bad input in one voice: what is wrong, where, and what to do."""
 
+from collections import Counter
 from collections.abc import Sequence, Sized
 from typing import Any
 
@@ -135,7 +136,7 @@ def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
     texts = tuple(str(name) for name in names)
     if len(texts) != length:
         raise ValueError(f"There are {length} features, but {len(texts)} feature names.")
-    repeated = sorted({name for name in texts if texts.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(texts).items() if times > 1)
     if repeated:
         raise ValueError(f"Feature names must be distinct; repeated: {listing(repeated)}.")
     return texts

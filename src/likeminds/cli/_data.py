@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from likeminds.cli._models import reading_of
 from likeminds.cli._options import Columns, Items
 from likeminds.cli._talk import Talk
 
@@ -27,22 +28,24 @@ class Said:
 
 @dataclass(frozen=True)
 class Shown:
-    """Items and their features, as a model knows them."""
+    """Items and their features, as a model knows them; pictures go by the names of files."""
 
     ids: "IdArray"
     features: "np.ndarray[Any, Any]"
+    pictures: bool = False
 
 
 def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: Any = None) -> Said:
     """Read labels with the features of their items; a model says which features it knows."""
     from likeminds.data.annotations import Annotations
+    from likeminds.data.columns import id_texts
     from likeminds.data.sources import read_table
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
     _refuse_both_from_stdin(source, items.features)
-    table = read_table(source)
     names = {role: getattr(columns, role) for role in _ROLES}
+    table = read_table(source, id_texts(names))
     options: dict[str, Any] = dict(names)
     known = None if model is None else [str(name) for name in model.feature_names_]
     reduction = None
@@ -54,8 +57,9 @@ def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: An
         options["features"] = known
     elif known is not None:
         table, options["features"] = _with_kept(table, names, model, known)
-    options |= label_reading(table, names, columns)
-    return Said(Annotations.from_frame(table, **options), reduction)
+    options |= label_reading(table, names, columns, model)
+    said = Annotations.from_frame(table, **options)
+    return Said(said if model is None else said.written_as(model.people_), reduction)
 
 
 def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) -> Shown:
@@ -67,7 +71,7 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
 
         reduction = Reduction.of_model(model)
         found = picture_features(items.images, progress=talk.shows_progress)
-        return Shown(_as_ids(found.images), reduction(found.features))
+        return Shown(_as_ids(found.images), reduction(found.features), pictures=True)
     if items.features is not None:
         return _shown_in_table(items.features, model, item)
     kept = kept_items(model)
@@ -82,11 +86,13 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
 def as_known(text: str, known: "IdArray", what: str) -> Any:
     """Return the id that somebody means, who can write nothing but text."""
     from likeminds._support.checks import listing
+    from likeminds.data.identifiers import lookup
+    from likeminds.data.spelling import write_as_known
 
-    for value in known.tolist():
-        if value == text or str(value) == text:
-            return value
-    raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.")
+    place = lookup(write_as_known([text], known, what), known, what)[0]
+    if place < 0:
+        raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.")
+    return known.tolist()[place]
 
 
 def _refuse_both_from_stdin(*sources: str | None) -> None:
@@ -95,9 +101,9 @@ def _refuse_both_from_stdin(*sources: str | None) -> None:
 
 
 def _item_column(table: Any, names: dict[str, str | None]) -> str:
-    from likeminds.data import tables
+    from likeminds.data.columns import as_frame, find_columns
 
-    column = tables.find_columns(tables.as_frame(table), names, ())["item"]
+    column = find_columns(as_frame(table), names, ())["item"]
     if column is None:
         raise ValueError(
             "No column says which item a row is about. Name it with --item; there are "
@@ -109,16 +115,18 @@ def _item_column(table: Any, names: dict[str, str | None]) -> str:
 def _with_features(
     table: Any, names: dict[str, str | None], source: str, known: Sequence[str] | None
 ) -> tuple[Any, Any]:
-    """Return both tables with item ids of one kind, and the features a model knows."""
+    """Return the labels, and the features a model knows."""
+    from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
     column = _item_column(table, names)
-    features = read_table(source)
+    features = read_table(source, item_texts(column))
     key = item_key(features, column)
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
-    features = features.rename_columns([column if c == key else c for c in features.column_names])
-    return _of_one_kind(table, features, column)
+    return table, features.rename_columns(
+        [column if c == key else c for c in features.column_names]
+    )
 
 
 def _with_kept(
@@ -126,6 +134,8 @@ def _with_kept(
 ) -> tuple[Any, Any]:
     """Return the labels and the features of the items that a model has kept."""
     import pyarrow as pa
+
+    from likeminds.data.columns import as_arrow
 
     kept = kept_items(model)
     if kept is None:
@@ -135,31 +145,17 @@ def _with_kept(
         )
     column = _item_column(table, names)
     columns = dict(zip(known, kept.features.T, strict=True))
-    features = pa.table({column: pa.array(kept.ids.tolist())} | columns)
-    return _of_one_kind(table, features, column)
-
-
-def _of_one_kind(table: Any, features: Any, column: str) -> tuple[Any, Any]:
-    """Make ids texts in both tables if they are in one of them: 7 here is "7" there."""
-    import pyarrow as pa
-
-    if table.schema.field(column).type == features.schema.field(column).type:
-        return table, features
-    both = []
-    for part in (table, features):
-        place = part.column_names.index(column)
-        both.append(part.set_column(place, column, part[column].cast(pa.string())))
-    return both[0], both[1]
+    return table, pa.table({column: as_arrow(kept.ids.tolist())} | columns)
 
 
 def item_key(features: Any, column: str = "item") -> str:
     """Return the column of a table of features that names the items."""
     from likeminds._support.checks import listing
-    from likeminds.data import tables
+    from likeminds.data.columns import COLUMN_NAMES
 
     if column in features.column_names:
         return column
-    usual = tables.COLUMN_NAMES["item"]
+    usual = COLUMN_NAMES["item"]
     matches = [name for name in features.column_names if name.lower() in usual]
     if len(matches) != 1:
         raise ValueError(
@@ -172,7 +168,8 @@ def item_key(features: Any, column: str = "item") -> str:
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
     from likeminds._support.checks import listing
 
-    missing = [name for name in known if name not in features.column_names]
+    there = set(features.column_names)
+    missing = [name for name in known if name not in there]
     if missing:
         raise ValueError(f"{where} lacks features that the model knows: {listing(missing)}.")
     return list(known)
@@ -201,13 +198,15 @@ def _with_pictures(
     return named, pa.table(columns), reduction
 
 
-def label_reading(table: Any, names: dict[str, str | None], columns: Columns) -> dict[str, Any]:
-    """Return how labels are read: which one is positive, or above which number."""
-    options: dict[str, Any] = {}
+def label_reading(
+    table: Any, names: dict[str, str | None], columns: Columns, model: Any = None
+) -> dict[str, Any]:
+    """Return how labels are read: as the model's were, which is positive, above which number."""
+    options: dict[str, Any] = {"reading": None if model is None else reading_of(model)}
     if columns.positive is not None:
-        from likeminds.data import tables
+        from likeminds.data.columns import as_frame, find_columns
 
-        label = tables.find_columns(tables.as_frame(table), names, ())["label"]
+        label = find_columns(as_frame(table), names, ())["label"]
         values = table[label].unique().to_pylist()
         same = [value for value in values if str(value).lower() == columns.positive.lower()]
         options["positive"] = same[0] if same else columns.positive
@@ -226,16 +225,19 @@ def _as_threshold(text: str) -> float | str:
 
 
 def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
-    from likeminds.data import tables
+    from likeminds._support.secrets import masked
+    from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
+    from likeminds.data.tables import feature_matrix
 
-    table = read_table(source)
+    table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")
-    known = _known_columns(table, [str(name) for name in model.feature_names_], source)
-    frame = tables.as_frame(table)
-    ids = as_distinct(frame.get_column(key).to_numpy(), f"The items in {source}")
-    return Shown(ids, tables.feature_matrix(frame, known))
+    where = masked(source)
+    known = _known_columns(table, [str(name) for name in model.feature_names_], where)
+    frame = as_frame(table)
+    ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")
+    return Shown(ids, feature_matrix(frame, known))
 
 
 def kept_items(model: Any) -> Shown | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
+    from likeminds.data.labels import LabelReading
     from likeminds.rankers.model import Model
 
 
@@ -55,3 +56,9 @@ def parts_of(said: "Annotations", model: "Model") -> dict[str, "Annotations"]:
             )
         return {known[0]: said}
     return {str(name): part for name, part in said.by_attribute().items()}
+
+
+def reading_of(model: "Model") -> "LabelReading | None":
+    """Return how a model's labels were read; None if it does not know, or by attribute only."""
+    found = {ranker.learned("label_reading_") for ranker in model.rankers_.values()}
+    return found.pop() if len(found) == 1 else None

@@ -8,6 +8,8 @@ from likeminds.cli._talk import Talk
 
 # The narrowest column in which one can read anything, its border included.
 _NARROWEST = 7
+# Columns of ids: 12345 is somebody, not 12,345 of something.
+_IDS = ("person", "item", "attribute")
 
 
 def rich_table(
@@ -21,7 +23,10 @@ def rich_table(
         Column(
             name.replace("_", " "),
             all(isinstance(row[name], int | float) or row[name] is None for row in rows),
-            [cell(row[name], digits, name in signed) for row in rows],
+            [
+                cell(str(row[name]) if name in _IDS else row[name], digits, name in signed)
+                for row in rows
+            ],
         )
         for name in (rows[0] if rows else ())
     ]
@@ -80,7 +85,10 @@ def arrow_table(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Return rows as a table that can be written to a file."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist([dict(row) for row in rows])
+    from likeminds.data.columns import as_arrow
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: as_arrow([row.get(name) for row in rows]) for name in names})
 
 
 def refuse_two_outputs(talk: Talk, out: str | None) -> None:

@@ -13,6 +13,7 @@ from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
 
 if TYPE_CHECKING:
+    from likeminds._support.arrays import IdArray, Index
     from likeminds.cli._data import Shown
     from likeminds.data.annotations import Annotations
 
@@ -176,19 +177,19 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
     import pyarrow as pa
 
     from likeminds.cli._data import item_key, label_reading
-    from likeminds.data import tables
     from likeminds.data.annotations import Annotations
+    from likeminds.data.columns import as_frame, find_column, find_columns, id_texts, read_values
     from likeminds.data.sources import read_table
 
-    table = read_table(source)
-    key = item_key(table, columns.item or "item")
-    usual = tables.COLUMN_NAMES["person"]
-    if columns.person is None and not any(c.lower() in usual for c in table.column_names):
+    roles = ("person", "item", "label", "attribute", "weight", "group")
+    names = {role: getattr(columns, role) for role in roles}
+    table = read_table(source, id_texts(names))
+    names["item"] = item_key(table, columns.item or "item")
+    if columns.person is None and find_column("person", table.column_names) is None:
         table = table.append_column("person", pa.array([_NEW] * table.num_rows))
-    roles = ("person", "label", "attribute", "weight", "group")
-    names = {role: getattr(columns, role) for role in roles} | {"item": key}
-    found = tables.find_columns(tables.as_frame(table), names, ())
-    values = {role: table[name].to_pylist() for role, name in found.items() if name is not None}
+    frame = as_frame(table)
+    found = find_columns(frame, names, ())
+    values = {role: read_values(frame, name) for role, name in found.items() if name is not None}
     return Annotations(
         users=values["person"],
         items=_rows(values["item"], shown),
@@ -199,18 +200,22 @@ def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotat
         groups=values.get("group"),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
-        **label_reading(table, names, columns),
+        **label_reading(table, names, columns, model),
     )
 
 
-def _rows(called: Sequence[Any], shown: "Shown") -> list[int]:
-    """Return where items are; pictures may be called without the endings of their names."""
+def _rows(called: "IdArray", shown: "Shown") -> "Index":
+    """Return where items are that are called exactly so; pictures, as when a model is fitted."""
     from likeminds._support.checks import listing
+    from likeminds.data.identifiers import encode, lookup
+    from likeminds.data.item_features import find_names
+    from likeminds.data.spelling import write_as_known
 
-    rows = {str(name): row for row, name in enumerate(shown.ids.tolist())}
-    bare = {name.rpartition(".")[0]: row for name, row in rows.items()}
-    found = [rows.get(str(name), bare.get(str(name), -1)) for name in called]
-    missing = [name for name, row in zip(called, found, strict=True) if row < 0]
-    if missing:
-        raise ValueError(f"There are no features of item(s) {listing(missing)}.")
-    return found
+    codes, distinct = encode(called, "items")
+    if shown.pictures:
+        names = find_names([str(name) for name in distinct], shown.ids.tolist(), "--images")
+        return lookup(names, shown.ids, "items")[codes]
+    found = lookup(write_as_known(distinct, shown.ids, "items"), shown.ids, "items")
+    if (found < 0).any():
+        raise ValueError(f"There are no features of item(s) {listing(distinct[found < 0])}.")
+    return found[codes]

@@ -10,16 +10,19 @@ from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
 from likeminds.cli._options import Columns, Items, Model
 from likeminds.cli._talk import Talk
-from likeminds.cli.fit import DATA, FIT, learn_watched
+from likeminds.cli.fit import DATA, learn_watched
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = (
-        "likeminds update --model power.likeminds --annotations power/annotations.csv "
-        "--features power/features.csv --out grown.likeminds"
-    )
-    command(app, panel="Learn", examples=[DATA, FIT, ask])(update)
+    examples = [
+        DATA,
+        "head -n 8641 power/annotations.csv > first.csv",
+        "sed 2,8641d power/annotations.csv > rest.csv",
+        "likeminds fit --annotations first.csv --features power/features.csv --out first.likeminds",
+        "likeminds update --model first.likeminds --annotations rest.csv --out all.likeminds",
+    ]
+    command(app, panel="Learn", examples=examples)(update)
 
 
 def update(
@@ -37,7 +40,8 @@ def update(
     """Add labels, of people known or new, to a model that has kept its data.
 
     The result is that of fitting everything at once. Features of known items may be left out
-    where the model has kept them.
+    where the model has kept them. Ids and labels are read as the model knows them, and what does
+    not fit is refused; choice sets in two tables are joined by their ids.
     """
     from likeminds._support.checks import counted
     from likeminds._support.files import alone_with

@@ -1,9 +1,10 @@
 """Ids of any hashable kind, as small integers and back."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from datetime import date, time, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from likeminds._support.checks import listing
 def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     """Return one code per entry and the distinct ids that the codes point at.
 
-    The distinct ids are sorted where they can be compared, and in the order of
-    their first appearance where they cannot (tuples next to strings, say).
+    The distinct ids are sorted where they can be compared (texts that are all whole numbers,
+    by these), and in the order of their first appearance where they cannot (tuples next to
+    strings, say).
 
     Examples
     --------
@@ -133,7 +135,8 @@ def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
     """Return ids as a one-dimensional array: numbers as numbers, all else as objects.
 
     Text becomes an array of Python strings, so that what is given back is what was
-    put in; missing ids (None, NaN) are refused.
+    put in; dates and times become the texts that CSV has of them. Missing ids (None, NaN)
+    are refused.
     """
     array = ids if isinstance(ids, np.ndarray) else _to_array(ids, name)
     if array.ndim != 1:
@@ -143,7 +146,7 @@ def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
     missing = _missing(array)
     if missing.size:
         raise ValueError(f"{name} must not be missing; they are in row(s) {listing(missing)}.")
-    return array
+    return _without_times(array)
 
 
 def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
@@ -161,9 +164,7 @@ def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
         # Whole numbers too large for one integer type would come back as rounded floats.
         if numbers.dtype.kind != "f" or isinstance(values[0], float | np.floating):
             return numbers
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return _as_objects(values)
 
 
 def _missing(array: IdArray) -> Index:
@@ -187,6 +188,32 @@ def _is_missing(value: object) -> bool:
     )
 
 
+def _without_times(array: IdArray) -> IdArray:
+    """Return dates and times as texts, which any file can hold, whatever their unit."""
+    if array.dtype.kind in "mM":
+        values = array.tolist()
+        if array.size and isinstance(values[0], int):  # too fine for Python: nanoseconds
+            unit = array.dtype.str.replace("ns", "us")
+            whole = array.astype(unit)
+            exact = whole.astype(array.dtype) == array
+            both = zip(whole.tolist(), array, exact, strict=True)
+            values = [coarse if same else fine for coarse, fine, same in both]
+        return _as_objects([str(value).replace("T", " ") for value in values])
+    if array.dtype.kind != "O":
+        return array
+    values = array.tolist()
+    if not any(issubclass(kind, date | time | timedelta) for kind in set(map(type, values))):
+        return array
+    times = (date, time, timedelta)
+    return _as_objects([str(value) if isinstance(value, times) else value for value in values])
+
+
+def _as_objects(values: Sequence[Any]) -> IdArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
 def _encode_integers(array: IdArray) -> tuple[Index, IdArray]:
     low, high = int(array.min()), int(array.max())
     if high - low > 4 * array.size or high > np.iinfo(np.intp).max:
@@ -204,9 +231,19 @@ def _encode_objects(array: IdArray, name: str) -> tuple[Index, IdArray]:
         raise ValueError(f"{name} must be hashable: {error}.") from error
     # What cannot be compared stays in the order of appearance.
     with suppress(TypeError):
-        ordered = sorted(ordered)
+        ordered = sorted(ordered, key=_by_number if _are_whole_numbers(ordered) else None)
     position = {value: code for code, value in enumerate(ordered)}
-    distinct = np.empty(len(ordered), dtype=object)
-    distinct[:] = ordered
+    distinct = _as_objects(ordered)
     codes = np.fromiter((position[value] for value in values), dtype=np.intp, count=len(values))
-    return codes, cast("IdArray", distinct)
+    return codes, distinct
+
+
+def _are_whole_numbers(values: Sequence[Any]) -> bool:
+    return all(
+        isinstance(value, str) and len(value) <= 40 and value.isascii() and value.isdecimal()
+        for value in values
+    )
+
+
+def _by_number(text: str) -> tuple[int, str]:
+    return int(text), text

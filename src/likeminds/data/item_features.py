@@ -11,6 +11,7 @@ import numpy as np
 from likeminds._support.arrays import FloatArray
 from likeminds._support.checks import as_matrix, counted, listing
 from likeminds.data import tables
+from likeminds.data.columns import COLUMN_NAMES, as_frame, item_texts
 from likeminds.data.sources import read_table
 
 # In the order in which they are looked for.
@@ -53,8 +54,8 @@ def read_features(path: Path) -> ItemFeatures:
 
 
 def _from_table(path: Path) -> ItemFeatures:
-    frame = tables.as_frame(read_table(path))
-    keys = [c for c in frame.columns if c.lower() in tables.COLUMN_NAMES["item"]]
+    frame = as_frame(read_table(path, item_texts()))
+    keys = [c for c in frame.columns if c.lower() in COLUMN_NAMES["item"]]
     if len(keys) != 1:
         raise ValueError(
             f"{path} needs one column called image (with the names of the pictures); it has "

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, FloatArray, Index
 from likeminds._support.checks import as_vector, listing
@@ -46,15 +46,124 @@ def as_binary(
     >>> as_binary([1, 3, 5, 4], threshold=3)
     array([False, False,  True,  True])
     """
+    return read_labels(values, positive=positive, threshold=threshold, within=within)[0]
+
+
+def read_labels(
+    values: Iterable[Hashable],
+    *,
+    positive: Hashable | None = None,
+    threshold: float | str | None = None,
+    within: Sequence[Index] = (),
+    known: "LabelReading | None" = None,
+) -> tuple[Bool, "LabelReading | None"]:
+    """Return one boolean per label, and how they were read (None: they were booleans).
+
+    The parameters are those of `as_binary`; ``known`` is how labels were read before, which
+    these must fit.
+    """
     labels = as_id_array(values, "labels")
     if positive is not None and threshold is not None:
         raise ValueError(
             "Pass positive= (which of two answers is the positive one) or threshold= "
             "(above which a rating is positive), not both."
         )
+    if known is not None:
+        known.refuse_other(positive, threshold)
+        threshold = known.threshold
     if threshold is not None:
-        return _above(as_vector(labels, "labels"), threshold, within)
-    return _one_of_two(labels, positive)
+        if labels.dtype.kind == "b":
+            raise ValueError(
+                "labels are true and false, which are no ratings to be held against threshold="
+                f"{threshold}."
+            )
+        binary = _above(as_vector(labels, "labels"), threshold, within)
+        return binary, LabelReading(threshold=_plain(threshold))
+    codes, distinct = encode(labels, "labels")
+    found = distinct.tolist()
+    positive = _positive_of(found, positive) if known is None else known.positive_among(found)
+    binary = np.array([value == positive for value in found], dtype=bool)[codes]
+    if known is None and labels.dtype.kind == "b":
+        return binary, None
+    now = LabelReading(_plain(positive), _plain(_negative_of(found, positive)))
+    return binary, now if known is None else join_readings(known, now)
+
+
+@dataclass(frozen=True)
+class LabelReading:
+    """How labels were told apart: by a threshold, or by which of two values is positive.
+
+    Attributes
+    ----------
+    positive, negative : value or None
+        The two values; the negative one is None as long as nobody gave it.
+    threshold : float, "median" or None
+        Above which number ratings are positive, if they are ratings.
+
+    Examples
+    --------
+    >>> LabelReading(threshold=3.0)
+    LabelReading(positive=None, negative=None, threshold=3.0)
+    >>> print(LabelReading("good", "bad"))
+    'good' is positive and 'bad' is not
+    """
+
+    positive: Hashable | None = None
+    negative: Hashable | None = None
+    threshold: float | str | None = None
+
+    def __str__(self) -> str:
+        if self.threshold == "median":
+            return "ratings above a person's own median are positive"
+        if self.threshold is not None:
+            return f"ratings above {self.threshold:g} are positive"
+        other = "" if self.negative is None else f" and {self.negative!r} is not"
+        return f"{self.positive!r} is positive{other}"
+
+    def refuse_other(self, positive: Hashable | None, threshold: float | str | None) -> None:
+        """Refuse what somebody asks for if it is another reading."""
+        asked = threshold is not None and threshold != self.threshold
+        if asked or (positive is not None and not _same(positive, self.positive)):
+            asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
+            raise ValueError(
+                f"{asks} is not how labels were read before: {self}. Leave it out, or put labels "
+                "into the terms of those."
+            )
+
+    def positive_among(self, found: Sequence[Hashable]) -> Hashable:
+        """Return the value that is positive; refuse values that were not seen before."""
+        others = [value for value in found if not _same(value, self.positive)]
+        usual = any({self.positive, *others} <= convention for convention in _CONVENTIONS)
+        fits = all(_same(value, self.negative) for value in others)
+        if self.negative is None:
+            fits = len(others) < 2 and (usual or self.positive not in {0, 1})
+        if not fits:
+            raise ValueError(
+                f"labels has {_described(found)}, which does not fit how labels were read before: "
+                f"{self}."
+            )
+        same = [value for value in found if _same(value, self.positive)]
+        return same[0] if same else self.positive
+
+
+def join_readings(first: LabelReading | None, second: LabelReading | None) -> LabelReading | None:
+    """Return how the labels of both were read, or say that they do not go together.
+
+    Examples
+    --------
+    >>> join_readings(LabelReading(1), LabelReading(1, 0))
+    LabelReading(positive=1, negative=0, threshold=None)
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    alike = first.threshold == second.threshold and _same(first.positive, second.positive)
+    negatives = first.negative, second.negative
+    if not alike or not (None in negatives or _same(*negatives)):
+        raise ValueError(
+            f"Labels were read in two ways: in some {first}; in others {second}. Read all of "
+            "them in one way (positive=, threshold=)."
+        )
+    return first if first.negative is not None else replace(first, negative=second.negative)
 
 
 def count_labels(codes: Index, labels: Bool) -> Index:
@@ -98,28 +207,48 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
     return ratings > block_medians(ratings, blocks) if ratings.size else ratings > 0
 
 
-def _one_of_two(labels: NDArray[Any], positive: Hashable | None) -> Bool:
-    codes, distinct = encode(labels, "labels")
-    found = distinct.tolist()
-    known = any(set(found) <= convention for convention in _CONVENTIONS)
+def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashable:
+    """Return which of the values that were found is positive."""
     if positive is None:
-        if not known:
+        if not any(set(found) <= convention for convention in _CONVENTIONS):
             raise ValueError(
                 f"labels has {_described(found)}, which is none of true/false, 0/1 and -1/+1. "
                 "Pass positive= to say which of two answers is the positive one, or threshold= "
                 'for ratings: a number, or "median" for above each person\'s own median.'
             )
-        positive = 1
-    elif len(found) > 2:
+        return 1
+    if len(found) > 2:
         raise ValueError(
             f"labels has {_described(found)}, but positive= needs two. Drop or merge the "
             "others, or pass threshold= instead if these are ratings."
         )
-    elif positive not in found and not _in_one_convention(found, positive):
+    if positive not in found and not _in_one_convention(found, positive):
         raise ValueError(
             f"positive={positive!r} does not occur in labels, which has {_described(found)}."
         )
-    return np.array([value == positive for value in found], dtype=bool)[codes]
+    return positive
+
+
+def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | None:
+    others = [value for value in found if value != positive]
+    return others[0] if others else None
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Say whether two labels are one, perhaps as a number here and as a text there."""
+    return first == second or (None not in (first, second) and _text(first) == _text(second))
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole or isinstance(value, bool) else value).lower()
+
+
+def _plain(value: Any) -> Any:
+    """Return a label as a file can hold it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain else str(value)
 
 
 def _in_one_convention(found: Sequence[Hashable], positive: Hashable) -> bool:

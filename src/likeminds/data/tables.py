@@ -8,25 +8,24 @@ import numpy as np
 
 from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, as_names, listing, same_length
+from likeminds.data.columns import (
+    ID_ROLES,
+    as_frame,
+    find_columns,
+    find_item_column,
+    id_texts,
+    item_texts,
+    not_found,
+    read_values,
+    refuse_unknown,
+)
 from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
+from likeminds.data.labels import LabelReading
 from likeminds.data.sources import read_table
+from likeminds.data.spelling import write_as_known
 
 if TYPE_CHECKING:
     import narwhals as nw
-
-# The names by which a column is found when no name is given, whatever their case.
-COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
-    "person": (
-        *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
-        *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
-        *("household_id", "respondent_id"),
-    ),
-    "item": ("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
-    "label": ("label", "rating", "y", "answer", "response"),
-    "attribute": ("attribute",),
-    "weight": ("weight", "sample_weight"),
-    "group": ("group", "choice_set"),
-}
 
 
 class FrameOptions(TypedDict, total=False):
@@ -42,6 +41,7 @@ class FrameOptions(TypedDict, total=False):
     item_column: str | None
     positive: Hashable | None
     threshold: float | str | None
+    reading: LabelReading | None
 
 
 class LinkedFeatures(NamedTuple):
@@ -156,7 +156,7 @@ def _read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
 
 
 def _positions(distinct: IdArray, known: IdArray) -> Index:
-    positions = lookup(distinct, known, "items")
+    positions = lookup(write_as_known(distinct, known, "items"), known, "items")
     if (positions < 0).any():
         raise ValueError(
             f"There are no features for item(s) {listing(distinct[positions < 0])}. "
@@ -208,26 +208,13 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
         )
 
 
-def as_frame(frame: Any) -> "nw.DataFrame[Any]":
-    """Return any data frame as one of narwhals; lazy ones are collected."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
-    try:
-        table = nw.from_native(frame)
-    except TypeError as error:
-        raise TypeError(
-            "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
-            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
-        ) from error
-    return table.collect() if isinstance(table, nw.LazyFrame) else table
-
-
 def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatArray:
     """Return columns of numbers (or true/false) as a matrix; name those that are not."""
     import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
 
-    _refuse_unknown(frame, columns, "features")
-    types = [frame.get_column(column).dtype for column in columns]
+    refuse_unknown(frame, columns, "features")
+    kinds = frame.schema
+    types = [kinds[column] for column in columns]
     bad = [c for c, t in zip(columns, types, strict=True) if not _is_numeric(t)]
     if bad:
         raise ValueError(
@@ -236,9 +223,9 @@ def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatA
         )
     single = bool(types) and all(dtype == nw.Float32 for dtype in types)
     matrix = np.empty((len(frame), len(columns)), dtype=np.float32 if single else np.float64)
-    for position, column in enumerate(columns):
-        numbers = frame.get_column(column) if single else frame.get_column(column).cast(nw.Float64)
-        matrix[:, position] = numbers.to_numpy()
+    # Not one by one by their names, which takes as long as there are columns each time.
+    for position, column in enumerate(frame.select(nw.col(*columns)).iter_columns()):
+        matrix[:, position] = (column if single else column.cast(nw.Float64)).to_numpy()
     return as_matrix(matrix, "features")
 
 
@@ -250,14 +237,16 @@ def read_columns(
     ``names`` has the column of each role (person, item, ...), or None to find it by itself;
     the other parameters are those of `Annotations.from_frame`.
     """
-    table = as_frame(read_table(frame) if isinstance(frame, str | PathLike) else frame)
     listed = list(features) if isinstance(features, list | tuple) else None
+    if isinstance(frame, str | PathLike):
+        frame = read_table(frame, id_texts(names, listed or ()))
+    table = as_frame(frame)
     found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
     arguments: dict[str, Any] = {
         # The constructor calls its columns items, labels, and so on, and people users.
-        f"{role}s".replace("persons", "users"): _complete_values(table, column)
+        f"{role}s".replace("persons", "users"): read_values(table, column, as_ids=role in ID_ROLES)
         for role, column in found.items()
         if column is not None
     }
@@ -267,61 +256,8 @@ def read_columns(
         arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
         return arguments | {"features_per": "row"}
     if found["item"] is None:
-        raise _not_found("item", table)
+        raise not_found("item", table)
     return arguments | _read_items(features, found["item"], item_column)
-
-
-def find_columns(
-    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], listed: Sequence[str]
-) -> dict[str, str | None]:
-    """Return the column of each role: the one named, or one with a usual name, or None."""
-    for role, name in names.items():
-        if name is not None:
-            _refuse_unknown(table, [name], role)
-    spoken_for = {*names.values(), *listed}
-    free = [column for column in table.columns if column not in spoken_for]
-    found = {role: name or _find_column(role, free) for role, name in names.items()}
-    for role in ("person", "label"):
-        if found[role] is None:
-            raise _not_found(role, table)
-    return found
-
-
-def _find_column(role: str, columns: Iterable[str]) -> str | None:
-    matches = [column for column in columns if str(column).lower() in COLUMN_NAMES[role]]
-    if len(matches) > 1:
-        raise ValueError(
-            f"More than one column could be the {role}: {listing(matches)}. "
-            f"Pass {role}= to choose one."
-        )
-    return matches[0] if matches else None
-
-
-def _not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
-    return ValueError(
-        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
-        f"to name the column of the {role}; there are {', '.join(map(str, table.columns))}."
-    )
-
-
-def _refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: str) -> None:
-    unknown = [name for name in names if name not in table.columns]
-    if unknown:
-        raise KeyError(
-            f"{argument}: no such column(s) {listing(unknown)}; "
-            f"there are {', '.join(map(str, table.columns))}."
-        )
-
-
-def _complete_values(table: "nw.DataFrame[Any]", name: str) -> IdArray:
-    column = table.get_column(name)
-    empty = np.flatnonzero(column.is_null().to_numpy())
-    if empty.size:
-        raise ValueError(
-            f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
-        )
-    values: IdArray = column.to_numpy()
-    return values
 
 
 def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
@@ -332,7 +268,7 @@ def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
 
 def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
-    columns = [c for c in table.columns if c not in used and _is_numeric(table.get_column(c).dtype)]
+    columns = [c for c, kind in table.schema.items() if c not in used and _is_numeric(kind)]
     if not columns:
         raise ValueError(
             "There is no column of numbers left to be a feature. Pass features=: a list of "
@@ -342,18 +278,17 @@ def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | Non
 
 
 def _read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
-    table = as_frame(read_table(features) if isinstance(features, str | PathLike) else features)
+    if isinstance(features, str | PathLike):
+        features = read_table(features, item_texts(item_column, item))
+    table = as_frame(features)
     if item_column is not None:
-        _refuse_unknown(table, [item_column], "item_column")
-    elif item in table.columns:
-        item_column = item
-    else:
-        item_column = _find_column("item", table.columns)
+        refuse_unknown(table, [item_column], "item_column")
+    item_column = find_item_column(table.columns, item_column, item)
     if item_column is None:
-        raise _not_found("item", table, "item_column")
+        raise not_found("item", table, "item_column")
     columns = [column for column in table.columns if column != item_column]
     return {
         "features": feature_matrix(table, columns),
         "feature_names": columns,
-        "item_ids": _complete_values(table, item_column),
+        "item_ids": read_values(table, item_column, as_ids=True),
     }

@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import counted, listing
-from likeminds.data import tables
 from likeminds.data.annotations import Annotations
+from likeminds.data.columns import as_frame, id_texts
 from likeminds.data.item_features import (
     FEATURE_FILES,
     ItemFeatures,
@@ -203,7 +203,8 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
 
 
 def _complete_columns(path: Path) -> dict[str, IdArray]:
-    frame = tables.as_frame(read_table(path))
+    names = {"person": None, "item": "image", "attribute": None}
+    frame = as_frame(read_table(path, id_texts(names)))
     by_name = {str(column).lower(): column for column in frame.columns}
     missing = [role for role in _ROLES if role not in by_name]
     if missing:

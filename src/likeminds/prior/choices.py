@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
+from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
@@ -19,6 +20,32 @@ def are_choices(annotations: Annotations) -> bool:
     positives, _ = _classes_by_group(annotations.group_codes, annotations)
     alike = annotations.weights is None or not np.ptp(annotations.weights)
     return bool(alike and (positives == 1).all())
+
+
+def refuse_no_choices(annotations: Annotations) -> None:
+    """Say which groups are no choices, where all are to be: one positive among some negatives."""
+    if are_choices(annotations):
+        return
+    groups = annotations.group_codes
+    assert groups is not None
+    positives, _ = _classes_by_group(groups, annotations)
+    wrong = np.flatnonzero(positives != 1)
+    if not wrong.size:
+        raise ValueError(
+            "The model has learned from choices that counted alike, but these rows have weights: "
+            "leave them out, or fit everything at once."
+        )
+    told = []
+    for group in wrong[:6]:
+        person = annotations.users[np.argmax(groups == group)]
+        called = "" if annotations.group_ids is None else f" {annotations.group_ids[group]}"
+        told.append(f"{person}'s group{called} ({positives[group]} positive)")
+    raise ValueError(
+        "The model has learned from choices: groups of rows with one positive label each. With "
+        f"these rows, there are others: {listing(told)}. Groups of one person with the same id "
+        "are one, so that a group that is new needs an id of its own; a group that is not "
+        "complete waits for the rest of its rows."
+    )
 
 
 def _shown_together(annotations: Annotations) -> Index:

@@ -20,7 +20,9 @@ from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights, listing, refuse_not_finite
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
-from likeminds.data.identifiers import lookup, positions
+from likeminds.data.identifiers import encode, lookup, positions
+from likeminds.data.labels import LabelReading, join_readings
+from likeminds.data.spelling import write_as_known
 from likeminds.metrics.by_person import mean_auc
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
@@ -47,6 +49,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     _positions: tuple[IdArray, dict[Hashable, int]]
     n_labels_: int
     fingerprint_: str
+    label_reading_: LabelReading | None
     users_: IdArray
     classes_: NDArray[Any]
     coef_: Float
@@ -149,6 +152,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
             _refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            self._joint_reading(X)
             return mean_auc(X.labels, scores, X.users, X.weights)
         features, column = self._split_user_column(X)
         owners = column if users is None else users
@@ -192,8 +196,10 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             )
         if not reset:
             self._check_width(annotations)
-            return annotations
+            self._joint_reading(annotations)
+            return annotations.written_as(self.users_)
         self.fitted_on_annotations_ = True
+        self.label_reading_ = annotations.reading
         self.n_features_in_ = annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
         self.feature_names_ = self.feature_names_in_
@@ -212,6 +218,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     ) -> Annotations:
         if reset:
             self.fitted_on_annotations_ = False
+            self.label_reading_ = None
         features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(
@@ -237,6 +244,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Bring up to date what is known about the training data (files of old have nothing)."""
         if hasattr(self, "n_labels_"):
             self.n_labels_ += len(more)
+        self.label_reading_ = self._joint_reading(more)
         if hasattr(self, "fingerprint_"):
             self.fingerprint_ = joint_fingerprint(self.fingerprint_, fingerprint(more))
 
@@ -255,7 +263,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if owners is None:
             alone = len(self.users_) == 1
             return rows, np.full(len(rows), 0 if alone else -1, dtype=np.intp)
-        people = lookup(owners, self._user_positions(), "users")
+        people = self._places_of(owners)
         if len(people) != len(rows):
             raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
         if self.unknown == "error" and (people < 0).any():
@@ -265,6 +273,19 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 'Pass unknown="consensus" to give them the consensus instead.'
             )
         return rows, people
+
+    def _places_of(self, owners: Iterable[Hashable]) -> Index:
+        """Return where people are, also if their ids are written in another way; -1: nowhere."""
+        codes, distinct = encode(owners, "users")
+        found = lookup(distinct, self._user_positions(), "users")
+        if (found < 0).any():
+            written = write_as_known(distinct, self.users_, "users")
+            found = lookup(written, self._user_positions(), "users")
+        return found[codes]
+
+    def _joint_reading(self, more: Annotations) -> LabelReading | None:
+        """Return how labels were read, here and there; refuse it if that differs."""
+        return join_readings(getattr(self, "label_reading_", None), more.reading)
 
     def _user_positions(self) -> dict[Hashable, int]:
         """Return where each person is; made once, as a million of them take a while."""

@@ -69,6 +69,7 @@ class GrowingRanker(Ranker):
             raise ValueError(self._nothing_to_add_to)
         self._validate_params()
         more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self._refuse_second_medians(more)
         self._fit_more(more)
         self._note_more(more)
         return self
@@ -82,6 +83,19 @@ class GrowingRanker(Ranker):
     ) -> Self:
         """Add labels: `update`, by the name that scikit-learn's tools call."""
         return self.update(X, y, users, sample_weight)
+
+    def _refuse_second_medians(self, more: Annotations) -> None:
+        """Refuse ratings above a median by people whose other ratings are not known any more."""
+        reading = getattr(self, "label_reading_", None)
+        if reading is None or reading.threshold != "median":
+            return
+        known = more.user_ids[self._places_of(more.user_ids) >= 0]
+        if known.size:
+            raise ValueError(
+                "Labels were read as ratings above a person's own median, which is another one "
+                f"with more ratings: those of {listing(known)} cannot be added. Fit all ratings "
+                "at once."
+            )
 
     def _fit_more(self, more: Annotations) -> None:
         """Learn from what was seen before and from more."""

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.prior.beliefs import posterior_of
+from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.learning import Learned, learn
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
@@ -142,7 +143,11 @@ class HierarchicalRanker(PriorRanker):
         self.callback = callback
 
     def _fit_more(self, more: Annotations) -> None:
-        self._fit_annotations(self.annotations_.concat(more))
+        everything = self.annotations_.concat(more)
+        # A few rows must not turn all that was learned into something else.
+        if self.loss == "auto" and self.loss_ == "choice":
+            refuse_no_choices(everything)
+        self._fit_annotations(everything)
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         loss = choose_loss(self.loss, annotations)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from likeminds._support.read_later import ReadLater, Unread
 from likeminds.data.annotations import Annotations
+from likeminds.data.labels import LabelReading
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
 from likeminds.prior.coordinates import Coordinates
@@ -43,7 +44,7 @@ del MODELS["DecomposedRanker"]  # components are no plain values
 _DATA: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Annotations, Statistics, Dense, Rows),
+        *(Annotations, LabelReading, Statistics, Dense, Rows),
         *(Crowd, Coordinates, Prior, Logistic, Choice, Regression),
     )
 }

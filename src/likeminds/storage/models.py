@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
-        ``people`` and ``labels`` (how many), ``features`` (their names), ``pictures`` (what
+        ``people`` and ``labels`` (how many), ``label_reading`` (which are positive: see
+        `Annotations.reading`), ``features`` (their names), ``pictures`` (what
         features are computed from, where items are pictures), ``preprocessing``
         (whether they were standardised, and their units), ``fingerprint`` (of the training
         data, see `likeminds.fingerprint`), ``attributes`` (the same for each attribute, where
@@ -240,11 +242,13 @@ def _card(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
 
 def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
     parameters, scale = ranker.get_params(), ranker.learned("scale_")
+    reading = ranker.learned("label_reading_")
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
     return {
         "ranker": type(ranker).__name__,
         "people": len(ranker.users_),
         "labels": ranker.learned("n_labels_"),
+        "label_reading": None if reading is None else _readable(asdict(reading)),
         "fingerprint": known_data,
         "preprocessing": {
             "standardize": standardize,

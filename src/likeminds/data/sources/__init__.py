@@ -9,8 +9,16 @@
 [{'item': 'cat', 'size': 2.5}]
 """
 
-from likeminds.data.sources.files import read_csv, read_parquet
+from likeminds.data.sources.files import Texts, read_csv, read_parquet
 from likeminds.data.sources.reading import SOURCES, read_table
 from likeminds.data.sources.writing import as_written, write_table
 
-__all__ = ["SOURCES", "as_written", "read_csv", "read_parquet", "read_table", "write_table"]
+__all__ = [
+    "SOURCES",
+    "Texts",
+    "as_written",
+    "read_csv",
+    "read_parquet",
+    "read_table",
+    "write_table",
+]

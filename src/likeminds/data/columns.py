@@ -1,0 +1,180 @@
+"""Which columns of a table say who, what and how; and what these columns hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeminds._support.arrays import IdArray
+from likeminds._support.checks import listing
+from likeminds.data.sources import Texts
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# The names by which a column is found when no name is given, whatever their case.
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
+    "person": (
+        *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
+        *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
+        *("household_id", "respondent_id"),
+    ),
+    "item": ("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
+    "label": ("label", "rating", "y", "answer", "response"),
+    "attribute": ("attribute",),
+    "weight": ("weight", "sample_weight"),
+    "group": ("group", "choice_set"),
+}
+
+
+# The roles whose columns hold ids: in CSV they are texts, whatever they look like.
+ID_ROLES = ("person", "item", "attribute", "group")
+
+
+def as_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """Return any data frame as one of narwhals; lazy ones are collected."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise TypeError(
+            "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
+            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
+        ) from error
+    return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def find_columns(
+    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], listed: Sequence[str]
+) -> dict[str, str | None]:
+    """Return the column of each role: the one named, or one with a usual name, or None."""
+    for role, name in names.items():
+        if name is not None:
+            refuse_unknown(table, [name], role)
+    spoken_for = {*names.values(), *listed}
+    free = [column for column in table.columns if column not in spoken_for]
+    found = {role: name or find_column(role, free) for role, name in names.items()}
+    for role in ("person", "label"):
+        if found[role] is None:
+            raise not_found(role, table)
+    return found
+
+
+def find_column(role: str, columns: Iterable[str]) -> str | None:
+    """Return the column with a usual name for a role, or None; refuse several."""
+    matches = [column for column in columns if str(column).lower() in COLUMN_NAMES[role]]
+    if len(matches) > 1:
+        raise ValueError(
+            f"More than one column could be the {role}: {listing(matches)}. "
+            f"Pass {role}= to choose one."
+        )
+    return matches[0] if matches else None
+
+
+def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
+    """Say that no column has a role, and how to name it."""
+    return ValueError(
+        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
+        f"to name the column of the {role}; there are {listing(table.columns)}."
+    )
+
+
+def refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: str) -> None:
+    """Say which names are none of columns."""
+    known = set(table.columns)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(
+            f"{argument}: no such column(s) {listing(unknown)}; there are {listing(table.columns)}."
+        )
+
+
+def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Texts:
+    """Say which columns of a table of labels hold ids; see `find_columns`.
+
+    Examples
+    --------
+    >>> sorted(id_texts({"person": None, "item": "shoe"})(["user", "shoe", "label"]))
+    ['shoe', 'user']
+    """
+    spoken_for = {*names.values(), *listed}
+
+    def texts(columns: Sequence[str]) -> set[str]:
+        free = [column for column in columns if column not in spoken_for]
+        found = {name for role in ID_ROLES if (name := names.get(role)) is not None}
+        unnamed = [role for role in ID_ROLES if role in names and names[role] is None]
+        return found | {c for c in free for role in unnamed if c.lower() in COLUMN_NAMES[role]}
+
+    return texts
+
+
+def item_texts(*called: str | None) -> Texts:
+    """Say which column of a table of features names the items: see `find_item_column`."""
+
+    def texts(columns: Sequence[str]) -> set[str]:
+        try:
+            found = find_item_column(columns, *called)
+        except ValueError:  # whoever looks for the column will say so
+            return set()
+        return set() if found is None else {found}
+
+    return texts
+
+
+def find_item_column(columns: Sequence[str], *called: str | None) -> str | None:
+    """Return the first of some names that is a column, or the one with a usual name, or None."""
+    for name in called:
+        if name is not None and name in columns:
+            return name
+    return find_column("item", columns)
+
+
+def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) -> IdArray:
+    """Return a column without gaps; whole decimals as integers where they are ids."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    column = table.get_column(name)
+    kind = column.dtype
+    missing = column.is_null()
+    if kind == nw.String:
+        missing |= column == ""
+    empty = np.flatnonzero(missing.fill_null(value=True).to_numpy())
+    if empty.size:
+        raise ValueError(
+            f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
+        )
+    if kind == nw.Decimal:
+        return _of_decimals(column.to_list(), as_ids)
+    if kind == nw.Binary:
+        return _of_bytes(column.to_list(), name)
+    values: IdArray = column.to_numpy()
+    return values
+
+
+def as_arrow(ids: Sequence[Any]) -> Any:
+    """Return ids as a column of Arrow's: those of different kinds, which it has not, as texts."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        return pa.array(ids)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in ids])
+
+
+def _of_decimals(values: Sequence[Any], as_ids: bool) -> IdArray:
+    if not as_ids:
+        return np.array([float(value) for value in values])
+    whole = all(value == value.to_integral_value() for value in values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = [int(value) if whole else str(value) for value in values]
+    return array
+
+
+def _of_bytes(values: Sequence[bytes], name: str) -> IdArray:
+    array = np.empty(len(values), dtype=object)
+    try:
+        array[:] = [value.decode() for value in values]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error
+    return array
