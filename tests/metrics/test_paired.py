@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib import pyplot
 from scipy import stats
 
 from likeminds import Comparison
@@ -115,7 +116,7 @@ def test_boxplot(found):
     drawn = [line.get_xdata() for line in axes.lines if line.get_marker() == "."]
     assert [len(x) for x in drawn] == [N_REPEATS] * 3
     assert found.boxplot(axes) is axes
-    mpl.pyplot.close(axes.figure)
+    pyplot.close(axes.figure)
 
 
 @pytest.mark.usefixtures("no_matplotlib")

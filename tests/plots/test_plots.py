@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.text import Text
 
 from likeminds import (
@@ -41,7 +42,7 @@ def schools(simulation, ranker):
 @pytest.fixture(autouse=True)
 def _close():
     yield
-    mpl.pyplot.close("all")
+    pyplot.close("all")
 
 
 def texts(axes):
@@ -62,7 +63,7 @@ def test_the_map_has_a_dot_for_everybody(schools):
 
 def test_the_map_of_one_direction_and_of_none(simulation):
     line = find_schools(ThreeLevelRanker(n_groups=0).fit(simulation.annotations))
-    axes = plots.people_map(line, ax=mpl.pyplot.figure().add_subplot())
+    axes = plots.people_map(line, ax=pyplot.figure().add_subplot())
     assert "all agree" in axes.get_title(loc="left")
     assert texts(axes) == []
 
@@ -70,7 +71,7 @@ def test_the_map_of_one_direction_and_of_none(simulation):
 def test_loners_are_ringed(simulation):
     ranker = ThreeLevelRanker(alpha_personal=0.05, n_groups=1).fit(simulation.annotations)
     found = find_schools(ranker)
-    axes = plots.people_map(found, ax=mpl.pyplot.figure().add_subplot())
+    axes = plots.people_map(found, ax=pyplot.figure().add_subplot())
     assert len(axes.collections[-1].get_offsets()) == found.loner.sum()
     assert axes.get_legend() is not None
 

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from likeminds import (
     Annotations,
@@ -104,7 +105,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     assert lead.startswith("50 people gave 2,000 labels about 60 distinct items.")
     assert "2 schools of thought (50%, 50% of the people)" in lead
     assert "knowing who it is helps" in lead
-    assert mpl.pyplot.get_fignums() == []
+    assert pyplot.get_fignums() == []
 
 
 def test_names_and_words_are_escaped(tmp_path):
