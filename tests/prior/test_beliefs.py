@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from likeminds import HierarchicalRanker, make_schools
+from likeminds import HierarchicalRanker, make_schools, split_within_people
+from likeminds.prior.beliefs import label_probability
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
@@ -84,6 +86,52 @@ def test_probability_above_is_a_probability(fitted, items):
     scores = fitted.decision_function(items[:24], [4] * 24)
     np.testing.assert_array_equal(chance > 0.5, scores[:12] > scores[12:])
     np.testing.assert_array_equal(fitted.probability_above(items[:1], items[:1], [4]), [0.5])
+
+
+def test_the_mean_of_the_logistic_function_over_a_normal_distribution():
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    for mean in (-3.0, 0.0, 0.7, 4.0):
+        for deviation in (0.0, 0.5, 2.0, 4.0):
+            exact = expit(mean + deviation * nodes) @ weights / weights.sum()
+            near = label_probability(np.array([mean]), np.array([deviation]))[0]
+            assert near == pytest.approx(exact, abs=0.02)
+
+
+def test_probability_preferred_is_less_sure_than_that_of_scores(fitted, items):
+    a, b, who = items[:12], items[12:24], [4] * 12
+    chance = fitted.probability_preferred(a, b, who)
+    np.testing.assert_allclose(chance + fitted.probability_preferred(b, a, who), 1.0)
+    above = fitted.probability_above(a, b, who)
+    np.testing.assert_array_equal(chance > 0.5, above > 0.5)
+    belief = fitted.newcomer(items[:6], [0, 1] * 3)
+    expected = expit(
+        belief.decision_function(a - b)
+        / np.sqrt(1 + np.pi / 8 * belief.deviation(a - b, np.zeros(12, dtype=int)) ** 2)
+    )
+    np.testing.assert_allclose(belief.probability_preferred(a, b), expected)
+
+
+def test_probability_preferred_is_calibrated():
+    said, right = [], []
+    for seed in (0, 1):
+        made = make_schools(
+            120, 40, 400, 8, 2, contested=0.5, label_noise=0.15, random_state=seed
+        ).annotations
+        train, test = split_within_people(made, 0.4, seed)
+        ranker = HierarchicalRanker().fit(train)
+        for person, theirs in test.by_person():
+            yes, no = theirs.X[theirs.labels], theirs.X[~theirs.labels]
+            n = min(len(yes), len(no))
+            chance = ranker.probability_preferred(yes[:n], no[:n], [person] * n)
+            said.append(np.maximum(chance, 1 - chance))
+            right.append(chance > 0.5)
+    assert np.mean(np.concatenate(right)) == pytest.approx(np.mean(np.concatenate(said)), abs=0.03)
+
+
+def test_scores_of_a_regression_are_no_log_odds(schools, items):
+    ranker = HierarchicalRanker(loss="auc").fit(schools.annotations)
+    with pytest.raises(TypeError, match='Fit with loss="logistic" or "choice"'):
+        ranker.probability_preferred(items[:1], items[1:2], [4])
 
 
 def test_rank_intervals_contain_the_rank_and_widen_with_the_level(fitted, items):

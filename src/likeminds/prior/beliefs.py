@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
@@ -94,11 +94,13 @@ class Beliefs:
         self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
     ) -> Float:
         """Return the probability that item a of each row ranks above item b."""
-        first, people = self._rows(a, users)
-        second = as_matrix(b, "b")
-        if first.shape != second.shape:
-            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self.chance_above(first - second, people)
+        return self.chance_above(*self._differences(a, b, users))
+
+    def probability_preferred(
+        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the probability that, of items a and b of each row, a gets the better label."""
+        return self.chance_preferred(*self._differences(a, b, users))
 
     def rank_interval(
         self, items: ArrayLike, user: Hashable | None = None, level: float = 0.9
@@ -127,11 +129,20 @@ class Beliefs:
 
     def chance_above(self, differences: FloatArray, people: Index) -> Float:
         """Return the probability that the scores of differences of items are positive."""
-        weights = np.vstack([self.coef, self.coordinates.weights(self.prior.mean)])
-        mean = np.einsum("nd,nd->n", differences, weights[people])
         deviation = self.deviation(differences, people)
         # Two equal items are certain to be tied.
-        return np.asarray(ndtr(mean / np.where(deviation > 0, deviation, np.inf)))
+        apart = np.where(deviation > 0, deviation, np.inf)
+        return np.asarray(ndtr(self._apart(differences, people) / apart))
+
+    def chance_preferred(self, differences: FloatArray, people: Index) -> Float:
+        """Return the probability that the first item of each difference gets the better label."""
+        if self.likelihood.is_quadratic:
+            raise TypeError(
+                "Scores that were learned as a regression are no log-odds, so that they say "
+                'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
+            )
+        deviation = self.deviation(differences, people)
+        return label_probability(self._apart(differences, people), deviation)
 
     def ranks(self, items: FloatArray, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
@@ -182,6 +193,20 @@ class Beliefs:
         known = self.known[person].astype(np.float64)
         return np.asarray(self.prior.covariance - known.T @ known)
 
+    def _apart(self, differences: FloatArray, people: Index) -> Float:
+        """Return the scores of differences of items (-1: of a stranger)."""
+        weights = np.vstack([self.coef, self.coordinates.weights(self.prior.mean)])
+        return np.asarray(np.einsum("nd,nd->n", differences, weights[people]))
+
+    def _differences(
+        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None
+    ) -> tuple[FloatArray, Index]:
+        first, people = self._rows(a, users)
+        second = as_matrix(b, "b")
+        if first.shape != second.shape:
+            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
+        return first - second, people
+
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
 
@@ -208,6 +233,24 @@ class Beliefs:
             strangers = np.asarray(list(users), dtype=object)[people < 0]
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
         return rows, people
+
+
+def label_probability(log_odds: Float, deviation: Float) -> Float:
+    """Return the probability of a positive label where its log-odds are only known roughly.
+
+    The mean of the logistic function over a normal distribution, by MacKay's approximation.
+
+    Parameters
+    ----------
+    log_odds, deviation : arrays of one shape
+        The mean of the log-odds, and their standard deviation.
+
+    Examples
+    --------
+    >>> label_probability(np.array([2.0, 2.0]), np.array([0.0, 3.0])).round(2)
+    array([0.88, 0.72])
+    """
+    return np.asarray(expit(log_odds / np.sqrt(1.0 + np.pi / 8.0 * np.square(deviation))))
 
 
 def posterior_of(

@@ -55,6 +55,8 @@ class PriorRanker(GrowingRanker):
     ) -> Float:
         """Return the probability that item ``a`` of each row ranks above item ``b``.
 
+        It is about scores, not labels: see `probability_preferred`.
+
         Parameters
         ----------
         a, b : arrays of shape (n_rows, n_features)
@@ -74,11 +76,28 @@ class PriorRanker(GrowingRanker):
         >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
         True
         """
-        first, people = self._rows_and_people(a, users)
-        second, _ = self._rows_and_people(b, users)
-        if first.shape != second.shape:
-            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self._beliefs().chance_above(first - second, people)
+        return self._beliefs().chance_above(*self._differences(a, b, users))
+
+    def probability_preferred(
+        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the probability that item ``a`` of each row gets the better label of the two.
+
+        Labels are not certain even where scores are: somebody who ranks ``a`` above ``b`` for
+        sure may still say yes to ``b`` only. What is predicted here is which of the two is
+        chosen, or gets the positive label where one of them does; `probability_above` is about
+        scores.
+
+        Parameters
+        ----------
+        a, b, users
+            As in `probability_above`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        return self._beliefs().chance_preferred(*self._differences(a, b, users))
 
     def rank_interval(
         self, items: ArrayLike, user: Hashable, level: float = 0.9
@@ -122,6 +141,15 @@ class PriorRanker(GrowingRanker):
         """
         rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
         return self._beliefs().most_telling(rows, int(people[0]), n)
+
+    def _differences(
+        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None
+    ) -> tuple[FloatArray, Index]:
+        first, people = self._rows_and_people(a, users)
+        second, _ = self._rows_and_people(b, users)
+        if first.shape != second.shape:
+            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
+        return first - second, people
 
     def _set_prior(self, learned: Learned, coordinates: Coordinates) -> None:
         model = learned.model
