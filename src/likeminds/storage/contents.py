@@ -36,6 +36,7 @@ from likeminds.prior.prior import Prior
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
 from likeminds.storage.earlier import renew
+from likeminds.storage.finite import first_not_finite
 from likeminds.storage.safetensors import ArrayFile
 
 # Nothing else is ever made from a file.
@@ -160,13 +161,32 @@ def model_from(node: Any, file: ArrayFile) -> Any:
     model = MODELS[described["class"]](**parameters)
     stored: dict[str, Callable[[], Any]] = {}
     for key, part in described["fitted"].items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise file.incomplete(f"{key} is nothing that a ranker learns")
         if isinstance(part, dict | list):
-            stored[key] = partial(value_from, part, file)
+            stored[key] = partial(_read_fitted, key, part, file)
+        elif first_not_finite({key: part}, file.array, nested=False):
+            raise file.not_finite(key)
         else:
             setattr(model, key, part)
     model._unread = Unread(stored)
     renew(model)
     return model
+
+
+def check_numbers(tree: Any, file: ArrayFile) -> None:
+    """Refuse a model of which any number is NaN or infinite; all arrays are read."""
+    name = first_not_finite(tree["model"]["fitted"], file.array, nested=True)
+    if name is not None:
+        raise file.not_finite(name)
+
+
+def _read_fitted(key: str, node: Any, file: ArrayFile) -> Any:
+    with file.damage_told():
+        # Of a file that is read at once, everything was checked then.
+        if not file.is_whole and first_not_finite({key: node}, file.array, nested=False):
+            raise file.not_finite(key)
+        return value_from(node, file)
 
 
 def value_from(node: Any, file: ArrayFile) -> Any:
@@ -175,7 +195,7 @@ def value_from(node: Any, file: ArrayFile) -> Any:
         return [value_from(part, file) for part in node]
     if not isinstance(node, dict):
         return node
-    kind = next(iter(node))
+    kind = next(iter(node), "")
     return _READERS[kind](node, file)
 
 

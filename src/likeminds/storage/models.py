@@ -26,15 +26,18 @@ from likeminds.data.fingerprints import fingerprint
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.model import Ability, Model
-from likeminds.storage.contents import MODELS, Contents, ids_from_bytes, model_from
+from likeminds.storage.contents import MODELS, Contents, check_numbers, ids_from_bytes, model_from
 from likeminds.storage.earlier import renew
-from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
+from likeminds.storage.finite import first_not_finite
+from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
 
 __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
 FORMAT = 3
 
 _CARD, _TREE = "likeminds", "contents"
+# Units of features that a card lists; nobody reads more of them, and the file has them anyway.
+_LISTED = 10_000
 # How format 1 named the arrays of ids.
 _IDS = "ids:"
 
@@ -98,6 +101,7 @@ def save(
     if isinstance(model, Ranker):
         fitted = tree["model"]["fitted"] | _known_data(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
+    _refuse_not_finite(model, tree, contents)
     card = _card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
@@ -152,12 +156,22 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``people`` and ``labels`` (how many), ``label_reading`` (which are positive: see
         `Annotations.reading`), ``features`` (their names), ``pictures`` (what
         features are computed from, where items are pictures), ``preprocessing``
-        (whether they were standardised, and their units), ``fingerprint`` (of the training
-        data, see `likeminds.fingerprint`), ``attributes`` (the same for each attribute, where
-        there are several), ``scores`` (as given to `save`) and ``takes_updates``; None where
-        something is not known. Of a file of format 1, what it has of this.
+        (whether they were standardised, and their units, if these are 10,000 at most),
+        ``fingerprint`` (of the training data, see `likeminds.fingerprint`), ``attributes`` (the
+        same for each attribute, where there are several), ``scores`` (as given to `save`) and
+        ``takes_updates``; None where something is not known. Of a file of format 1, what it has
+        of this.
     """
     return _opened(path, header_only=True)[1]
+
+
+def _refuse_not_finite(model: Any, tree: dict[str, Any], contents: Contents) -> None:
+    name = first_not_finite(tree["model"]["fitted"], contents.arrays.__getitem__, nested=True)
+    if name is not None:
+        raise ValueError(
+            f"The {name} of this {type(model).__name__} holds numbers that are NaN or infinite: "
+            "nothing was saved, because no ranking can come of them."
+        )
 
 
 def _version_read(model: Any) -> FileVersion:
@@ -170,14 +184,12 @@ def _version_read(model: Any) -> FileVersion:
 
 
 def _load_tree(file: ArrayFile, verify: bool) -> Any:
-    try:
+    with file.damage_told():
+        tree = parse(file.metadata[_TREE])
         if verify or file.is_whole:
             file.check_arrays()
-        return model_from(json.loads(file.metadata[_TREE]), file)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise file.incomplete(error) from error
+            check_numbers(tree, file)
+        return model_from(tree, file)
 
 
 def _opened(
@@ -187,13 +199,9 @@ def _opened(
     if not source.is_file():
         raise FileNotFoundError(f"There is no model at {source}.")
     file = ArrayFile(source, header_only=header_only)
-    try:
-        card = json.loads(file.metadata[_CARD])
+    with file.damage_told():
+        card: dict[str, Any] = parse(file.metadata[_CARD])
         _refuse_foreign(card, source)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise file.incomplete(error) from error
     if card["format"] >= 2:
         file.check_header()
     return file, card
@@ -231,16 +239,18 @@ def _card(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
     }
     if isinstance(model, AttributeModel):
         card["people"] = len(model.people_)
+        listed = _LISTED // len(model.rankers_)
         card["attributes"] = {
-            name: _summary(one, model.fingerprint_of(name)) for name, one in model.rankers_.items()
+            name: _summary(one, model.fingerprint_of(name), listed)
+            for name, one in model.rankers_.items()
         }
     else:
-        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"))
+        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"), _LISTED)
         card["attributes"] = None
     return card
 
 
-def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
+def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]:
     parameters, scale = ranker.get_params(), ranker.learned("scale_")
     reading = ranker.learned("label_reading_")
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
@@ -252,7 +262,7 @@ def _summary(ranker: Any, known_data: str | None) -> dict[str, Any]:
         "fingerprint": known_data,
         "preprocessing": {
             "standardize": standardize,
-            "scale": None if scale is None else scale.tolist(),
+            "scale": None if scale is None or len(scale) > listed else scale.tolist(),
         },
     }
 
@@ -277,24 +287,26 @@ def _readable(value: Any) -> Any:
 
 
 def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
-    try:
+    with file.damage_told():
         arrays = {name: file.unchecked(name) for name in file.names}
         if card["checksum"] != _first_checksum(arrays):
             raise ModelFileError(
                 f"{file.path} was changed since it was saved: its checksum differs."
             )
+        fitted = card["values"] | {name: {"array": name} for name in arrays}
+        wrong = first_not_finite(fitted, arrays.__getitem__, nested=True)
+        if wrong is not None:
+            raise file.not_finite(wrong)
         ranker: Any = MODELS[card["ranker"]](**card["parameters"])
         for name, value in card["values"].items():
             setattr(ranker, name, value)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise file.incomplete(error) from error
-    for name, array in arrays.items():
-        if name.startswith(_IDS):
-            setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
-        else:
-            setattr(ranker, name, array)
-    renew(ranker)
-    return ranker
+        for name, array in arrays.items():
+            if name.startswith(_IDS):
+                setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
+            else:
+                setattr(ranker, name, array)
+        renew(ranker)
+        return ranker
 
 
 def _first_checksum(arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -16,6 +16,7 @@ import math
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,12 @@ _TYPES = {code: kind for kind, code in _CODES.items()}
 # Files up to this size are read and checked as a whole; of larger ones each array is mapped
 # into memory, and checked when it is first asked for.
 READ_AT_ONCE = 1 << 26
+# Bytes of a header. It holds the names of features and attributes and a few hundred bytes for each
+# array: a hundred thousand features take 2 MiB, two thousand attributes 15 MiB. Read as JSON, one
+# that was made to do harm takes up to forty times its length in memory.
+LONGEST_HEADER = 1 << 25
+# Levels of a tree of JSON; ours have ten or so.
+_DEEPEST = 100
 _PIECE = 1 << 24
 _LENGTH = 8  # bytes of the number that says how long the header is
 _METADATA = "__metadata__"
@@ -69,6 +76,12 @@ def write_arrays(
     texts = {"checksum": _NO_CHECKSUM, "checksums": sums, **metadata}
     header = json.dumps({_METADATA: texts, **layout}).encode()
     header += b" " * (-len(header) % _LENGTH)
+    if len(header) > LONGEST_HEADER:
+        raise ValueError(
+            f"The names of the features and attributes take {len(header):,} bytes, which are more "
+            f"than the {LONGEST_HEADER:,} that a file has for them: shorten them, or save several "
+            "models."
+        )
     header = header.replace(_NO_CHECKSUM.encode(), _checksum([header]).encode(), 1)
 
     def content() -> Iterator[bytes | memoryview]:
@@ -104,24 +117,21 @@ class ArrayFile:
         self.path = path
         self._read: dict[str, NDArray[Any]] = {}
         self._made: dict[str, Any] = {}
-        try:
-            with path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                self.version, size = FileVersion.of(found), found.st_size
-                self._header = _header_bytes(file.read(_LENGTH), size, file.read)
-                header = json.loads(self._header)
-                self.metadata: dict[str, str] = header.pop(_METADATA)
-                self._start = _LENGTH + len(self._header)
-                self._layout = _checked_layout(header, size - self._start)
-                self._content: Any = None
-                self.is_whole = size <= READ_AT_ONCE
-                if self.is_whole and not header_only:
-                    file.seek(0)
-                    self._content = file.read()
-                elif not header_only:
-                    self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-            raise self.incomplete(error) from error
+        with self.damage_told(), path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            self.version, size = FileVersion.of(found), found.st_size
+            self._header = _header_bytes(file.read(_LENGTH), size, file.read)
+            header = parse(self._header)
+            self.metadata: dict[str, str] = header.pop(_METADATA)
+            self._start = _LENGTH + len(self._header)
+            self._layout = _checked_layout(header, size - self._start)
+            self._content: Any = None
+            self.is_whole = size <= READ_AT_ONCE
+            if self.is_whole and not header_only:
+                file.seek(0)
+                self._content = file.read()
+            elif not header_only:
+                self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @property
     def names(self) -> list[str]:
@@ -132,6 +142,32 @@ class ArrayFile:
         """Return the error that the file is not what it should be."""
         return ModelFileError(
             f"{self.path} is not a complete likeminds model: {why}. Save it again."
+        )
+
+    @contextmanager
+    def damage_told(self) -> Iterator[None]:
+        """Let whatever goes wrong with what the file holds be an error that says so."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+            OSError,
+        ) as error:
+            raise self.incomplete(error) from error
+        except RecursionError as error:
+            raise self.incomplete("it is nested too deeply") from error
+
+    def not_finite(self, name: str) -> ModelFileError:
+        """Return the error that no ranking can come of what the file holds."""
+        return ModelFileError(
+            f"{self.path} cannot be used: its {name} holds numbers that are NaN or infinite. Fit "
+            "the model again."
         )
 
     def check_header(self) -> None:
@@ -165,7 +201,7 @@ class ArrayFile:
 
     @cached_property
     def _checksums(self) -> dict[str, str]:
-        sums: dict[str, str] = json.loads(self.metadata["checksums"])
+        sums: dict[str, str] = parse(self.metadata["checksums"])
         return sums
 
     def unchecked(self, name: str) -> NDArray[Any]:
@@ -179,10 +215,29 @@ class ArrayFile:
         )
 
 
+def parse(text: str | bytes) -> Any:
+    """Read JSON of a few levels, with which nothing recursive can be brought to its limits."""
+    value = json.loads(text)
+    _refuse_deep(value, _DEEPEST)
+    return value
+
+
+def _refuse_deep(value: Any, levels: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if not levels:
+        raise ValueError("it is nested too deeply")
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, dict | list):
+            _refuse_deep(part, levels - 1)
+
+
 def _header_bytes(length: bytes, size: int, read: Any) -> bytes:
     wanted = int.from_bytes(length, "little")
     if len(length) < _LENGTH or wanted > size - _LENGTH:
         raise ValueError("it ends within its header")
+    if wanted > LONGEST_HEADER:
+        raise ValueError(f"its header has {wanted:,} bytes, and no model's has more than 2**25")
     header: bytes = read(wanted)
     return header
 
@@ -197,7 +252,9 @@ def _checked_layout(
             raise ValueError(f"array {name!r} is of an unknown type")
         dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
         begin, end = entry["data_offsets"]
-        if not all(isinstance(number, int) and number >= 0 for number in (*shape, begin, end)):
+        if not all(
+            isinstance(number, int) and 0 <= number < 1 << 63 for number in (*shape, begin, end)
+        ):
             raise ValueError(f"array {name!r} has no shape")
         if begin != reached or end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"array {name!r} is not where it should be")
