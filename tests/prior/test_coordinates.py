@@ -1,5 +1,7 @@
 """Features as the prior sees them, wherever they lie and however small their spread."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,21 @@ def test_a_single_item_is_said_in_a_sentence():
     said = Annotations(users=[1, 1, 2], items=[0, 0, 0], labels=[1, 0, 1], features=[[1.0, 2.0]])
     with pytest.raises(ValueError, match="labels of more than one item"):
         HierarchicalRanker().fit(said)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_few_items_of_many_features_need_no_square_matrix(standardize):
+    features = np.random.default_rng(0).normal(size=(len(CROWD.item_ids), 2000))
+    tracemalloc.start()
+    found = Coordinates.of_annotations(moved(features), standardize=standardize, intercept=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2000**2 / 2
+    rows = moved(features).X
+    scale = rows.std(axis=0) if standardize else np.ones(2000)
+    np.testing.assert_allclose(found.scale, scale)
+    centred = (rows - rows.mean(axis=0)) / scale
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(found.n_weights), atol=1e-10)
+    np.testing.assert_allclose(centred @ found.basis @ found.basis.T, centred, atol=1e-9)
+    along = centred @ found.basis
+    np.testing.assert_allclose(found.spread, along.T @ along / len(along), atol=1e-9)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float, FloatArray
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 
 # Directions with less than this share of the strongest one's variance are rounding: no label
@@ -49,27 +49,20 @@ class Coordinates:
             weights=annotations.weights,
             minlength=len(annotations.features),
         ).astype(np.float64)
-        origin, unit, covariance = _moments(annotations.features, weight / weight.sum())
-        differs = unit > 0
+        items = _Centred.of(annotations.features, weight / weight.sum())
+        differs = items.unit > 0
         if not differs.any():
             raise ValueError(
                 "No feature differs between the items that were labelled, so that there is nothing "
                 "to rank them by. Give features that differ, and labels of more than one item."
             )
-        scale = np.ones(len(origin))
+        scale = np.ones(len(differs))
         if standardize:
-            scale = np.where(differs, unit, 1.0) * np.sqrt(
-                np.where(differs, covariance.diagonal(), 1.0)
+            scale = np.where(differs, items.unit, 1.0) * np.sqrt(
+                np.where(differs, items.variance, 1.0)
             )
-        shrink = unit / scale
-        covariance = covariance * shrink[:, None] * shrink
-        strength, directions = np.linalg.eigh(covariance)
-        active = strength > _IDLE * max(strength[-1], np.finfo(np.float64).tiny)
-        basis = None
-        if not active.all():
-            basis = directions[:, active][:, ::-1]
-            covariance = np.diag(strength[active][::-1])
-        return cls(origin, scale, basis, intercept, covariance)
+        basis, covariance = items.directions(items.unit / scale)
+        return cls(items.mean, scale, basis, intercept, covariance)
 
     @property
     def n_weights(self) -> int:
@@ -111,23 +104,74 @@ class Coordinates:
         return points
 
 
-def _moments(table: FloatArray, share: Float) -> tuple[Float, Float, Float]:
-    """Return the mean of the rows of a table, units, and their covariance in these units.
+@dataclass(frozen=True)
+class _Centred:
+    """The rows of a table that have a share, measured from their mean.
 
-    Rows are weighted by their share. A unit is half the range of a column, and zero for one
-    that does not differ by more than its rounding. Everything is measured from the middle of
-    the range and in units, lest a large mean swallow a small spread, or a square be zero.
+    A unit is half the range of a column, and zero for one that does not differ by more than
+    its rounding. Everything is measured from the middle of the range and in units, lest a large
+    mean swallow a small spread, or a square be zero.
     """
+
+    table: FloatArray
+    share: Float
+    middle: Float
+    unit: Float
+    shift: Float
+
+    @classmethod
+    def of(cls, table: FloatArray, share: Float) -> "_Centred":
+        parts = _parts(share)
+        low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
+        high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
+        middle, unit = low + (high - low) / 2, (high - low) / 2
+        unit[unit <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))] = 0.0
+        rough = cls(table, share, middle, unit, np.zeros(len(unit)))
+        shift = sum(np.sqrt(share[part]) @ rough.rows(part) for part in parts)
+        return cls(table, share, middle, unit, np.asarray(shift))
+
+    @property
+    def mean(self) -> Float:
+        """The mean row."""
+        return np.asarray(self.middle + self.shift * self.unit)
+
+    def rows(self, part: Index) -> Float:
+        """Return rows, in units, each times the root of its share."""
+        inverse = np.divide(1.0, self.unit, out=np.zeros_like(self.unit), where=self.unit > 0)
+        centred = (self.table[part] - self.middle) * inverse - self.shift
+        return np.asarray(centred * np.sqrt(self.share[part])[:, None])
+
+    @property
+    def variance(self) -> Float:
+        """The variance of each column, in units."""
+        return np.asarray(sum((self.rows(part) ** 2).sum(axis=0) for part in _parts(self.share)))
+
+    def directions(self, shrink: Float) -> tuple[Float | None, Float]:
+        """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
+
+        None stands for all directions, as they are. The covariance along them comes second.
+        Where rows are few, no matrix has as many rows and columns as there are columns here.
+        """
+        used = np.flatnonzero(self.share)
+        if 2 * len(used) <= len(shrink):
+            _, length, directions = np.linalg.svd(self.rows(used) * shrink, full_matrices=False)
+            active = _active(length**2)
+            return directions[active].T, np.diag(length[active] ** 2)
+        covariance = np.zeros((len(shrink), len(shrink)))
+        for part in _parts(self.share):
+            rows = self.rows(part) * shrink
+            covariance += rows.T @ rows
+        strength, vectors = np.linalg.eigh(covariance)
+        active = _active(strength)
+        if active.all():
+            return None, covariance
+        return vectors[:, active][:, ::-1], np.diag(strength[active][::-1])
+
+
+def _active(strength: Float) -> Bool:
+    return np.asarray(strength > _IDLE * max(strength.max(), np.finfo(np.float64).tiny))
+
+
+def _parts(share: Float) -> list[Index]:
     used = np.flatnonzero(share)
-    parts = [used[start : start + _ROWS_AT_ONCE] for start in range(0, len(used), _ROWS_AT_ONCE)]
-    low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
-    high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
-    middle, unit = low + (high - low) / 2, (high - low) / 2
-    unit[unit <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))] = 0.0
-    inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
-    mean = sum(share[part] @ ((table[part] - middle) * inverse) for part in parts)
-    covariance = np.zeros((len(unit), len(unit)))
-    for part in parts:
-        centred = ((table[part] - middle) * inverse - mean) * np.sqrt(share[part])[:, None]
-        covariance += centred.T @ centred
-    return middle + mean * unit, unit, covariance
+    return [used[start : start + _ROWS_AT_ONCE] for start in range(0, len(used), _ROWS_AT_ONCE)]

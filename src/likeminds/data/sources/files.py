@@ -167,7 +167,14 @@ def read_parquet(path: str | PathLike[str]) -> Any:
     """Read a Parquet file; pandas' row index is left out."""
     from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
 
-    return read_with(parquet.read_table, path)
+    def read(name: str) -> Any:
+        if Path(name).is_dir():
+            return parquet.read_table(name)
+        # Not as a data set of files, which takes a megabyte or so for each ten columns.
+        with parquet.ParquetFile(name, pre_buffer=False) as file:
+            return file.read(use_threads=file.metadata.num_columns < _WIDE)
+
+    return read_with(read, path)
 
 
 def read_arrow(path: str | PathLike[str]) -> Any:
