@@ -170,7 +170,7 @@ def read_parquet(path: str | PathLike[str]) -> Any:
     def read(name: str) -> Any:
         if Path(name).is_dir():
             return parquet.read_table(name)
-        # Not as a data set of files, which takes a megabyte or so for each ten columns.
+        # Not as a data set of files, which takes several times the memory for 10,000 columns.
         with parquet.ParquetFile(name, pre_buffer=False) as file:
             return file.read(use_threads=file.metadata.num_columns < _WIDE)
 
