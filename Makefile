@@ -9,7 +9,7 @@ READY = $(VENV)/.ready
 # that are done take over tests of the others, so that none is idle before the end.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: help demo check test lint types imports bench format clean
+.PHONY: help demo check test fuzz lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -23,6 +23,11 @@ check: $(READY) lint types imports  ## Before every commit: lint, types, import 
 
 test: $(READY) lint types imports  ## What CI runs: the slow tests, doctests and coverage, too
 	$(PYTEST) --cov --cov-report=term:skip-covered
+
+SECONDS = 60
+SEED = 0
+fuzz: $(READY)  ## Hostile inputs, counted: make fuzz SECONDS=600 SEED=7
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 lint: $(READY)  ## Style and format, without changing anything
 	$(BIN)/ruff check .

@@ -1,7 +1,10 @@
 """The package as a whole: what importing it costs, and what it offers."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +28,11 @@ def test_importing_pulls_in_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"sklearn", "scipy", "numpy", "pandas", "pyarrow", "polars", "matplotlib", "rich"}
     assert not heavy & set(done.stdout.split())
+
+
+def test_the_extra_all_is_all_others():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    (everything,) = extras.pop("all")
+    (named,) = re.fullmatch(rf"{project['name']}\[(.*)\]", everything).groups()
+    assert sorted(named.split(",")) == sorted(extras)

@@ -44,6 +44,7 @@ def assert_works(folder, words):
     return words[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", list(default_rankers()))
 def test_every_ranker_proposes_what_works(folder, ranker):
     model = f"{ranker} of all.likeminds"

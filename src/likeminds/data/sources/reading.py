@@ -21,7 +21,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 SOURCES = (
     "a .csv, .parquet, .arrow (.feather), .npy or .npz file, - for CSV on standard input, or a "
     'database and a query: "sqlite:///FILE SELECT ...", "duckdb:///FILE SELECT ...", '
-    '"postgresql://USER@HOST/NAME SELECT ..."'
+    '"postgresql://HOST/NAME SELECT ..."'
 )
 
 
@@ -57,7 +57,9 @@ def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts)
     for ending, reader in _READERS.items():
         if name.lower().endswith(ending):
             return spread(reader(name))
-    raise ValueError(f"{name} is no table that can be read. Give {SOURCES}.")
+    raise ValueError(
+        f"{name if name.strip() else repr(name)} is no table that can be read. Give {SOURCES}."
+    )
 
 
 def _standard_input() -> Any:
