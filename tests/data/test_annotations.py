@@ -415,3 +415,25 @@ def test_concat_of_rows_without_items_stacks_them():
     joined = one.concat(two)
     assert joined.X[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
     assert joined.users.tolist() == ["ann", "bob", "bob", "zoe"]
+    assert joined.n_items == 4
+    assert not joined.has_items
+    assert one.has_items is False
+
+
+def test_rows_without_items_share_none_with_those_that_have():
+    named = Annotations(["ann", "bob"], [3, 3], [0, 1], [[1.0], [2.0]], features_per="row")
+    nameless = Annotations(["bob", "zoe"], None, [1, 0], [[3.0], [4.0]])
+    for joined in (named.concat(nameless), nameless.concat(named)):
+        assert joined.has_items
+        assert joined.n_items == 3
+        assert joined.items[joined.X[:, 0] < 3].tolist() == [3, 3]
+    assert named.concat(nameless).items.tolist() == [3, 3, 4, 5]
+
+
+def test_annotations_of_old_files_say_whether_they_have_items():
+    for crowd in (small(), Annotations(["ann", "bob"], None, [0, 1], [[1.0], [2.0]])):
+        state = crowd.__getstate__()
+        had = state.pop("has_items")
+        again = object.__new__(Annotations)
+        again.__setstate__(state)
+        assert again.has_items == had

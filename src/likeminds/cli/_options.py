@@ -98,6 +98,14 @@ class Columns:
             rich_help_panel=_COLUMNS,
         ),
     ] = None
+    duplicates: Annotated[
+        str | None,
+        typer.Option(
+            help="An item judged twice by a person: keep counts both, weights makes one row of "
+            "equal ones, error refuses them.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
 
 
 Annotations = Annotated[

@@ -14,6 +14,7 @@ from likeminds._support.checks import counted, listing
 from likeminds.data import tables
 from likeminds.data.coded import CodedLabels
 from likeminds.data.columns import id_texts
+from likeminds.data.duplicates import settle_duplicates
 from likeminds.data.identifiers import as_id_array, compact, encode, encode_pairs, join_codes
 from likeminds.data.labels import LabelReading, join_readings, read_labels
 from likeminds.data.sources import read_csv, read_parquet
@@ -58,6 +59,10 @@ class Annotations(CodedLabels):
         What a row of ``features`` belongs to; "auto" tells by the numbers of rows, or asks.
     reading : LabelReading, optional
         How other labels were read before; these are read likewise, or refused.
+    duplicates : {"keep", "weights", "error"}
+        What becomes of rows in which a person judges an item again (about the same attribute, in
+        the same group): each counts, and splits may part them; or equal ones become one row that
+        weighs as much as all; or they are refused.
 
     Attributes
     ----------
@@ -70,6 +75,8 @@ class Annotations(CodedLabels):
         The table of features, the names of its columns, and for each row its row in it.
     features_per : {"item", "row"}
         With "item", ``feature_rows`` are the ``item_codes``.
+    has_items : bool
+        Whether rows say which item they are about; else each is an item of its own.
     labels, weights, group_codes : array of bool, of float or None, of int or None
         For each row, its label, its weight and the number of its group.
     group_ids : array or None
@@ -108,6 +115,7 @@ class Annotations(CodedLabels):
         feature_names: Sequence[str] | None = None,
         features_per: Literal["auto", "item", "row"] = "auto",
         reading: LabelReading | None = None,
+        duplicates: str = "keep",
     ) -> None:
         values = as_id_array(labels, "labels")
         people, people_ids = encode(users, "users")
@@ -142,6 +150,10 @@ class Annotations(CodedLabels):
             **linked._asdict(),
             **_named_groups(people, *coded.get("groups", (None, None))),
         )
+        settled = settle_duplicates(self, duplicates)
+        if settled is not None:
+            rows, total = settled
+            self._store(**self.take(rows).__getstate__() | {"weights": total})
 
     @classmethod
     def from_frame(
@@ -159,6 +171,7 @@ class Annotations(CodedLabels):
         positive: Hashable | None = None,
         threshold: float | str | None = None,
         reading: LabelReading | None = None,
+        duplicates: str = "keep",
     ) -> Self:
         """Read a data frame with one row per annotation.
 
@@ -174,8 +187,8 @@ class Annotations(CodedLabels):
             (or true/false) in ``frame`` that have no other role.
         item_column : str, optional
             The column of item ids in the second table; by default called as in ``frame``.
-        positive, threshold, reading : optional
-            How labels are read: see `Annotations`.
+        positive, threshold, reading, duplicates : optional
+            How labels are read, and what becomes of those given twice: see `Annotations`.
 
         Examples
         --------
@@ -187,7 +200,8 @@ class Annotations(CodedLabels):
         names = {"person": person, "item": item, "label": label}
         names |= {"attribute": attribute, "weight": weight, "group": group}
         columns = tables.read_columns(frame, names, features, item_column)
-        return cls(**columns, positive=positive, threshold=threshold, reading=reading)
+        arguments: dict[str, Any] = {"positive": positive, "threshold": threshold}
+        return cls(**columns, **arguments, reading=reading, duplicates=duplicates)
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:

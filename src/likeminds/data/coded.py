@@ -33,7 +33,8 @@ class CodedLabels:
     attribute_codes: Index | None
     group_codes: Index | None
     weights: FloatArray | None
-    # Files written before have neither.
+    # Files written before have none of these.
+    has_items: bool = True
     group_ids: IdArray | None = None
     reading: LabelReading | None = None
 
@@ -200,4 +201,7 @@ class CodedLabels:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if "has_items" not in state:
+            own = np.array_equal(state["item_codes"], state["feature_rows"])
+            state = state | {"has_items": state["features_per"] == "item" or not own}
         self._store(**state)

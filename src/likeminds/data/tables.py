@@ -42,6 +42,7 @@ class FrameOptions(TypedDict, total=False):
     positive: Hashable | None
     threshold: float | str | None
     reading: LabelReading | None
+    duplicates: str
 
 
 class LinkedFeatures(NamedTuple):
@@ -53,6 +54,7 @@ class LinkedFeatures(NamedTuple):
     item_codes: Index
     feature_rows: Index
     features_per: str
+    has_items: bool
 
 
 def link_features(
@@ -90,10 +92,10 @@ def link_features(
             "Give one row of features per annotation; or one per item, with items= and item_ids=."
         )
     if items is None:
-        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "row")
+        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "row", False)
     codes, distinct = items
     if per == "row":
-        return LinkedFeatures(matrix, names, distinct, codes, every_row, "row")
+        return LinkedFeatures(matrix, names, distinct, codes, every_row, "row", True)
     if item_ids is None:
         _refuse_not_index(distinct, len(matrix))
         known, codes = every_row, distinct[codes].astype(np.intp)
@@ -101,28 +103,40 @@ def link_features(
         known = as_distinct(item_ids, "item_ids").copy()
         same_length(item_ids=known, features=matrix)
         codes = _positions(distinct, known)[codes]
-    return LinkedFeatures(matrix, names, known, codes, codes, "item")
+    return LinkedFeatures(matrix, names, known, codes, codes, "item", True)
 
 
 def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
     """Put two sets of annotations one after the other, over one table of features.
 
     Features per item are united, and an item that differs is refused; else they are stacked.
+    Rows that are items of their own stay so: they share no item with any other row.
     """
     names = first.feature_names
     if first.features is second.features and first.item_ids is second.item_ids:
         codes = np.concatenate([first.item_codes, second.item_codes])
         rows = np.concatenate([first.feature_rows, second.feature_rows])
-        return LinkedFeatures(*first[:3], codes, rows, first.features_per)
+        return LinkedFeatures(*first[:3], codes, rows, *first[5:])
     if first.features_per == second.features_per == "item":
         ids, features, places = _unite_items(first, second)
         rows = np.concatenate([first.item_codes, places[second.item_codes]])
-        return LinkedFeatures(features, names, ids, rows, rows, "item")
-    ours, theirs = ((part.item_codes, part.item_ids) for part in (first, second))
-    codes, ids = join_codes(ours, theirs)
+        return LinkedFeatures(features, names, ids, rows, rows, "item", True)
+    ours, theirs = first.item_ids, second.item_ids
+    if not second.has_items:
+        theirs = _fresh_ids(ours, len(theirs))
+    elif not first.has_items:
+        ours = _fresh_ids(theirs, len(ours))
+    codes, ids = join_codes((first.item_codes, ours), (second.item_codes, theirs))
     rows = np.concatenate([first.feature_rows, second.feature_rows + len(first.features)])
     features = np.vstack([first.features, second.features])
-    return LinkedFeatures(features, names, ids, codes, rows, "row")
+    either = first.has_items or second.has_items
+    return LinkedFeatures(features, names, ids, codes, rows, "row", either)
+
+
+def _fresh_ids(known: IdArray, n: int) -> Index:
+    """Return numbers that none of the known ids is equal to."""
+    numbers = [value for value in known.tolist() if isinstance(value, int | float)]
+    return np.arange(n) + (int(max(numbers)) + 1 if numbers else 0)
 
 
 def _unite_items(
