@@ -168,7 +168,7 @@ def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
         (copy / "other").replace(model)
         return known.update(said)
 
-    monkeypatch.setattr(update, "_learned", learned_and_replaced)
+    monkeypatch.setattr(update, "_learn", learned_and_replaced)
     done = run(copy, *UPDATE)
     assert done.code == 1
     assert done.err.startswith("Error: crowd.likeminds was changed by somebody else since it was")

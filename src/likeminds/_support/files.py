@@ -64,7 +64,7 @@ def write_whole(
     FileVersion
         What was written.
     """
-    place = _followed(target)
+    place = _follow_links(target)
     pieces = [content] if isinstance(content, bytes) else content
     scratch = place.with_name(_scratch_name(place.name))
     try:
@@ -113,7 +113,7 @@ def alone_with(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
     """Return the path if a file can go there; else say what is in the way, before any work."""
     target = Path(path)
-    place = _followed(target)
+    place = _follow_links(target)
     if place.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file in it to write {what} to.")
     folder = place.parent if target.is_symlink() else target.parent
@@ -146,7 +146,7 @@ def make_folder(path: str | os.PathLike[str], what: str) -> Path:
     return folder
 
 
-def _followed(target: Path) -> Path:
+def _follow_links(target: Path) -> Path:
     """Return where a file is in the end, behind all links; refuse what is not a file."""
     place = Path(os.path.realpath(target))
     if place.is_symlink():

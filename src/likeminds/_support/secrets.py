@@ -8,14 +8,14 @@ _IN_ADDRESS = re.compile(r"([\w.%+-]+:/+)[^\n]*@|([\w.%+-]+:)\S+@")
 _IN_OPTION = re.compile(r"(pass\w*\s*=)\s*[^\s&]+", re.IGNORECASE)
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """Return a text with what may be a password replaced by three stars.
 
     Examples
     --------
-    >>> masked("There is no postgrsql://ann:p@ss word@host/shop?password=pig.")
+    >>> mask("There is no postgrsql://ann:p@ss word@host/shop?password=pig.")
     'There is no postgrsql://***@host/shop?password=***'
-    >>> masked("There is no person zoe@home, and no file ann:pig@host/shop.")
+    >>> mask("There is no person zoe@home, and no file ann:pig@host/shop.")
     'There is no person zoe@home, and no file ann:***@host/shop.'
     """
     text = _IN_ADDRESS.sub(lambda found: f"{found[1] or found[2]}***@", text)

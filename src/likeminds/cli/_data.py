@@ -227,7 +227,7 @@ def _as_threshold(text: str) -> float | str:
 
 
 def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
-    from likeminds._support.secrets import masked
+    from likeminds._support.secrets import mask
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
@@ -235,7 +235,7 @@ def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
 
     table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")
-    where = masked(source)
+    where = mask(source)
     known = _known_columns(table, [str(name) for name in model.feature_names_], where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.model import Model
 
 
-def opened(path: Path) -> Any:
+def open_model(path: Path) -> Any:
     """Read a model."""
     from likeminds.storage.models import load
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from likeminds._support.secrets import masked
+from likeminds._support.secrets import mask
 from likeminds._support.visible import visible
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Talk:
 
     def _refuse(self, text: str, code: int) -> None:
         if self.debug:
-            typer.echo(visible(masked(traceback.format_exc())), err=True, nl=False)
+            typer.echo(visible(mask(traceback.format_exc())), err=True, nl=False)
         complain(f"Error: {text}")
         raise typer.Exit(code)
 
@@ -144,7 +144,7 @@ class Talk:
 def complain(text: str, colour: str = "red") -> None:
     """Say something on standard error, in colour if that is wanted, whatever ids are in it."""
     plain = False if os.environ.get("NO_COLOR") else None
-    typer.secho(visible(masked(text)), fg=colour, err=True, color=plain)
+    typer.secho(visible(mask(text)), fg=colour, err=True, color=plain)
 
 
 def sentence(error: BaseException) -> str:

@@ -66,7 +66,7 @@ def compare(
     }
     options |= {"folder": folder, "random_state": seed, "progress": talk.shows_progress}
     found = {
-        str(name): _compared(part, ranker, folds, seed, options) for name, part in parts.items()
+        str(name): _compare_all(part, ranker, folds, seed, options) for name, part in parts.items()
     }
     talk.result({"comparisons": [_as_result(name, one) for name, one in found.items()]})
     for name, one in found.items():
@@ -101,7 +101,7 @@ def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None)
         place_for(plot, "the picture")
 
 
-def _compared(
+def _compare_all(
     said: Any, rankers: list[str] | None, folds: int, seed: int, options: dict[str, Any]
 ) -> Any:
     from likeminds.comparing.comparison import compare as run

@@ -37,12 +37,12 @@ def evaluate(
     --out has the AUC of each person. People the model does not know are ranked by the consensus.
     """
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import opened, parts_of, rankers_of
+    from likeminds.cli._models import open_model, parts_of, rankers_of
     from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
     from likeminds.data.sources import write_table
 
     refuse_two_outputs(talk, out)
-    known = opened(model)
+    known = open_model(model)
     said = read_said(talk, annotations, items, columns, known).annotations
     found, people = [], []
     for name, part in parts_of(said, known).items():

@@ -44,18 +44,18 @@ def explain(
     Without --person, --school or --item: the crowd. Items are those the model has learned from,
     if it has kept them, or those of --features or --images.
     """
-    from likeminds.cli._models import opened, rankers_of, the_ranker_of
+    from likeminds.cli._models import open_model, rankers_of, the_ranker_of
     from likeminds.schools import Explanation
     from likeminds.schools.finding import items_of
 
     given = [option for option in (person, school, item) if option is not None]
     if len(given) > 1:
         raise ValueError("Give one of --person, --school and --item.")
-    known = opened(model)
+    known = open_model(model)
     rankers = rankers_of(known, attribute)
     if given:
         rankers = dict([the_ranker_of(known, attribute)])
-    shown = _shown(talk, items, known, item)
+    shown = _find_items(talk, items, known, item)
     found = []
     for name, ranker in rankers.items():
         seen = items_of(ranker, shown)
@@ -72,7 +72,7 @@ def explain(
     talk.result({"model": str(model), "explained": found})
 
 
-def _shown(talk: Talk, items: Items, model: Any, item: str | None) -> "Known | None":
+def _find_items(talk: Talk, items: Items, model: Any, item: str | None) -> "Known | None":
     """Return the items that were given; to explain one by its id, all that the model knows."""
     import numpy as np
 

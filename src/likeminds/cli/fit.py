@@ -77,7 +77,7 @@ def fit(
     new = _new_ranker(ranker, loss, folds, seed)
     started = time.perf_counter()
     scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)
-    model = _learned(talk, new, said.annotations, jobs)
+    model = _learn(talk, new, said.annotations, jobs)
     if said.reduction is not None:
         model.pictures_ = said.reduction.as_known()
     # A model of several attributes knows the fingerprints of its data itself.
@@ -110,7 +110,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
     train = {name: side[0] for name, side in sides.items()}
-    model = _learned(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
+    model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
         about = {"attribute": name} if name else {}
@@ -121,7 +121,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     return found
 
 
-def _learned(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
+def _learn(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
     """Fit one ranker, or one for each attribute, with a bar that says how far it is."""
     from sklearn.base import clone
 
@@ -187,10 +187,10 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
 def _propose(talk: Talk, path: Path, items: Items) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds.cli._data import kept_items
-    from likeminds.cli._models import opened, rankers_of
+    from likeminds.cli._models import open_model, rankers_of
     from likeminds.rankers.model import Ability
 
-    model = opened(path)
+    model = open_model(path)
     file = shlex.quote(str(path))
     given = ""
     if kept_items(model) is None:

@@ -61,19 +61,19 @@ def newcomer(
     Nothing is fitted again. Without labels, the ranking is that of the consensus.
     """
     from likeminds.cli._data import read_shown
-    from likeminds.cli._models import opened
+    from likeminds.cli._models import open_model
     from likeminds.cli._show import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
-    known = opened(model)
+    known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
-    said = None if labels is None else _said(labels, columns, shown, known)
+    said = None if labels is None else _read_labels(labels, columns, shown, known)
     new = _Newcomers.of(known, said)
     rows, asked = [], []
     for person in new.people:
         for about, scores in new.questions(person, like or [], not_like or []):
             rows += best(shown, scores(shown.features), top, person, about)
-        asked += new.asked(person, shown, ask) if ask else []
+        asked += new.items_to_ask(person, shown, ask) if ask else []
     show(talk, rows, out, more={"ask": asked} if ask else {})
     if asked and out != "-":
         talk.tell(rich_table("Labels of these would teach most", asked))
@@ -129,14 +129,14 @@ class _Newcomers:
             belief, who = self._belief(name, person)
             yield name, _scores(belief, who)
 
-    def asked(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
+    def items_to_ask(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
         """Return the items to ask about, most telling first, as rows of a table."""
         import numpy as np
 
         rows = []
         for name in self.strangers:
             belief, who = self._belief(name, person)
-            left = np.setdiff1d(np.arange(len(shown.ids)), self._labelled(name, person))
+            left = np.setdiff1d(np.arange(len(shown.ids)), self._rows_labelled(name, person))
             chosen = left[belief.next_items(shown.features[left], who, min(n, len(left)))]
             named = {"attribute": name} if name else {}
             rows += [
@@ -151,7 +151,7 @@ class _Newcomers:
             return belief, person
         return self.strangers[name], _NEW
 
-    def _labelled(self, name: str, person: Any) -> Any:
+    def _rows_labelled(self, name: str, person: Any) -> Any:
         """Return the items somebody has labelled already."""
         from likeminds.cli._models import parts_of
 
@@ -172,7 +172,7 @@ def _scores(belief: Any, person: Any) -> Scores:
     return scores
 
 
-def _said(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":
+def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 

@@ -60,11 +60,11 @@ def rank(
     Without --features or --images, the items are those the model has learned from.
     """
     from likeminds.cli._data import as_known, read_shown
-    from likeminds.cli._models import opened
+    from likeminds.cli._models import open_model
     from likeminds.cli._show import refuse_two_outputs
 
     refuse_two_outputs(talk, out)
-    known = opened(model)
+    known = open_model(model)
     shown = read_shown(talk, items, known)
     people: list[Any] = [None]
     if each_person:

@@ -50,11 +50,11 @@ def report(
     """
     from likeminds._support.files import place_for
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import opened, rankers_of
+    from likeminds.cli._models import open_model, rankers_of
     from likeminds.report import write_report
 
     place_for(out, "the report")
-    known = opened(model)
+    known = open_model(model)
     said = None
     if annotations is not None:
         said = read_said(talk, annotations, items, columns, known).annotations

@@ -46,7 +46,7 @@ def update(
     from likeminds._support.checks import counted
     from likeminds._support.files import alone_with
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import opened
+    from likeminds.cli._models import open_model
     from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
@@ -58,10 +58,10 @@ def update(
     in_place = target.exists() and target.samefile(model)
     others = alone_with(model, lambda: talk.note(f"waiting for another update of {model}."))
     with others if in_place else nullcontext():
-        known = opened(model)
+        known = open_model(model)
         said = read_said(talk, annotations, items, columns, known).annotations
         before = len(known.people_)
-        known = _learned(talk, known, said)
+        known = _learn(talk, known, said)
         path = save(known, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
     new = len(known.people_) - before
@@ -73,7 +73,7 @@ def update(
     )
 
 
-def _learned(talk: Talk, known: Any, said: Any) -> Any:
+def _learn(talk: Talk, known: Any, said: Any) -> Any:
     from likeminds.cli._models import parts_of
 
     parts = parts_of(said, known)
@@ -86,10 +86,10 @@ def _learned(talk: Talk, known: Any, said: Any) -> Any:
                     task, description=f"{name} done", completed=done, total=total
                 ),
             )
-        return learn_watched(known, bar, task, lambda ranker: _grown(ranker, said))
+        return learn_watched(known, bar, task, lambda ranker: _grow(ranker, said))
 
 
-def _grown(ranker: Any, said: Any) -> Any:
+def _grow(ranker: Any, said: Any) -> Any:
     from likeminds.rankers.model import Ability
 
     Ability.UPDATES.require(ranker)

@@ -166,7 +166,7 @@ def diagnose(
     else:
         fold = folds_within_people(annotations, n_folds, random_state)
         for k in np.unique(fold):
-            fitted = _fitted_again(ranker, annotations[fold != k])
+            fitted = _fit_again(ranker, annotations[fold != k])
             scores[:, fold == k] = _both_scores(fitted, annotations[fold == k])
     return _judge(annotations, _strata(annotations, fold), scores, level, n_folds is None)
 
@@ -181,7 +181,7 @@ def refittable(ranker: Any) -> Ranker:
     return fresh
 
 
-def _fitted_again(ranker: Any, annotations: Annotations) -> Ranker:
+def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
         # Those whose labels of one kind are all held out get the consensus, as they should.
         warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)

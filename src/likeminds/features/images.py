@@ -75,7 +75,7 @@ def _as_image(image: Any, position: int) -> Any:
         path = Path(image)
         if not path.is_file():
             raise FileNotFoundError(f"There is no picture {path}. Check the name and the folder.")
-        with _opened(path):  # what is no picture is found before the work, not in the middle of it
+        with _open(path):  # what is no picture is found before the work, not in the middle of it
             return path
     array = np.asarray(image)
     where = f"Picture {position} (counted from 0)"
@@ -134,7 +134,7 @@ def scaled_down_to(image: Any) -> int | None:
     if isinstance(image, np.ndarray):
         height, width = image.shape[:2]
     else:
-        with _opened(image) as opened:
+        with _open(image) as opened:
             width, height = opened.size
     return MOST_PIXELS if height * width > MOST_PIXELS else None
 
@@ -184,7 +184,7 @@ def _on_white(array: Picture) -> Picture:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     """Open a picture file; nothing but its header is read before its size is known."""
     pillow = require("PIL.Image", _PURPOSE, "images")
     try:
@@ -214,7 +214,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _from_file(path: Path) -> Picture:
-    with _opened(path) as opened:
+    with _open(path) as opened:
         # Half of each side, a quarter or an eighth, if the format can unpack so much only.
         if opened.width * opened.height > MOST_PIXELS:
             share = (MOST_PIXELS / (opened.width * opened.height)) ** 0.5

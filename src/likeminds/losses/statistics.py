@@ -146,7 +146,7 @@ class Statistics:
         origin = table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64)
         rows = Rows.of_annotations(annotations)
         nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1])
-        return cls(annotations.user_ids, origin, nobody, rows, form)._settled()
+        return cls(annotations.user_ids, origin, nobody, rows, form)._settle()
 
     @property
     def n_people(self) -> int:
@@ -189,7 +189,7 @@ class Statistics:
         rows = replace(self.rows, people=first[self.rows.people]).merged(
             replace(other.rows, people=second[other.rows.people]), len(user_ids)
         )
-        return Statistics(user_ids, self.origin, dense, rows, self.form)._settled()
+        return Statistics(user_ids, self.origin, dense, rows, self.form)._settle()
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
@@ -205,7 +205,7 @@ class Statistics:
         constant = variance <= 10 * np.finfo(np.float64).eps * second / weight
         return np.sqrt(np.where(constant, 1.0, variance))
 
-    def _settled(self) -> "Statistics":
+    def _settle(self) -> "Statistics":
         """Give arrays to those who have rows enough, or have arrays already."""
         enough = {"auto": self.n_features, "dense": 0, "factored": np.inf}[self.form]
         settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)

@@ -157,7 +157,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
         axes.set_ylabel(upwards.replace("_", " "))
         axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(range(len(columns)), columns, rotation=45 if len(columns) > 8 else 0)
-    chosen = ", ".join(f"{n.replace('_', ' ')} {_said(v)}" for n, v in tuned.best_params_.items())
+    chosen = ", ".join(f"{n.replace('_', ' ')} {_say(v)}" for n, v in tuned.best_params_.items())
     title = f"Chosen: {chosen} (AUC {tuned.best_score_:.3f})"
     return set_title(axes, title, grid="y" if upwards is None else None)
 
@@ -184,10 +184,10 @@ def _two_parameters(
     ]
     if not pairs:
         return x or y or (varied or names)[0], None
-    return max(pairs, key=lambda pair: _filled(params, *pair))
+    return max(pairs, key=lambda pair: _fill(params, *pair))
 
 
-def _filled(params: list[dict[str, Any]], x: str, y: str) -> tuple[float, int]:
+def _fill(params: list[dict[str, Any]], x: str, y: str) -> tuple[float, int]:
     """Return the share of the cells of a surface that have a candidate, and how many have."""
     (columns, column), (rows, row) = _levels_of(params, x), _levels_of(params, y)
     n = len(set(zip(column.tolist(), row.tolist(), strict=True)))
@@ -200,10 +200,10 @@ def _levels_of(params: list[dict[str, Any]], name: str) -> tuple[list[str], Inde
     """Return the values of a parameter in order, as text, and which each candidate has."""
     values = [candidate.get(name) for candidate in params]
     distinct = sorted(set(values), key=lambda v: (v is not None, v if v is not None else 0))
-    return [_said(value) for value in distinct], np.array([distinct.index(v) for v in values])
+    return [_say(value) for value in distinct], np.array([distinct.index(v) for v in values])
 
 
-def _said(value: Any) -> str:
+def _say(value: Any) -> str:
     if value is None:
         return "default"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -92,10 +92,10 @@ def tag(name: str, *inside: object, **attributes: object) -> Html:
         for key, value in attributes.items()
         if value is not None
     )
-    return Html(f"<{name}{said}>{joined(inside)}</{name}>")
+    return Html(f"<{name}{said}>{join(inside)}</{name}>")
 
 
-def joined(parts: Iterable[object]) -> Html:
+def join(parts: Iterable[object]) -> Html:
     """Return several pieces as one."""
     return Html("".join(text(part) for part in parts))
 

@@ -158,7 +158,7 @@ def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
     ]
     first = [html.paragraph(_of_all(facts), kind="lead"), html.table(header, rows)]
     name = title or f"What people make of {listing(list(facts))}"
-    return html.page(name, html.joined(first), *parts, _footer(), contents=contents)
+    return html.page(name, html.join(first), *parts, _footer(), contents=contents)
 
 
 def _of_all(facts: Mapping[Hashable, Facts]) -> str:

@@ -227,7 +227,7 @@ _READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
 
 def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
     try:
-        text = json.dumps([_tagged(value) for value in ids.tolist()])
+        text = json.dumps([_tag(value) for value in ids.tolist()])
     except TypeError as error:
         raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
     return np.frombuffer(text.encode(), dtype=np.uint8)
@@ -235,16 +235,16 @@ def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
 
 def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
     """Return ids of any kind from the JSON that the file has of them."""
-    values = [_untagged(value) for value in json.loads(array.tobytes())]
+    values = [_untag(value) for value in json.loads(array.tobytes())]
     ids = np.empty(len(values), dtype=object)
     ids[:] = values
     return ids
 
 
-def _tagged(value: Any) -> Any:
+def _tag(value: Any) -> Any:
     # JSON has no tuples; a list can only be one, because lists are no ids.
-    return [_tagged(part) for part in value] if isinstance(value, tuple) else value
+    return [_tag(part) for part in value] if isinstance(value, tuple) else value
 
 
-def _untagged(value: Any) -> Any:
-    return tuple(_untagged(part) for part in value) if isinstance(value, list) else value
+def _untag(value: Any) -> Any:
+    return tuple(_untag(part) for part in value) if isinstance(value, list) else value

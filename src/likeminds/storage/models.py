@@ -139,7 +139,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     ModelFileError
         When the file is truncated, was changed, is of a newer format, or no model at all.
     """
-    file, card = _opened(path)
+    file, card = _open(path)
     first = card["format"] == 1
     model = _load_first_format(file, card) if first else _load_tree(file, verify)
     model._read_from = file.version
@@ -162,7 +162,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``takes_updates``; None where something is not known. Of a file of format 1, what it has
         of this.
     """
-    return _opened(path, header_only=True)[1]
+    return _open(path, header_only=True)[1]
 
 
 def _refuse_not_finite(model: Any, tree: dict[str, Any], contents: Contents) -> None:
@@ -192,7 +192,7 @@ def _load_tree(file: ArrayFile, verify: bool) -> Any:
         return model_from(tree, file)
 
 
-def _opened(
+def _open(
     path: str | os.PathLike[str], *, header_only: bool = False
 ) -> tuple[ArrayFile, dict[str, Any]]:
     source = Path(path)

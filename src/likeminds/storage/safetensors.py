@@ -177,7 +177,7 @@ class ArrayFile:
             raise self.incomplete("its header has no checksum")
         blank = self._header.replace(said.encode(), _NO_CHECKSUM.encode(), 1)
         if _checksum([blank]) != said:
-            raise self._changed("header")
+            raise self._refuse_changed("header")
 
     def check_arrays(self) -> None:
         """Refuse a file of which any array was changed."""
@@ -189,7 +189,7 @@ class ArrayFile:
         if name not in self._read:
             array = self.unchecked(name)
             if _checksum(_pieces(array)) != self._checksums.get(name):
-                raise self._changed(f"array {name!r}")
+                raise self._refuse_changed(f"array {name!r}")
             self._read[name] = array
         return self._read[name]
 
@@ -209,7 +209,7 @@ class ArrayFile:
         dtype, shape, begin = self._layout[name]
         return np.ndarray(shape, dtype, buffer=self._content, offset=self._start + begin)
 
-    def _changed(self, what: str) -> ModelFileError:
+    def _refuse_changed(self, what: str) -> ModelFileError:
         return ModelFileError(
             f"{self.path} was changed since it was saved: the checksum of its {what} differs."
         )

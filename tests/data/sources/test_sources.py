@@ -15,7 +15,7 @@ import pytest
 
 import postgres
 from likeminds import Annotations
-from likeminds._support.secrets import masked
+from likeminds._support.secrets import mask
 from likeminds.data.sources import databases, read_table, write_table
 from likeminds.data.sources.reading import spread
 
@@ -384,7 +384,7 @@ def test_passwords_never_appear(source, secret):
     shown = "".join(traceback.format_exception(caught.value))
     said = shown[shown.rindex("Error: ") :] if "During handling" not in shown else shown
     assert "pig" not in said
-    assert "piglet" not in masked(str(caught.value))
+    assert "piglet" not in mask(str(caught.value))
     assert "direct cause" not in shown
 
 

@@ -181,7 +181,7 @@ class TestTrials:
             ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares")
         )
         search.fit(crowd)
-        again = search.settled(search.best_params_).fit(crowd)
+        again = search.settle(search.best_params_).fit(crowd)
         assert not again.searches
         np.testing.assert_allclose(
             again.decision_function(crowd), search.decision_function(crowd), rtol=1e-6
@@ -314,7 +314,7 @@ class TestParts:
                 {"alpha_personal": 0.03} if personal else {}
             )
             fitted = (
-                ComparedRanker(ablation.models(0.3)[model]).settled(parameters).fit(said).ranker_
+                ComparedRanker(ablation.models(0.3)[model]).settle(parameters).fit(said).ranker_
             )
             assert (np.abs(fitted.group_).max() > 1e-3) == group
             assert (np.abs(fitted.personal_).max() > 1e-3) == personal

@@ -15,7 +15,7 @@ def read_npy(path: str | Path) -> Any:
     """
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
-    array = _loaded(path)
+    array = _load(path)
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} is an archive of arrays: call it .npz.")  # noqa: TRY004
     if array.dtype.names:
@@ -30,7 +30,7 @@ def read_npy(path: str | Path) -> Any:
 
 def read_npz(path: str | Path) -> Any:
     """Read an archive of arrays of one length: vectors are columns, matrices several columns."""
-    archive = _loaded(path)
+    archive = _load(path)
     if isinstance(archive, np.ndarray):
         raise ValueError(f"{path} is a single array: call it .npy.")  # noqa: TRY004
     with archive:
@@ -73,7 +73,7 @@ def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
     return pa.table(columns)
 
 
-def _loaded(path: str | Path) -> Any:
+def _load(path: str | Path) -> Any:
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {path}. Check the name and the folder.")
     try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from likeminds._support.optional import require
-from likeminds._support.secrets import masked
+from likeminds._support.secrets import mask
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
 # Where the address ends and the query begins: file names may have spaces, too.
@@ -49,7 +49,7 @@ class Address(NamedTuple):
     def __str__(self) -> str:
         parts = _SERVER.fullmatch(self.url)
         if parts is None:
-            return masked(self.url)
+            return mask(self.url)
         user = parts["user"] or ""
         who = f"{user}:***@" if parts["password"] else f"{user}@" if user else ""
         return f"postgresql://{who}{parts['host']}/{parts['name'] or ''}"
@@ -78,7 +78,7 @@ def refuse_foreign(source: str) -> None:
     duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query.
     """
     scheme = re.match(r"\s*(\w[\w+.-]+):/", source)
-    told = f"{scheme[1]}://" if scheme else masked(source) if _QUERY.search(source) else None
+    told = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
     if told is not None and not Path(source).exists():
         raise ValueError(
             f"{told} is no address that tables come from: databases are sqlite:///FILE, "
@@ -186,7 +186,7 @@ def _existing(address: Address) -> Path:
     path = Path(address.file)
     if not path.is_file():
         raise FileNotFoundError(
-            f"There is no database {masked(str(path))}. Check the name and the folder."
+            f"There is no database {mask(str(path))}. Check the name and the folder."
         )
     return path
 
@@ -195,7 +195,7 @@ def _refused(address: Address, error: Exception) -> ValueError:
     said = " ".join(str(error).split()).rstrip(".")
     for secret in sorted(address.secrets, key=len, reverse=True):
         said = said.replace(secret, "***")
-    return ValueError(f"{address} could not answer the query: {masked(said)}.")
+    return ValueError(f"{address} could not answer the query: {mask(said)}.")
 
 
 def _more_than_a_question() -> ValueError:

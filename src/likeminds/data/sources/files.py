@@ -55,7 +55,7 @@ def _read_csv(source: Any, texts: Texts) -> Any:
     guessed = dict.fromkeys(likely, pa.float64()) | types
     while True:
         try:
-            table = _parsed(source, options, guessed)
+            table = _parse(source, options, guessed)
             break
         except pa.ArrowInvalid as error:
             if "straddl" in str(error) and options.block_size < _LARGEST_BLOCK:
@@ -70,7 +70,7 @@ def _read_csv(source: Any, texts: Texts) -> Any:
     return _numbers_with_gaps(table, types)
 
 
-def _parsed(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
+def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
     from pyarrow import csv  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def _parsed(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
 
 def _first_lines(source: Any) -> tuple[list[str], list[str], int]:
     """Return the names of the columns, the first row, and how long these lines are."""
-    with _opened(source) as file:
+    with _open(source) as file:
         raw = file.readline()
         while raw and not raw.strip():
             raw = file.readline()
@@ -115,7 +115,7 @@ def _likely_numbers(header: Sequence[str], first: Sequence[str]) -> list[str]:
     return [name for name, value in pairs if decimal.fullmatch(value)]
 
 
-def _opened(source: Any) -> IO[bytes]:
+def _open(source: Any) -> IO[bytes]:
     if isinstance(source, bytes):
         return io.BytesIO(source)
     if fspath(source).lower().endswith(".gz"):
@@ -126,7 +126,7 @@ def _opened(source: Any) -> IO[bytes]:
 def _refuse_other_encodings(source: Any) -> None:
     """Say where a file is no UTF-8, if it is not."""
     name = _name_of(source)
-    with _opened(source) as file:
+    with _open(source) as file:
         before = 0
         for number, line in enumerate(file, start=1):
             try:

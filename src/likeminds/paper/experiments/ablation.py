@@ -163,7 +163,7 @@ def score(
     train, test = _split(n_people, n_labels, n_features, n_schools, seed)
     ranker = ComparedRanker(models(n_features / n_labels)[model])
     if parameters or model != LEARNED:
-        ranker = ranker.settled(parameters)
+        ranker = ranker.settle(parameters)
     fit_to_the_end(ranker, train)
     return float(mean_auc(test.labels, ranker.decision_function(test), test.users))
 

@@ -10,7 +10,7 @@ from likeminds.paper.experiments.ablation import STEPS
 from likeminds.paper.experiments.pieces import percent, points
 from likeminds.paper.experiments.published import SPEED_UP, TABLE_1
 from likeminds.paper.experiments.rankers import INTERCEPT, OURS, RAW
-from likeminds.paper.experiments.table3 import ahead, told_of_learned
+from likeminds.paper.experiments.table3 import ahead, learned_prior_words
 
 Facts = Mapping[str, Any]
 
@@ -294,7 +294,8 @@ def _tell_table3(facts: Facts) -> str:
             f"On {name.lower()}{stands_in} it is ahead of every competitor with an intercept on "
             f"{ahead(leads)[0]} of {n} attributes; its distance from the best of them is "
             f"{points(mean(v[1] for v in leads.values()))} points on average, from the consensus "
-            f"alone {points(mean(crowd['lead_over_consensus'].values()))}." + told_of_learned(crowd)
+            f"alone {points(mean(crowd['lead_over_consensus'].values()))}."
+            + learned_prior_words(crowd)
         )
     return " ".join(told)
 

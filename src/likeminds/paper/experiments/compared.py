@@ -48,7 +48,7 @@ class ComparedRanker(BaseEstimator):  # type: ignore[misc]
         """Whether it looks for its penalties itself."""
         return isinstance(self.ranker, RankerCV)
 
-    def settled(self, parameters: Mapping[str, Any]) -> "ComparedRanker":
+    def settle(self, parameters: Mapping[str, Any]) -> "ComparedRanker":
         """Return what a search would fit with these parameters."""
         ranker = self.ranker.with_parameters(parameters) if self.searches else self.ranker
         return ComparedRanker(ranker, self.share)

@@ -146,11 +146,11 @@ def _sentence(name: str, facts: Mapping[str, Any]) -> str:
         f"is ahead of all seven competitors run as in the paper on {counts[RAW][0]} of {n} "
         f"attributes (surely on {counts[RAW][1]}), and of all seven with an intercept on "
         f"{counts[INTERCEPT][0]} (surely on {counts[INTERCEPT][1]}). On average it reaches "
-        f"{percent(facts['means'][OURS], 1)}.{told_of_learned(facts)}"
+        f"{percent(facts['means'][OURS], 1)}.{learned_prior_words(facts)}"
     )
 
 
-def told_of_learned(facts: Mapping[str, Any]) -> str:
+def learned_prior_words(facts: Mapping[str, Any]) -> str:
     """Say how far the learned prior is from the paper's method, where it took part."""
     behind = facts["lead_over_learned"]
     if not behind:

@@ -100,7 +100,7 @@ def run_trials(
     n_features = None if share is None else Reduce(share).fit(annotations).n_components_
     everybody = as_compared(compared_rankers(annotations, scale.n_folds, seed, n_features), share)
     if not scale.n_folds:
-        everybody = {name: ranker.settled({}) for name, ranker in everybody.items()}
+        everybody = {name: ranker.settle({}) for name, ranker in everybody.items()}
     first = run_compared(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
     alone = as_compared({LEARNED: learned_prior(len(annotations))}, share)
     second = run_compared(annotations, alone, scale.repeats, store, seed, tuned=tuned)
@@ -130,7 +130,7 @@ def run_compared(
         return _trials(compare(annotations, rankers, repeats=repeats, **options))
     search = _trials(compare(annotations, searching, repeats=1, **options))
     fixed = {
-        name: ranker.settled(json.loads(search.parameters[name])) if name in searching else ranker
+        name: ranker.settle(json.loads(search.parameters[name])) if name in searching else ranker
         for name, ranker in rankers.items()
     }
     found = _trials(compare(annotations, fixed, repeats=repeats, **options))

@@ -63,7 +63,7 @@ class _LogisticRanker(Ranker):
         self.scale_ = statistics.feature_scale() if self.standardize else ones
         return statistics
 
-    def _standardized(self, annotations: Annotations) -> FloatArray:
+    def _standardize(self, annotations: Annotations) -> FloatArray:
         # The intercept takes up any shift, and near the origin the solver loses no digits.
         rows = annotations.X
         return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
@@ -165,7 +165,7 @@ class LogisticPerPerson(_LogisticRanker):
             warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
             for row, person in zip(weights, people, strict=True):
                 mine = annotations[order[offsets[person] : offsets[person + 1]]]
-                model = self._model().fit(self._standardized(mine), mine.labels, mine.weights)
+                model = self._model().fit(self._standardize(mine), mine.labels, mine.weights)
                 row[:] = model.coef_[0] / self.scale_
                 stopped += int(model.n_iter_[0] >= self.max_iter)
         return weights, stopped
@@ -208,7 +208,7 @@ class PooledLogistic(_LogisticRanker):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said in our own words
             model = self._model().fit(
-                self._standardized(annotations), annotations.labels, annotations.weights
+                self._standardize(annotations), annotations.labels, annotations.weights
             )
         self._warn_of_early_stops(int(model.n_iter_[0] >= self.max_iter), 1)
         self.users_ = annotations.user_ids
