@@ -256,3 +256,14 @@ def test_warnings_say_which_attribute(crowds, n_jobs):
         AttributeModel(ThreeLevelRanker(max_iter=1, tol=0.0), n_jobs=n_jobs).fit(
             {"open": crowds["open"]}
         )
+
+
+def test_an_interrupt_is_no_fitted_attribute():
+    def interrupt(step, objective, residual):
+        raise KeyboardInterrupt
+
+    crowd = make_schools(12, 12, 25, 4, 2, contested=0.5, random_state=0).annotations
+    for ranker in (HierarchicalRanker(1, callback=interrupt), ThreeLevelRanker(callback=interrupt)):
+        model = AttributeModel(ranker)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit({"open": crowd, "pointy": crowd})

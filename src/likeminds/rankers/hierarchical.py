@@ -169,6 +169,7 @@ class HierarchicalRanker(PriorRanker):
                 max_iter=self.max_iter,
                 callback=callback,
             )
+        self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         self.users_ = annotations.user_ids
         self.annotations_ = annotations

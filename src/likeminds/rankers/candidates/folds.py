@@ -179,7 +179,8 @@ def plain(candidate: Candidate) -> Candidate:
 
 def was_interrupted(ranker: Any) -> bool:
     """Say whether Ctrl-C ended a fit early, which a ranker of ours survives with a warning."""
-    return bool(getattr(getattr(ranker, "solution_", None), "interrupted", False))
+    solved = getattr(getattr(ranker, "solution_", None), "interrupted", False)
+    return bool(solved or getattr(ranker, "_interrupted", False))
 
 
 @contextmanager
