@@ -452,3 +452,10 @@ def test_people_are_found_after_they_have_changed():
         ranker.decision_function(rows[:1], ["A"]), rows[:1] @ ranker.coef_[0]
     )
     assert "_positions" not in ranker.__getstate__()
+
+
+def test_features_that_need_a_matrix_too_large_are_refused_with_what_to_do():
+    rng = np.random.default_rng(0)
+    wide = rng.standard_normal((4, 20_000))
+    with pytest.raises(ValueError, match="one for 20000 features takes 3 GiB"):
+        ThreeLevelRanker().fit(wide, [0, 1, 0, 1], users=[0, 0, 1, 1])

@@ -223,7 +223,8 @@ class Loss(ABC):
         origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
         factors = Factors(statistics.rows, origin, scale, self.rows)
         matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
-        matrices /= scale[:, None] * scale
+        if len(matrices):  # else nothing here is of features x features
+            matrices /= scale[:, None] * scale
         linear = np.zeros((statistics.n_people, statistics.n_features))
         linear[statistics.dense.people] = dense_linear / scale
         for people, Z, target in factors:

@@ -146,6 +146,7 @@ class StatisticsRanker(GrowingRanker):
     def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         n_features = statistics.n_features
+        _refuse_too_wide(type(self).__name__, n_features)
         self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
         loss = as_loss(self.loss).of(statistics, self.scale_)
         parts = self._fit_loss(loss, statistics)
@@ -226,6 +227,22 @@ class StatisticsRanker(GrowingRanker):
         return tuple(
             (part if part.ndim == 1 else np.where(known, part[where], 0.0)) * self.scale_
             for part in self._fitted_parts()
+        )
+
+
+# A matrix of features x features may take this much; solvers hold several.
+_MOST_BYTES = 1 << 31
+
+
+def _refuse_too_wide(ranker: str, n_features: int) -> None:
+    """Say what solvers need before they ask for it: matrices of features x features."""
+    needed = 8 * n_features**2
+    if needed > _MOST_BYTES:
+        raise ValueError(
+            f"{ranker} works with matrices of features x features, and one for {n_features} "
+            f"features takes {needed / (1 << 30):.0f} GiB. Reduce the features first "
+            "(likeminds.features.Reduce), or use HierarchicalRanker, which works in the space of "
+            "the items where they are fewer."
         )
 
 
