@@ -83,6 +83,29 @@ def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) ->
     return kept
 
 
+def read_texts(source: str) -> dict[Any, str]:
+    """Read what items say, by their ids, as they are and as texts."""
+    import pyarrow as pa
+
+    from likeminds._support.checks import listing
+    from likeminds.data.sources import read_table
+
+    table = read_table(source)
+    key = item_key(table)
+    texts = [
+        field.name
+        for field in table.schema
+        if field.name != key
+        and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))
+    ]
+    if len(texts) != 1:
+        found = f"there are {listing(texts)}" if texts else "there is none"
+        raise ValueError(f"{source} needs one column of texts beside {key}, but {found}.")
+    both = zip(table[key].to_pylist(), table[texts[0]].to_pylist(), strict=True)
+    said = {item: text for item, text in both if text}
+    return {str(item): text for item, text in said.items()} | said
+
+
 def as_known(text: str, known: "IdArray", what: str) -> Any:
     """Return the id that somebody means, who can write nothing but text."""
     from likeminds._support.checks import listing

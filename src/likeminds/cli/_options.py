@@ -34,6 +34,15 @@ Table = Annotated[
     ),
 ]
 
+Texts = Annotated[
+    str | None,
+    typer.Option(
+        "--texts",
+        help="What items say, or are called: a table with a column of item ids and one of texts.",
+        rich_help_panel=_DATA,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Items:

@@ -1,11 +1,12 @@
 """``likeminds explain``: what a crowd, a person, a school or an item is about."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Attribute, Items, Model
+from likeminds.cli._options import Attribute, Items, Model, Texts
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
     from likeminds.schools import Explanation
     from likeminds.schools.found import Facts
     from likeminds.schools.items import Items as Known
+
+
+class Which(StrEnum):
+    """Which items are listed first."""
+
+    agreed = "agreed"
+    divisive = "divisive"
+
 
 _MOST_FEATURES = 8
 _MOST_NAMES = 12
@@ -23,7 +32,9 @@ def add_to(app: typer.Typer) -> None:
     """Add the command."""
     ask = "likeminds explain --model power.likeminds"
     asked = [f"{ask}{what}" for what in ("", " --person household-007", " --item 7ct-5y-local")]
-    command(app, panel="Ask", examples=[DATA, FIT, *asked, f"{ask} --school 1"])(explain)
+    command(
+        app, panel="Ask", examples=[DATA, FIT, *asked, f"{ask} --school 1", f"{ask} --items agreed"]
+    )(explain)
 
 
 def explain(
@@ -34,6 +45,15 @@ def explain(
     person: Annotated[str | None, typer.Option(help="Explain a person, by id.")] = None,
     school: Annotated[int | None, typer.Option(help="Explain a school, by number.")] = None,
     item: Annotated[str | None, typer.Option(help="Explain an item, by id.")] = None,
+    which: Annotated[
+        Which | None,
+        typer.Option(
+            "--items",
+            help="List items: those that every school likes, or those that divide people, with "
+            "the share of people who would say yes.",
+        ),
+    ] = None,
+    texts: Texts = None,
     attribute: Attribute = None,
     schools: Annotated[
         int | None, typer.Option(min=1, help="How many schools; by default the data say.")
@@ -41,34 +61,38 @@ def explain(
 ) -> None:
     """Say in words who thinks alike, on what, and who sees it their own way.
 
-    Without --person, --school or --item: the crowd. Items are those the model has learned from,
-    if it has kept them, or those of --features or --images.
+    Without --person, --school, --item or --items: the crowd. Items are those the model has
+    learned from, if it has kept them, or those of --features or --images.
     """
+    from likeminds.cli._data import read_texts
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
     from likeminds.schools import Explanation
     from likeminds.schools.finding import items_of
 
-    given = [option for option in (person, school, item) if option is not None]
+    given = [option for option in (person, school, item, which) if option is not None]
     if len(given) > 1:
-        raise ValueError("Give one of --person, --school and --item.")
+        raise ValueError("Give one of --person, --school, --item and --items.")
     known = open_model(model)
     rankers = rankers_of(known, attribute)
-    if given:
+    if given and which is None:
         rankers = dict([the_ranker_of(known, attribute)])
     shown = _find_items(talk, items, known, item)
     found = []
     for name, ranker in rankers.items():
-        seen = items_of(ranker, shown)
+        seen = items_of(ranker, shown, texts=None if texts is None else read_texts(texts))
         explained = Explanation(ranker, seen, "auto" if schools is None else schools)
         about = {"attribute": name} if name else {}
-        facts = _facts(explained, person, school, item)
+        facts = (
+            _facts(explained, person, school, item)
+            if which is None
+            else explained.about_items(which.value)
+        )
         found.append(about | facts)
         if not talk.as_json:
             if name:
                 talk.tell("", head=f"\n{name}")
-            _TELLERS["person" if person else "school" if school else "item" if item else "crowd"](
-                talk, facts
-            )
+            asked = {"person": person, "school": school, "item": item, "items": which}
+            _TELLERS[next((what for what, value in asked.items() if value), "crowd")](talk, facts)
     talk.result({"model": str(model), "explained": found})
 
 
@@ -104,8 +128,12 @@ def _facts(
 def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
-    wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
-    talk.tell(f", strongest first: {', '.join(wishes)}", head="What all agree on")
+    if "best" in facts:
+        talk.tell(f" {_items(facts['best'])}", head="The consensus likes best")
+        talk.tell(f" {_items(facts['worst'])}", head="and least")
+    else:
+        wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
+        talk.tell(f", strongest first: {', '.join(wishes)}", head="What all agree on")
     rows = [
         {
             "school": one["number"],
@@ -126,6 +154,8 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     loners = facts["loners"]
     if loners:
         talk.tell(f"{len(loners):,} see it their own way: {_names(loners)}")
+    if facts["agreed"]:
+        talk.tell(f"What every school likes most: {_items(facts['agreed'])}")
     if facts["divisive"]:
         talk.tell(f"What divides people most: {_items(facts['divisive'])}")
     if not facts["items"]:
@@ -133,7 +163,10 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
             "Without its items the model does not know which features go together, and takes each "
             "for itself; --features or --images says more."
         )
-    talk.remark("\nNext: --person ID, --school N or --item ID explain one of them.")
+    talk.remark(
+        "\nNext: --person ID, --school N or --item ID explain one of them, --items agreed or "
+        "divisive lists items."
+    )
 
 
 def _tell_person(talk: Talk, facts: "Facts") -> None:
@@ -174,7 +207,7 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
         talk.tell(f"Likes best: {_items(facts['typical'])}")
     for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
-        talk.tell(f"  {one['item']}: {abs(one['places']):.0%} {where} than all others place it")
+        talk.tell(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
     talk.tell(f"Members, surest first: {_names(facts['members'])}")
 
 
@@ -198,7 +231,41 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
         talk.tell(f"{what} for: {said}")
 
 
+def _tell_items(talk: Talk, facts: "Facts") -> None:
+    from likeminds.cli._show import rich_table
+
+    several = len(facts["schools"]) > 1
+    rows = [
+        {"item": _called(one), "judged by": one["votes"], "yes": f"{one['share']:.0%}"}
+        | (
+            {f"school {n}": f"{share:.0%}" for n, share in enumerate(one["by_school"], start=1)}
+            if several
+            else {}
+        )
+        | {"at least": f"{one['at_least']:.0%}", "spread": one["spread"]}
+        for one in facts["items"][:_MOST_NAMES]
+    ]
+    titles = {
+        "agreed": "What every school likes, surest first" if several else "What people like",
+        "divisive": "What divides people most",
+    }
+    talk.tell(rich_table(titles[facts["which"]], rows, digits=2))
+    where = " in every school" if several else ""
+    talk.tell(
+        f"More than half would say yes{where} to {facts['liked_by_all']:,} of "
+        f"{len(facts['items']):,} items."
+    )
+    for one in facts["schools"] if several else ():
+        talk.tell(f"School {one['number']}: {one['name']}")
+    talk.remark(
+        "(yes: the share of people who would say so, those who judged it as they did; at least: "
+        f"that share{where}, with a probability of 95 %;\n spread: the standard deviation over "
+        "people of the share of items it beats)"
+    )
+
+
 _TELLERS = {
+    "items": _tell_items,
     "crowd": _tell_crowd,
     "person": _tell_person,
     "school": _tell_school,
@@ -212,7 +279,14 @@ def _tell_standing(talk: Talk, standing: dict[str, float], whose: str) -> None:
 
 
 def _items(judged: "list[Facts]") -> str:
-    return _names([one["item"] for one in judged[:_FEW_ITEMS]])
+    return _names([_called(one) for one in judged[:_FEW_ITEMS]])
+
+
+def _called(one: "Facts") -> str:
+    """Return the text of an item, shortened, or its id."""
+    from likeminds.schools.naming import shorten
+
+    return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
 
 
 def _names(values: list[Any]) -> str:

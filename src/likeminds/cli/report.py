@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Items, Model
+from likeminds.cli._options import Columns, Items, Model, Texts
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -33,6 +33,7 @@ def report(
             rich_help_panel="Data",
         ),
     ] = None,
+    texts: Texts = None,
     title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
     schools: Annotated[
         int | None, typer.Option(min=1, help="How many schools; by default the data say.")
@@ -49,13 +50,14 @@ def report(
     With --images, items are shown as thumbnails.
     """
     from likeminds._support.files import place_for
-    from likeminds.cli._data import read_said
+    from likeminds.cli._data import read_said, read_texts
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.report import write_report
 
     place_for(out, "the report")
     known = open_model(model)
     said = None
+    called = None if texts is None else read_texts(texts)
     if annotations is not None:
         said = read_said(talk, annotations, items, columns, known).annotations
     if diagnostics:
@@ -71,6 +73,7 @@ def report(
             title or f"What people make of it: {model.stem}",
             n_schools="auto" if schools is None else schools,
             diagnostics=diagnostics,
+            texts=called,
         )
     size = page.stat().st_size
     talk.result({"model": str(model), "page": str(page), "bytes": size})

@@ -13,8 +13,9 @@ from likeminds.plots.figures import BLUE, GREY, new_figure, set_title, take_name
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.levels import Levels
+from likeminds.schools.naming import are_named, shorten
 
-_FEATURES, _ITEMS = 10, 5
+_FEATURES, _ITEMS, _LETTERS = 10, 5, 140
 
 
 def person_card(
@@ -101,8 +102,10 @@ def _draw_items(
 
 
 def describe(items: Items, judged: Judged, most: int) -> list[str]:
-    """Say what an item is like, in a few lines: its features where they are few, else its id."""
-    if len(items.feature_names) > most:
+    """Say what an item is like: its text, its features if they are few and named, or its id."""
+    if judged.text is not None:
+        return [shorten(judged.text, _LETTERS)]
+    if len(items.feature_names) > most or not are_named(items.feature_names):
         return [str(judged.item)]
     where = int(np.searchsorted(items.rows, judged.row))
     lines = []

@@ -1,5 +1,6 @@
 """Everything that a report says about one attribute, computed once."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,11 +48,12 @@ class Facts:
         *,
         n_schools: int | str,
         judge_people: bool,
+        texts: Mapping[Hashable, str] | None = None,
     ) -> "Facts":
         """Judge the people, where there is what it takes."""
         if annotations is None:
             annotations = as_ranker(ranker).kept_
-        explained = Explanation.of_ranker(ranker, annotations, n_schools)
+        explained = Explanation.of_ranker(ranker, annotations, n_schools, texts)
         diagnostics = None
         if held_out is not None:
             diagnostics = diagnose(ranker, held_out, n_folds=None)

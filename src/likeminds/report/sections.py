@@ -20,10 +20,11 @@ from likeminds.report.page import Html
 from likeminds.report.words import interval
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
+from likeminds.schools.naming import are_named, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are told where it has no picture.
-_FEATURES_TOLD = 12
+_FEATURES_TOLD, _LETTERS = 12, 140
 
 
 def schools_section(facts: Facts, level: int) -> Html:
@@ -76,14 +77,16 @@ def _heatmap(facts: Facts, found: Schools) -> Html:
 def _school_card(facts: Facts, school: School, level: int) -> Html:
     found = facts.schools
     members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
-    features = ", ".join(f"{n.replace('_', ' ')} {v:+.2f}" for n, v in school.features.items())
+    named = {name: value for name, value in school.features.items() if are_named([name])}
+    features = ", ".join(f"{name.replace('_', ' ')} {v:+.2f}" for name, v in named.items())
+    apart = f" Set apart by: {features}." if features else ""
     more = school.size - len(members)
     rest = f" and {more:,} more" if more else ""
     parts = [
         html.tag(f"h{level}", f"School {school.number}: {school.name}"),
         html.paragraph(
             f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
-            f"{school.stability:.2f} ({_stable(school.stability)}). Set apart by: {features}."
+            f"{school.stability:.2f} ({_stable(school.stability)}).{apart}"
         ),
         *_items(facts, "What it likes best", school.typical),
         *_items(facts, "Where it differs most from all others", school.divisive, _higher),
@@ -118,7 +121,46 @@ def divisive_section(facts: Facts, level: int) -> Html:
         "0.5 if it is the best for one half and the worst for the other."
     )
     items = _items(facts, None, facts.schools.divisive, "{:.2f}".format)
-    return html.section("Items that divide people most", intro, *items, level=level)
+    table = _shares(facts, facts.schools, facts.schools.divisive)
+    return html.section("Items that divide people most", intro, *items, *table, level=level)
+
+
+def agreed_section(facts: Facts, level: int) -> Html:
+    """Return the items that every school likes, and who would say yes to them."""
+    found = facts.schools
+    if found is None or found.soft_labels is None:
+        return Html("")
+    several = len(found) > 1
+    who = "in every school" if several else "of the people"
+    n_liked = int((found.soft_labels.at_least > 0.5).sum())
+    intro = html.paragraph(
+        f"Under each item stands the share that would say yes {who} at the least (a bound that "
+        f"holds with a probability of 95 %). It is more than half for {n_liked:,} of "
+        f"{counted(len(found.soft_labels.items), 'item')}. People who judged an item count as they "
+        "said, all others as they are predicted."
+    )
+    items = _items(facts, None, found.agreed, "at least {:.0%}".format)
+    title = "Items that every school likes" if several else "Items that people like"
+    table = _shares(facts, found, found.agreed)
+    return html.section(title, intro, *items, *table, level=level)
+
+
+def _shares(facts: Facts, found: Schools, judged: Sequence[Judged]) -> list[Html]:
+    """Return a table of who would say yes to items."""
+    if found.soft_labels is None or facts.items is None:
+        return []
+    several = [f"school {s.number}" for s in found.schools] if len(found) > 1 else []
+    rows = []
+    for one in judged:
+        soft = found.soft_labels.of_row(one.row)
+        told = str(one.item) if one.text is None else shorten(one.text, _LETTERS)
+        cells = [(soft["share"], soft["error"])]
+        if several:
+            cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
+        shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
+        rows.append([told, f"{soft['votes']:,}", *shown])
+    header = ["item", "judged by", "everybody", *several]
+    return [html.table(header, rows, "Share that would say yes, and its standard error")]
 
 
 def _items(
@@ -133,7 +175,7 @@ def _items(
     entries = []
     for item in judged[: _ITEMS if pictured else _TEXT_ITEMS]:
         picture = picture_of(facts.images, item.item, item.row)
-        told = "" if picture is None else str(item.item)
+        told = str(item.item) if item.text is None else shorten(item.text, _LETTERS)
         if picture is None:
             told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
         shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]

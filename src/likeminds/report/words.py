@@ -1,16 +1,12 @@
 """Sentences of a report."""
 
-import re
-
 import numpy as np
 
 from likeminds._support.checks import counted, listing
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.report.facts import Facts
-from likeminds.schools.naming import leading
+from likeminds.schools.naming import are_named, leading
 
-# Names that features get where nobody named them: they would say nothing in a first paragraph.
-_NUMBERED = re.compile(r"x\d+")
 _MOST_WISHES = 6
 
 
@@ -49,14 +45,16 @@ def _camps(facts: Facts) -> list[str]:
     schools = facts.schools
     if schools is None:
         return ["The model has no group level, so that it tells no schools of thought apart."]
-    named = not all(_NUMBERED.fullmatch(name) for name in schools.feature_names)
+    # Where nobody named the features, they would say nothing in a first paragraph.
+    named = are_named(schools.feature_names)
     wanted = agreed(facts) if named else ""
     said = [f"On the whole they want {wanted}."] if wanted else []
     if len(schools) > 1:
         how = "They form" if schools.suggested else "As asked, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
-        return [*said, f"{sentence}; the largest {schools[1].name}." if named else f"{sentence}."]
+        told = named or facts.items is not None
+        return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
         return [*said, "They do not differ."]
     axis = schools.axes[0]

@@ -18,6 +18,7 @@ from likeminds.report.words import interval, summary
 
 _SECTIONS = (
     sections.schools_section,
+    sections.agreed_section,
     sections.divisive_section,
     sections.standing_section,
     sections.accuracy_section,
@@ -36,13 +37,14 @@ def write_report(
     held_out: Annotations | None = None,
     n_schools: int | str = "auto",
     diagnostics: bool = True,
+    texts: Mapping[Any, str] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a model.
 
     It begins with a paragraph that a busy person can stop after; then come the schools of
-    thought, the items that divide people, where people stand, how accurate the rankings are,
-    what the labels say about the annotators, and how the model was fitted. Pictures are inlined,
-    nothing is loaded from elsewhere, no script runs.
+    thought, the items that all of them like and those that divide people, where people stand,
+    how accurate the rankings are, what the labels say about the annotators, and how the model
+    was fitted. Pictures are inlined, nothing is loaded from elsewhere, no script runs.
 
     Parameters
     ----------
@@ -64,6 +66,8 @@ def write_report(
         As in `find_schools`.
     diagnostics : bool, default=True
         Whether to judge accuracy and annotators where that takes fitting again.
+    texts : mapping from item id to str, optional
+        What items say, or are called; as in `find_schools`.
 
     Returns
     -------
@@ -91,6 +95,7 @@ def write_report(
             images,
             n_schools=n_schools,
             judge_people=diagnostics,
+            texts=texts,
         )
         for attribute, ranker in rankers.items()
     }

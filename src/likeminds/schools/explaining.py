@@ -3,7 +3,7 @@
 The command line, the demo, the report and the pictures all say it from here.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from likeminds.schools.finding import find_schools, items_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
-from likeminds.schools.naming import name_deviation, strengths, wishes
+from likeminds.schools.naming import are_named, name_deviation, strengths, wishes
 from likeminds.schools.standing import likeness
 
 _FEW = 5
@@ -35,6 +35,8 @@ class Explanation:
         What people judge; None where nobody knows.
     n_schools : int or "auto"
         How many schools there are to be, as in `find_schools`.
+    said : Annotations or None
+        What people said about the items; by default what the ranker has kept.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Explanation:
     ranker: Any
     items: Items | None = None
     n_schools: int | str = "auto"
+    said: Annotations | None = None
 
     @classmethod
     def of_ranker(
@@ -56,14 +59,16 @@ class Explanation:
         ranker: Any,
         annotations: Annotations | None = None,
         n_schools: int | str = "auto",
+        texts: Mapping[Hashable, str] | None = None,
     ) -> "Explanation":
         """Take the items of some annotations, by default of those the ranker has kept."""
-        return cls(ranker, items_of(ranker, annotations), n_schools)
+        items = items_of(ranker, annotations, texts=texts)
+        return cls(ranker, items, n_schools, annotations)
 
     @cached_property
     def schools(self) -> Schools:
         """Who thinks alike."""
-        return find_schools(self.ranker, self.items, self.n_schools)
+        return find_schools(self.ranker, self.items, self.n_schools, said=self.said)
 
     @cached_property
     def levels(self) -> Levels:
@@ -96,7 +101,46 @@ class Explanation:
     def crowd(self) -> Facts:
         """Say what all agree on, and how people differ."""
         n_items = 0 if self.items is None else len(self.items)
-        return {"items": n_items, "consensus": self.consensus} | self.schools.to_dict()
+        facts: Facts = {"items": n_items, "consensus": self.consensus}
+        if self.items is not None and not are_named(self.levels.feature_names):
+            scores = self.items.features @ self.levels.consensus
+            for name, key in (("best", scores), ("worst", -scores)):
+                facts[name] = plain_items(self.items.judged(key, _FEW, scores), "score")
+        return facts | self.schools.to_dict()
+
+    def about_items(self, which: str) -> Facts:
+        """Say which share of the crowd, and of each school, would say yes to each item.
+
+        Parameters
+        ----------
+        which : {"agreed", "divisive"}
+            What comes first: the items that every school likes most, or those that divide people
+            most.
+
+        Returns
+        -------
+        dict
+            ``liked_by_all`` is how many items more than half would say yes to in every school,
+            by lower bounds; ``items`` has facts as in `Schools.to_dict`, of all items.
+        """
+        items, found = self.items, self.schools
+        soft = found.soft_labels
+        if items is None or soft is None:
+            raise ValueError(
+                "Nothing says who would say yes to which item: this takes items, and labels of "
+                "theirs, or a HierarchicalRanker that has learned log-odds. Keep the data with "
+                "the model, or give annotations."
+            )
+        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        key = {"agreed": soft.at_least, "divisive": apart}[which]
+        judged = items.judged(key, len(items), apart)
+        plain = zip(plain_items(judged, "spread"), judged, strict=True)
+        return {
+            "which": which,
+            "schools": [{"number": s.number, "name": s.name} for s in found.schools],
+            "liked_by_all": int((soft.at_least > 0.5).sum()),
+            "items": [facts | soft.of_row(one.row) for facts, one in plain],
+        }
 
     def person(self, person: Hashable) -> Facts:
         """Say where somebody stands, what they want differently, and what they like best."""

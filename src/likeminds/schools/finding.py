@@ -1,6 +1,7 @@
 """Find the schools of thought in a ranker's group level."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,13 @@ from numpy.random import Generator
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.schools.found import Axis, School, Schools
+from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
+from likeminds.schools.found import Schools
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.levels import Levels, as_ranker
-from likeminds.schools.mixture import Division, divide
-from likeminds.schools.naming import leading, name_deviation, strengths
+from likeminds.schools.mixture import divide
+from likeminds.schools.naming import leading
 from likeminds.schools.standing import loners, shares
-
-_ITEMS_SHOWN = 8
-_AXES_SHOWN = 3
-_EVERYBODY = "everybody"
 
 
 def find_schools(
@@ -25,6 +23,9 @@ def find_schools(
     annotations: Annotations | Items | None = None,
     n_schools: int | str = "auto",
     random_state: int | Generator | None = 0,
+    *,
+    texts: Mapping[Hashable, str] | None = None,
+    said: Annotations | None = None,
 ) -> Schools:
     """Say who thinks alike, on which features, and who stands alone.
 
@@ -46,6 +47,12 @@ def find_schools(
         say one: people who differ gradually, or not at all.
     random_state : int or Generator, default=0
         Makes the result reproducible.
+    texts : mapping from item id to str, optional
+        What the items say, or are called. Schools are named after the items that set them apart
+        where features have no names that mean anything (x0, component_3), or there are none.
+    said : Annotations, optional
+        What people said about the items, for soft labels: by default ``annotations``, or what the
+        ranker has kept.
 
     Returns
     -------
@@ -66,32 +73,41 @@ def find_schools(
     >>> len(schools), [school.size for school in schools.schools]
     (3, [20, 20, 20])
     >>> schools[1].divisive[0]._fields
-    ('item', 'row', 'value')
+    ('item', 'row', 'value', 'text')
     """
     rng = np.random.default_rng(random_state)
     levels = Levels.of_ranker(ranker)
     asked = _asked(n_schools, len(levels.users))
-    items = items_of(ranker, annotations, rng)
+    items = items_of(ranker, annotations, rng, texts)
     if items is not None:
         _refuse_other_features(levels, items)
     spread = levels.spread_over(items)
-    crowd = _Crowd(levels.alike(spread), items, spread)
-    coordinates, directions = crowd.levels.coordinates(spread)
+    alike = levels.alike(spread)
+    coordinates, directions = alike.coordinates(spread)
     division = divide(coordinates, asked, rng)
-    strength = strengths(crowd.added(division), spread)
+    opinions = None
+    if items is not None:
+        said = labels_of(ranker, annotations) if said is None else said
+        opinions = Opinions.found(
+            ranker, items, said, division=division, coordinates=coordinates, rng=rng
+        )
+    crowd = Crowd(alike, items, spread, division, opinions)
+    soft = None if opinions is None else opinions.soft
     return Schools(
         users=levels.users,
         labels=division.labels,
         membership=division.membership,
-        schools=crowd.schools(division, strength),
+        schools=crowd.schools(),
         feature_names=levels.feature_names,
-        strength=strength,
-        feature_school=_feature_school(strength),
+        strength=crowd.strength,
+        feature_school=_feature_school(crowd.strength),
         coordinates=coordinates,
         axes=crowd.axes(coordinates, directions),
         standing=shares(levels, spread),
         loner=loners(levels, spread),
         divisive=() if items is None else _most_divisive(items, levels, rng),
+        agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
+        soft_labels=soft,
         spread=spread,
         criterion=division.criterion,
         agreement=division.agreement,
@@ -100,84 +116,27 @@ def find_schools(
 
 
 def items_of(
-    ranker: Any, annotations: Annotations | Items | None, rng: int | Generator = 0
+    ranker: Any,
+    annotations: Annotations | Items | None,
+    rng: int | Generator = 0,
+    texts: Mapping[Hashable, str] | None = None,
 ) -> Items | None:
     """Return the items of some annotations, by default of those the ranker has kept."""
     if isinstance(annotations, Items):
-        return annotations
-    said = as_ranker(ranker).kept_ if annotations is None else annotations
-    return None if said is None else Items.of_annotations(said, np.random.default_rng(rng))
+        return annotations if texts is None else replace(annotations, texts=texts)
+    said = labels_of(ranker, annotations)
+    if said is None:
+        return None
+    return replace(Items.of_annotations(said, np.random.default_rng(rng)), texts=texts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Crowd:
-    """People's levels, all equally decided, and the items they are about."""
-
-    levels: Levels
-    items: Items | None
-    spread: Float
-
-    def added(self, division: Division) -> Float:
-        """Return what each school adds to the consensus, on average over its members."""
-        n_schools = division.membership.shape[1]
-        added = np.zeros((n_schools, len(self.spread)))
-        if n_schools > 1:
-            for school in np.unique(division.labels):
-                added[school] = self.levels.group[division.labels == school].mean(axis=0)
-        return added
-
-    def schools(self, division: Division, strength: Float) -> tuple[School, ...]:
-        added = self.added(division)
-        sizes = np.bincount(division.labels, minlength=len(added))
-        # What everybody outside of a school wants, as their own mean.
-        total = sizes @ added
-        rest = (total - sizes[:, None] * added) / np.maximum(sizes.sum() - sizes, 1)[:, None]
-        return tuple(
-            School(
-                number=n + 1,
-                name=self._named(added[n], strength[n]) or _EVERYBODY,
-                size=int(sizes[n]),
-                share=float(sizes[n] / sizes.sum()),
-                stability=float(division.stability[n]),
-                features={
-                    self.levels.feature_names[j]: float(strength[n, j])
-                    for j in leading(strength[n]).tolist()
-                },
-                weights=self.levels.consensus + added[n],
-                **self._examples(added[n], rest[n]),
-            )
-            for n in range(len(added))
-        )
-
-    def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
-        """Put the strong directions of the group level into words."""
-        squares = (coordinates**2).mean(axis=0)
-        steps = (np.sqrt(squares)[:, None] * directions)[:_AXES_SHOWN]
-        found = []
-        for square, step, strength in zip(
-            squares, steps, strengths(steps, self.spread), strict=False
-        ):
-            low, high = (self._named(sign * step, sign * strength) for sign in (-1.0, 1.0))
-            found.append(Axis(float(square / squares.sum()), low, high, strength))
-        return tuple(found)
-
-    def _named(self, added: Float, strength: Float) -> str:
-        names, consensus = self.levels.feature_names, self.levels.consensus
-        no = np.zeros(len(names), dtype=np.bool_)
-        binary = no if self.items is None else self.items.binary
-        return name_deviation(added, consensus, strength, names, binary)
-
-    def _examples(self, added: Float, rest: Float) -> dict[str, tuple[Judged, ...]]:
-        if self.items is None:
-            return {"typical": (), "divisive": ()}
-        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-        apart = own - others
-        divisive = self.items.judged(np.abs(apart), _ITEMS_SHOWN, apart) if apart.any() else ()
-        return {"typical": self.items.judged(own, _ITEMS_SHOWN), "divisive": divisive}
+def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:
+    """Return the labels that were given, or else those that the ranker has kept."""
+    return annotations if isinstance(annotations, Annotations) else as_ranker(ranker).kept_
 
 
 def _most_divisive(items: Items, levels: Levels, rng: Generator) -> tuple[Judged, ...]:
-    return items.judged(items.disagreement(levels.coef, rng), _ITEMS_SHOWN)
+    return items.judged(items.disagreement(levels.coef, rng), ITEMS_SHOWN)
 
 
 def _feature_school(strength: Float) -> Index:

@@ -11,6 +11,7 @@ from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.checks import counted
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
+from likeminds.schools.soft_labels import SoftLabels
 
 LEVELS = ("consensus", "group", "personal")
 
@@ -27,7 +28,8 @@ class School:
     number : int
         From 1, the largest school first.
     name : str
-        What sets it apart, in words made from its strongest features.
+        What sets it apart, in words made from its strongest features; where these have no names
+        that mean anything, from the items that it likes, or rejects, unlike all others.
     size : int
         How many people belong to it.
     share : float
@@ -136,6 +138,12 @@ class Schools:
         How well resampled crowds agree with the division (mean adjusted Rand index).
     suggested : bool
         Whether the data chose the number of schools.
+    agreed : tuple of Judged
+        The items that every school likes most; the value is the share of people that would say
+        yes in every school at the least (`SoftLabels.at_least`).
+    soft_labels : SoftLabels or None
+        The share of the crowd, and of each school, that would say yes to each item. None without
+        items, and where the ranker's scores are no log-odds and no labels make them so.
     """
 
     users: IdArray
@@ -154,6 +162,8 @@ class Schools:
     criterion: dict[int, float] = field(default_factory=dict)
     agreement: float = 1.0
     suggested: bool = True
+    agreed: tuple[Judged, ...] = ()
+    soft_labels: SoftLabels | None = None
 
     def __len__(self) -> int:
         return len(self.schools)
@@ -192,9 +202,11 @@ class Schools:
         return pa.table(columns | {"loner": self.loner})
 
     def to_dict(self) -> Facts:
-        """Return the schools, axes, loners and divisive items as plain values, for JSON.
+        """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
 
-        Of an item, ``spread`` is the standard deviation over people of the share it beats.
+        Of an item, ``spread`` is the standard deviation over people of the share it beats,
+        ``at_least`` the share that would say yes in every school at the least, ``share`` and
+        ``by_school`` the shares of the crowd and of each school, each with its error.
         """
         return {
             "people": len(self.users),
@@ -205,8 +217,15 @@ class Schools:
             "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
             "standing": plain_standing(self.standing.mean(axis=0)),
             "loners": self.loners.tolist(),
-            "divisive": plain_items(self.divisive, "spread"),
+            "agreed": self._with_shares(self.agreed, "at_least"),
+            "divisive": self._with_shares(self.divisive, "spread"),
         }
+
+    def _with_shares(self, judged: tuple[Judged, ...], what: str) -> list[Facts]:
+        plain, soft = plain_items(judged, what), self.soft_labels
+        if soft is None:
+            return plain
+        return [facts | soft.of_row(one.row) for facts, one in zip(plain, judged, strict=True)]
 
     def __str__(self) -> str:
         lines = [self._headline()]
@@ -234,12 +253,11 @@ class Schools:
 
 
 def plain_items(judged: Iterable[Judged], what: str) -> list[Facts]:
-    """Return items, each with its value, called what it is."""
+    """Return items, each with its text, if any, and its value, called what it is."""
     return [
-        {
-            "item": one.item.item() if isinstance(one.item, np.generic) else one.item,
-            what: one.value,
-        }
+        {"item": one.item.item() if isinstance(one.item, np.generic) else one.item}
+        | ({} if one.text is None else {"text": one.text})
+        | {what: one.value}
         for one in judged
     ]
 

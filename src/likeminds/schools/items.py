@@ -1,5 +1,6 @@
 """The items that people judge: what they are like, who likes them, which divide people."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +11,8 @@ from scipy.special import ndtr
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.schools.naming import shorten
 
 # More items or people than these are represented by a sample of so many.
 _MOST_ITEMS = 20_000
@@ -19,11 +22,12 @@ _ITEMS_AT_ONCE = 4_096
 
 
 class Judged(NamedTuple):
-    """An item, where it is in the table of features, and what was found about it."""
+    """An item, where it is in the table of features, what was found about it, and its text."""
 
     item: object
     row: int
     value: float
+    text: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +44,15 @@ class Items:
         What they are like.
     feature_names : tuple of str
         The names of the columns.
+    texts : mapping from item id to str, optional
+        What items say, or are called, where that is more than their ids.
     """
 
     ids: IdArray
     rows: Index
     features: FloatArray
     feature_names: tuple[str, ...]
+    texts: Mapping[Hashable, str] | None = None
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
@@ -74,6 +81,31 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def text_of(self, item: Hashable) -> str | None:
+        """Return the text of an item, where there is one."""
+        return None if self.texts is None else self.texts.get(item)
+
+    def called(self, position: int) -> str:
+        """Return what an item is called in a sentence: the beginning of its text, or its id."""
+        item = self.ids[position]
+        text = self.text_of(item)
+        if text is not None:
+            return f'"{shorten(text)}"'
+        return shorten(str(item)) if isinstance(item, str) else f"item {item}"
+
+    def positions_of(self, annotations: Annotations) -> Index:
+        """Return which of the items each label is about, -1 for none of them.
+
+        Where rows have features of their own, items are known by these.
+        """
+        if annotations.features_per == "item":
+            return lookup(annotations.item_ids, self.ids, "items")[annotations.item_codes]
+        own = self.features[:, : annotations.n_features]
+        where = {key: place for place, key in enumerate(_fingerprints(own))}
+        rows, of_label = np.unique(annotations.feature_rows, return_inverse=True)
+        found = [where.get(key, -1) for key in _fingerprints(annotations.features[rows])]
+        return np.array(found, dtype=np.intp)[of_label]
 
     @cached_property
     def centre(self) -> Float:
@@ -137,13 +169,21 @@ class Items:
         """Return the n items with the highest keys, with their values (by default the keys)."""
         values = key if values is None else values
         best = np.argsort(-key, kind="stable")[:n].tolist()
-        return tuple(Judged(self.ids[i], int(self.rows[i]), float(values[i])) for i in best)
+        return tuple(
+            Judged(item, int(self.rows[i]), float(values[i]), self.text_of(item))
+            for i, item in zip(best, self.ids[best].tolist(), strict=True)
+        )
 
     def _piece(self, piece: slice) -> "Items":
         part = Items(self.ids[piece], self.rows[piece], self.features[piece], self.feature_names)
         # Places are among all the items.
         part.__dict__.update(centre=self.centre, spread=self.spread)
         return part
+
+
+def _fingerprints(features: FloatArray) -> list[bytes]:
+    """Return something hashable for each row, the same for the same numbers."""
+    return [row.tobytes() for row in features.astype(np.float64) + 0.0]  # minus zero is zero
 
 
 def _ids_of_rows(annotations: Annotations, rows: Index) -> IdArray:

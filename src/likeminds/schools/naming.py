@@ -1,6 +1,7 @@
 """Words for a school: what it wants, compared with what everybody wants."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -15,6 +16,15 @@ _WANTS, _INSISTS, _LESS, _MINDS_LESS = (
     "minds {} less",
 )
 _FEATURES_IN_A_NAME = 3
+# Names that a program gave: those of columns without one, of components, of learned numbers.
+_NUMBERED = re.compile(
+    r"(x|v|f|pc|dim|feature|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+"
+    r"|gist_.*|popularity",
+    re.IGNORECASE,
+)
+_ITEMS_IN_A_NAME, _LETTERS_IN_A_NAME = 2, 48
+# Items that set apart less than this share of what the first one does are not named with it.
+_AS_TELLING = 0.5
 
 
 def wish(feature: str, binary: bool, positive: bool) -> str:
@@ -91,6 +101,82 @@ def name_deviation(
             phrase, wanted = _MINDS_LESS, True
         said.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted))
     return ", ".join(phrase.format(_together(wishes)) for phrase, wishes in said.items())
+
+
+def are_named(features: Iterable[str]) -> bool:
+    """Say whether all of some features have names that mean something to people.
+
+    Examples
+    --------
+    >>> are_named(["price", "local_company"]), are_named(["price", "component_3"])
+    (True, False)
+    """
+    return not any(_NUMBERED.fullmatch(name) for name in features)
+
+
+def are_telling(strength: Float, features: Sequence[str]) -> bool:
+    """Say whether `name_deviation` would use names that mean something, and any at all."""
+    strongest = leading(strength)[:_FEATURES_IN_A_NAME].tolist()
+    return bool(strongest) and are_named(features[j] for j in strongest)
+
+
+def shorten(text: str, letters: int = _LETTERS_IN_A_NAME) -> str:
+    """Return the beginning of a text, cut between words.
+
+    Examples
+    --------
+    >>> shorten("A statement that goes on and on", 20)
+    'A statement that ...'
+    """
+    whole = " ".join(text.split())
+    if len(whole) <= letters:
+        return whole
+    begun = whole[: letters - 3]
+    return f"{begun.rsplit(' ', 1)[0] if ' ' in begun else begun} ..."
+
+
+def name_by_items(
+    own: Float, others: Float, doubt: Float, called: Callable[[int], str], likes: str = "likes"
+) -> str:
+    """Name people after the items that set them apart from others.
+
+    Parameters
+    ----------
+    own, others : arrays of shape (n_items,)
+        How much these people, and the others, like each item, from 0 to 1.
+    doubt : array of shape (n_items,)
+        How much of a difference may be chance.
+    called : callable
+        Says what an item is called.
+    likes : str
+        What one does with items that one likes.
+
+    Examples
+    --------
+    >>> own, others = np.array([0.9, 0.6, 0.1, 0.5]), np.array([0.2, 0.5, 0.8, 0.5])
+    >>> drinks = ["tea", "milk", "coffee", "water"]
+    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__)
+    'likes tea, rejects coffee'
+    >>> name_by_items(own - 0.2, others - 0.2, 0.6 * np.ones(4), drinks.__getitem__)
+    'likes tea, rejects coffee'
+    >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
+    'rejects coffee'
+    """
+    apart = own - others
+    sure = np.where(np.abs(apart) > doubt, apart, 0.0)
+    sure -= np.sign(sure) * doubt
+    liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
+    told = {f"{likes} {{}}": liked, "rejects {}": rejected}
+    if not (liked | rejected).any():
+        told = {"likes {} more than others do": sure > 0, "likes {} less": sure < 0}
+    said = []
+    most = max(float(np.abs(sure[which]).max(initial=0.0)) for which in told.values())
+    for phrase, which in told.items():
+        size = np.where(which, np.abs(sure), 0.0)
+        best = np.argsort(-size, kind="stable")[:_ITEMS_IN_A_NAME]
+        names = [called(j) for j in best.tolist() if size[j] > 0 and size[j] >= _AS_TELLING * most]
+        said += [phrase.format(_together(names))] if names else []
+    return ", ".join(said)
 
 
 def strengths(deviations: Float, spread: Float) -> Float:

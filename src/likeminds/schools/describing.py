@@ -1,0 +1,207 @@
+"""Words and examples for the schools of a crowd, and for the directions in which it differs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likeminds._support.arrays import Float
+from likeminds.data.annotations import Annotations
+from likeminds.schools.found import Axis, School
+from likeminds.schools.items import Items, Judged
+from likeminds.schools.levels import Levels, as_ranker
+from likeminds.schools.liking import Liking
+from likeminds.schools.mixture import Division
+from likeminds.schools.naming import (
+    are_telling,
+    leading,
+    name_by_items,
+    name_deviation,
+    strengths,
+)
+from likeminds.schools.soft_labels import BOUND, SoftLabels, Votes, shares_of_groups
+
+ITEMS_SHOWN = 8
+_AXES_SHOWN = 3
+_EVERYBODY = "everybody"
+# The share of the crowd that stands at one end of a direction.
+_END = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What groups of people would say about items.
+
+    Attributes
+    ----------
+    soft : SoftLabels
+        The crowd's and the schools' shares of a yes.
+    ends, doubt : arrays of shape (n_axes, 2, n_items)
+        Those of the people at the low and the high end of each direction, and their errors.
+    """
+
+    soft: SoftLabels
+    ends: Float
+    doubt: Float
+
+    @classmethod
+    def found(
+        cls,
+        ranker: Any,
+        items: Items,
+        said: Annotations | None,
+        *,
+        division: Division,
+        coordinates: Float,
+        rng: Generator,
+    ) -> "Opinions | None":
+        """Ask everybody; None where the ranker has no log-odds, and no labels that give some."""
+        liking = Liking.of_ranker(ranker, items, said)
+        if liking is None:
+            return None
+        votes = Votes.of_annotations(said, as_ranker(ranker).users_, items)
+        n_people, n_schools = division.membership.shape
+        everybody = np.ones((1, n_people), dtype=np.bool_)
+        schools = division.labels == np.arange(n_schools)[:, None]
+        axes = coordinates[:, :_AXES_SHOWN].T
+        low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
+        ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_people)
+        # A school may be empty where more were asked for than there are.
+        groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
+        share, error = shares_of_groups(liking, votes, groups, rng)
+        own = slice(1, 1 + n_schools)
+        n_votes = np.asarray(votes.said.sum(axis=0)).astype(np.intp)
+        soft = SoftLabels(
+            items.ids, items.rows, n_votes, share[0], error[0], share[own], error[own]
+        )
+        shape = (len(axes), 2, len(items))
+        return cls(soft, share[own.stop :].reshape(shape), error[own.stop :].reshape(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """People in schools.
+
+    Attributes
+    ----------
+    levels : Levels
+        Their weights, all people being equally decided.
+    items : Items or None
+        What they are about.
+    spread : array of shape (n_features, n_features)
+        The covariance of the items' features.
+    division : Division
+        The schools.
+    opinions : Opinions or None
+        What they would say.
+    """
+
+    levels: Levels
+    items: Items | None
+    spread: Float
+    division: Division
+    opinions: Opinions | None
+
+    @cached_property
+    def added(self) -> Float:
+        """What each school adds to the consensus, on average over its members."""
+        division = self.division
+        n_schools = division.membership.shape[1]
+        added = np.zeros((n_schools, len(self.spread)))
+        if n_schools > 1:
+            for school in np.unique(division.labels):
+                added[school] = self.levels.group[division.labels == school].mean(axis=0)
+        return added
+
+    @cached_property
+    def strength(self) -> Float:
+        """How much each feature matters to what a school adds: (n_schools, n_features)."""
+        return strengths(self.added, self.spread)
+
+    def schools(self) -> tuple[School, ...]:
+        """Put the schools into words."""
+        added, strength, division = self.added, self.strength, self.division
+        sizes = np.bincount(division.labels, minlength=len(added))
+        # What everybody outside of a school wants, as their own mean.
+        total = sizes @ added
+        rest = (total - sizes[:, None] * added) / np.maximum(sizes.sum() - sizes, 1)[:, None]
+        return tuple(
+            School(
+                number=n + 1,
+                name=self._name_of_school(n, rest[n]) or _EVERYBODY,
+                size=int(sizes[n]),
+                share=float(sizes[n] / sizes.sum()),
+                stability=float(division.stability[n]),
+                features={
+                    self.levels.feature_names[j]: float(strength[n, j])
+                    for j in leading(strength[n]).tolist()
+                },
+                weights=self.levels.consensus + added[n],
+                **self._examples(added[n], rest[n]),
+            )
+            for n in range(len(added))
+        )
+
+    def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
+        """Put the strong directions of the group level into words."""
+        squares = (coordinates**2).mean(axis=0)
+        steps = (np.sqrt(squares)[:, None] * directions)[:_AXES_SHOWN]
+        found = []
+        for n, strength in enumerate(strengths(steps, self.spread)):
+            low, high = self._names_of_ends(n, steps[n], strength)
+            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength))
+        return tuple(found)
+
+    def _name_of_school(self, n: int, rest: Float) -> str:
+        added, strength = self.added[n], self.strength[n]
+        if self.items is None or len(self.added) == 1 or self._is_telling(strength):
+            return self._named(added, strength)
+        if self.opinions is None:
+            own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+            return self._named_by_items(self.items, own, others, 0.0 * own)
+        soft = self.opinions.soft
+        sizes = np.bincount(self.division.labels, minlength=len(self.added))
+        outside = sizes * (np.arange(len(sizes)) != n)
+        part = (outside / max(outside.sum(), 1))[:, None]
+        others = (part * soft.by_school).sum(axis=0)
+        variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
+        doubt = BOUND * np.sqrt(variance)
+        return self._named_by_items(self.items, soft.by_school[n], others, doubt)
+
+    def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
+        words = self._named(-step, -strength), self._named(step, strength)
+        if self.items is None or self._is_telling(strength):
+            return words
+        if self.opinions is None:
+            ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
+            doubt = 0.0 * ends[0]
+        else:
+            ends = self.opinions.ends[n]
+            doubt = BOUND * np.sqrt((self.opinions.doubt[n] ** 2).sum(axis=0))
+        low = self._named_by_items(self.items, ends[0], ends[1], doubt)
+        high = self._named_by_items(self.items, ends[1], ends[0], doubt)
+        return low or words[0], high or words[1]
+
+    def _is_telling(self, strength: Float) -> bool:
+        return are_telling(strength, self.levels.feature_names)
+
+    def _named(self, added: Float, strength: Float) -> str:
+        names, consensus = self.levels.feature_names, self.levels.consensus
+        no = np.zeros(len(names), dtype=np.bool_)
+        binary = no if self.items is None else self.items.binary
+        return name_deviation(added, consensus, strength, names, binary)
+
+    @staticmethod
+    def _named_by_items(items: Items, own: Float, others: Float, doubt: Float) -> str:
+        likes = "likes" if items.texts is None else "agrees with"
+        return name_by_items(own, others, doubt, items.called, likes)
+
+    def _examples(self, added: Float, rest: Float) -> dict[str, tuple[Judged, ...]]:
+        if self.items is None:
+            return {"typical": (), "divisive": ()}
+        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+        apart = own - others
+        divisive = self.items.judged(np.abs(apart), ITEMS_SHOWN, apart) if apart.any() else ()
+        return {"typical": self.items.judged(own, ITEMS_SHOWN), "divisive": divisive}

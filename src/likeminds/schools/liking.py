@@ -1,0 +1,180 @@
+"""How likely each person says yes to each item, whichever kind of ranker it is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.prior.beliefs import label_probability
+from likeminds.rankers.model import Ability
+from likeminds.schools.items import Items
+from likeminds.schools.levels import as_ranker
+
+# How far people's readiness to say yes may lie from the crowd's, in log-odds: that of somebody
+# with few labels is held back.
+_READINESS = 1.0
+_STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Liking:
+    """What people would say about items: the log-odds of a yes, and how sure that is.
+
+    Attributes
+    ----------
+    rows : array of shape (n_items, p)
+        The items, as the weights see them.
+    weights : array of shape (n_people, p)
+        Everybody's.
+    intercept : array of shape (n_people,)
+        What makes scores log-odds.
+    variance : array of shape (n_items,)
+        Of the log-odds for somebody of whom nothing is known; zero where nobody knows it.
+    known : array of shape (n_people, m, p), optional
+        Everybody's K: the sum of squares of K times an item is what their labels take away from
+        its variance.
+    shared : array of shape (n_items,)
+        The part of an item's variance that is the same for all people.
+    """
+
+    rows: Float
+    weights: Float
+    intercept: Float
+    variance: Float
+    known: FloatArray | None
+    shared: Float
+
+    @classmethod
+    def of_ranker(cls, ranker: Any, items: Items, said: Annotations | None) -> "Liking | None":
+        """Ask a ranker about items.
+
+        Where its scores are no log-odds, they are made so by labels: a factor for all, and a
+        number for each person, by logistic regression. None without labels.
+        """
+        ranker = as_ranker(ranker)
+        slope, intercept = 1.0, ranker.learned("intercept_")
+        if ranker.learned("loss_") != "logistic" or intercept is None:
+            found = None if said is None else _calibrated(ranker, said)
+            if found is None:
+                return None
+            slope, intercept = found
+        rows = np.asarray(items.features, dtype=np.float64)
+        nothing = np.zeros(len(rows))
+        weights = slope * ranker.coef_
+        if not Ability.UNCERTAINTY.of(ranker):
+            return cls(rows, weights, intercept, nothing, None, nothing)
+        crowd = ranker.crowd_
+        seen = crowd.coordinates.rows(rows)
+        whole, prior = crowd.predictive.root, crowd.prior.root
+        variance, certain = (np.square(seen @ root).sum(axis=1) for root in (whole, prior))
+        # What is not known about the mean, as `Prior.predictive` has it.
+        shared = np.maximum(variance - certain, 0.0) / (1 + ranker.n_groups_)
+        points = crowd.coordinates.points(ranker.coef_, intercept)
+        if crowd.coordinates.intercept:
+            intercept = np.zeros(len(points))
+        else:
+            intercept = intercept + slope * (ranker.coef_ @ crowd.coordinates.origin)
+        return cls(
+            seen,
+            slope * points,
+            intercept,
+            slope**2 * variance,
+            slope * ranker.information_,
+            slope**2 * shared,
+        )
+
+    def of_people(self, people: Index) -> tuple[Float, Float]:
+        """Return everybody's probabilities of a yes, and how fast they grow with the log-odds.
+
+        Returns
+        -------
+        probability, slope : arrays of shape (n_people, n_items)
+        """
+        log_odds = self.weights[people] @ self.rows.T + self.intercept[people, None]
+        variance = np.repeat(self.variance[None], len(people), axis=0)
+        if self.known is not None:
+            rows = self.rows.astype(np.float32)
+            for place, person in enumerate(people.tolist()):
+                seen = rows @ np.asarray(self.known[person], dtype=np.float32).T
+                variance[place] -= np.einsum("nm,nm->n", seen, seen)
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        probability = label_probability(log_odds, deviation)
+        damped = probability * (1.0 - probability) / np.sqrt(1.0 + np.pi / 8.0 * deviation**2)
+        return probability, damped
+
+
+def _calibrated(ranker: Any, said: Annotations) -> tuple[float, Float] | None:
+    """Return what turns scores into log-odds; None where no label says."""
+    people = lookup(said.user_ids, ranker.users_, "users")[said.user_codes]
+    counted = people >= 0
+    if said.weights is not None:
+        counted &= said.weights > 0
+    labels = said.labels[counted]
+    if not labels.any() or labels.all():
+        return None
+    weight = np.ones(len(labels))
+    if said.weights is not None:
+        weight[:] = said.weights[counted]
+    scores = np.asarray(ranker.decision_function(said), dtype=np.float64)[counted]
+    return calibrate(scores, labels, people[counted], len(ranker.users_), weight)
+
+
+def calibrate(
+    scores: Float, labels: Bool, people: Index, n_people: int, weight: Float
+) -> tuple[float, Float]:
+    """Fit log-odds of labels: a factor of the scores for all, and a number for each person.
+
+    Everybody's number is drawn towards the crowd's, as if it were normal with a standard
+    deviation of 1; the factor is not negative.
+
+    Parameters
+    ----------
+    scores, labels, people, weight : arrays of shape (n_labels,)
+        What was predicted, and what was said by whom (positions), and how much it counts.
+    n_people : int
+        How many people there are; who said nothing gets the crowd's number.
+
+    Returns
+    -------
+    factor : float
+    numbers : array of shape (n_people,)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores, people = rng.standard_normal(4000), rng.integers(2, size=4000)
+    >>> labels = rng.random(4000) < expit(2 * scores + np.array([-1, 1])[people])
+    >>> factor, numbers = calibrate(scores, labels, people, 2, np.ones(4000))
+    >>> bool(abs(factor - 2) < 0.2), bool((abs(numbers - [-1, 1]) < 0.2).all())
+    (True, True)
+    """
+    unit = float(scores.std()) or 1.0
+    z = scores / unit
+    both, own = np.zeros(2), np.zeros(n_people)
+
+    def sums(values: Float) -> Float:
+        return np.asarray(np.bincount(people, weights=values, minlength=n_people), dtype=np.float64)
+
+    for _ in range(_STEPS):
+        p = expit(both[0] * z + both[1] + own[people])
+        slope, bend = weight * (labels - p), weight * p * (1.0 - p)
+        # People's numbers are eliminated from Newton's step.
+        inner = sums(bend) + 1.0 / _READINESS**2
+        gradient = sums(slope) - own / _READINESS**2
+        crossed = np.stack([sums(bend * z), sums(bend)])
+        matrix = np.array([[bend @ z**2, bend @ z], [bend @ z, bend.sum()]])
+        matrix = matrix - (crossed / inner) @ crossed.T + 1e-9 * np.eye(2) * (1.0 + bend.sum())
+        right = np.array([slope @ z, slope.sum()]) - crossed @ (gradient / inner)
+        step = np.linalg.solve(matrix, right)
+        theirs = (gradient - step @ crossed) / inner
+        largest = float(np.abs(np.concatenate([step, theirs])).max())
+        # A longer step leaves what a parabola knows about log-odds.
+        damp = min(1.0, _LONGEST / max(largest, _CLOSE))
+        both, own = both + damp * step, own + damp * theirs
+        if largest < _CLOSE:
+            break
+    return max(float(both[0]), 0.0) / unit, both[1] + own

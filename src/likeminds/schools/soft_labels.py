@@ -1,0 +1,205 @@
+"""Soft labels: the share of a crowd, and of each of its schools, that would say yes to an item."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.random import Generator
+from scipy import sparse
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.schools.items import Items
+from likeminds.schools.liking import Liking
+
+# The normal quantile of bounds that hold with a probability of 95 %.
+BOUND = 1.645
+# Of more people than these, a sample of so many is asked what they would say about items they
+# have not judged; and of every school at least so many.
+_MOST_PEOPLE, _FEWEST = 1_000, 20
+# Numbers that are computed at a time.
+_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class SoftLabels:
+    """The shares of people who would say yes to items.
+
+    People who judged an item count as they said, the others as they are predicted.
+
+    Attributes
+    ----------
+    items, rows : arrays of shape (n_items,)
+        The items, and their rows in the table of features, ascending.
+    n_votes : array of shape (n_items,)
+        How many people judged each.
+    share, error : arrays of shape (n_items,)
+        The share of the crowd that would say yes, and its standard error.
+    by_school, error_by_school : arrays of shape (n_schools, n_items)
+        The same for each school.
+    """
+
+    items: IdArray
+    rows: Index
+    n_votes: Index
+    share: Float
+    error: Float
+    by_school: Float
+    error_by_school: Float
+
+    @cached_property
+    def at_least(self) -> Float:
+        """The share that would say yes in every school: the least of the schools' lower bounds.
+
+        Each bound holds with a probability of 95 %.
+        """
+        bounds = self.by_school - BOUND * self.error_by_school
+        return np.asarray(np.clip(bounds.min(axis=0), 0.0, 1.0))
+
+    def of_row(self, row: int) -> dict[str, Any]:
+        """Return what is known about the item in a row of the table of features, plain."""
+        place = int(np.searchsorted(self.rows, row))
+        return {
+            "votes": int(self.n_votes[place]),
+            "at_least": float(self.at_least[place]),
+            "share": float(self.share[place]),
+            "error": float(self.error[place]),
+            "by_school": self.by_school[:, place].tolist(),
+            "error_by_school": self.error_by_school[:, place].tolist(),
+        }
+
+    def to_table(self) -> pa.Table:
+        """Return a table with a row per item: votes, shares and their standard errors."""
+        columns: dict[str, Any] = {
+            "item": self.items.tolist(),
+            "votes": self.n_votes,
+            "share": self.share,
+            "error": self.error,
+            "at_least": self.at_least,
+        }
+        both = zip(self.by_school, self.error_by_school, strict=True)
+        for number, (share, error) in enumerate(both, start=1):
+            columns |= {f"school_{number}": share, f"error_{number}": error}
+        return pa.table(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Who said what about which items.
+
+    Attributes
+    ----------
+    said, yes : sparse arrays of shape (n_people, n_items)
+        Ones where a person judged an item, and which share of their labels were positive.
+    """
+
+    said: sparse.csr_array
+    yes: sparse.csr_array
+
+    @classmethod
+    def of_annotations(
+        cls, annotations: Annotations | None, users: IdArray, items: Items
+    ) -> "Votes":
+        """Take the labels of known people about these items; without annotations, there are none.
+
+        Several labels of one person about one item are one vote: their mean, by weight.
+        """
+        shape = (len(users), len(items))
+        if annotations is None:
+            return cls(sparse.csr_array(shape), sparse.csr_array(shape))
+        people = lookup(annotations.user_ids, users, "users")[annotations.user_codes]
+        about = items.positions_of(annotations)
+        weight = np.ones(len(people)) if annotations.weights is None else annotations.weights
+        counts = (people >= 0) & (about >= 0) & (weight > 0)
+        where = (people[counts], about[counts])
+        total = sparse.csr_array((weight[counts], where), shape=shape)
+        positive = weight[counts] * annotations.labels[counts]
+        yes = sparse.csr_array((positive, where), shape=shape)
+        total.sum_duplicates()
+        yes.sum_duplicates()
+        yes.data = yes.data / total.data  # both have the same places, in the same order
+        total.data = np.ones_like(total.data)
+        return cls(total, yes)
+
+
+def shares_of_groups(
+    liking: Liking, votes: Votes, groups: Bool, rng: Generator
+) -> tuple[Float, Float]:
+    """Return the share of each group of people that would say yes to each item.
+
+    Parameters
+    ----------
+    liking : Liking
+        What people would say.
+    votes : Votes
+        What they said.
+    groups : array of shape (n_groups, n_people)
+        Who belongs to which.
+    rng : Generator
+        Chooses who is asked where there are very many.
+
+    Returns
+    -------
+    share, error : arrays of shape (n_groups, n_items)
+        The error has three parts: everybody who did not vote may say yes or no, by chance; what
+        is not known about an item errs alike for all of them; and where not all are asked, there
+        might have been others.
+    """
+    member = groups.astype(np.float64)
+    size = member.sum(axis=1)[:, None]
+    voted, yes = (np.asarray((part.T @ member.T).T) for part in (votes.said, votes.yes))
+    asked = _Asked.zero(len(groups), len(liking.rows))
+    for people in _blocks(_chosen(groups, rng), len(liking.rows)):
+        asked = asked.and_people(liking, votes, people, member[:, people])
+    missing = np.maximum(size - voted, 0.0)
+    # Where everybody asked has voted, voters speak for the few who have not.
+    those = np.maximum(asked.number, 1.0)
+    mean = np.where(asked.number > 0, asked.total / those, yes / np.maximum(voted, 1.0))
+    within = np.maximum(asked.squares / those - mean**2, 0.0)
+    not_asked = np.maximum(missing - asked.number, 0.0)
+    variance = missing * (asked.chance / those) + missing * not_asked * within / those
+    variance += (missing * asked.slope / those) ** 2 * liking.shared
+    return (yes + missing * mean) / size, np.sqrt(variance) / size
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Sums over people asked who did not vote, by group and item."""
+
+    number: Float
+    total: Float
+    squares: Float
+    chance: Float
+    slope: Float
+
+    @classmethod
+    def zero(cls, n_groups: int, n_items: int) -> "_Asked":
+        return cls(*(np.zeros((n_groups, n_items)) for _ in range(5)))
+
+    def and_people(self, liking: Liking, votes: Votes, people: Index, member: Float) -> "_Asked":
+        silent = 1.0 - votes.said[people].toarray()
+        p, slope = (silent * part for part in liking.of_people(people))
+        return _Asked(
+            self.number + member @ silent,
+            self.total + member @ p,
+            self.squares + member @ p**2,
+            self.chance + member @ (p * (1.0 - p)),
+            self.slope + member @ slope,
+        )
+
+
+def _chosen(groups: Bool, rng: Generator) -> Index:
+    n_people = groups.shape[1]
+    if n_people <= _MOST_PEOPLE:
+        return np.arange(n_people)
+    order = rng.permutation(n_people)
+    few = [order[mine[order]][:_FEWEST] for mine in groups]
+    return np.unique(np.concatenate([order[:_MOST_PEOPLE], *few]))
+
+
+def _blocks(people: Index, n_items: int) -> list[Index]:
+    n = max(1, _AT_ONCE // max(n_items, 1))
+    return [people[start : start + n] for start in range(0, len(people), n)]
