@@ -60,8 +60,11 @@ def rankers() -> dict:
 def run(data: DataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
     """Compare all rankers that apply on one data set."""
     named = rankers()
-    if not has_shared_items(data.annotations):
+    shared = has_shared_items(data.annotations)
+    if not shared:
         del named["Popularity"]
+    if not (shared and data.annotations.has_items):
+        del named["Factorisation"]
     return compare(
         data.annotations, named, repeats=repeats, n_jobs=n_jobs, folder=cache, random_state=100
     )

@@ -11,6 +11,7 @@ from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
+    from likeminds._support.arrays import IdArray
     from likeminds.cli._data import Shown
 
 _EVERYONE = "everyone"
@@ -73,13 +74,21 @@ def rank(
         people = [as_known(text, known.people_, "person") for text in person]
     rows = []
     for one in people:
-        for about, scores in questions(known, one, attribute, like or [], not_like or []):
+        for about, scores in questions(
+            known, one, attribute, like or [], not_like or [], items=shown.ids
+        ):
             rows += best(shown, scores(shown.features), top, one, about)
     show(talk, rows, out, brief=each_person)
 
 
 def questions(
-    model: Any, person: Any, attribute: str | None, like: Sequence[str], not_like: Sequence[str]
+    model: Any,
+    person: Any,
+    attribute: str | None,
+    like: Sequence[str],
+    not_like: Sequence[str],
+    *,
+    items: "IdArray",
 ) -> Iterator[tuple[str, Scores]]:
     """Give, by what it is about, each function that scores items for a person (None: all)."""
     from likeminds.cli._models import rankers_of
@@ -95,20 +104,22 @@ def questions(
         )
         return
     for name, ranker in rankers_of(model, attribute).items():
-        yield name, scores_by(ranker, person)
+        yield name, scores_by(ranker, person, items)
 
 
-def scores_by(ranker: Any, person: Any) -> Scores:
+def scores_by(ranker: Any, person: Any, items: "IdArray") -> Scores:
     """Return the function that scores items for a person, or for everyone."""
 
     def scores(X: Any) -> Any:
         import numpy as np
 
+        # Some rankers know items by their ids.
+        known = {} if ranker.learned("item_ids_") is None else {"items": items}
         if person is None:
-            return ranker.decision_function(X)
+            return ranker.decision_function(X, **known)
         users = np.empty(len(X), dtype=object)
         users[:] = [person] * len(X)
-        return ranker.decision_function(X, users)
+        return ranker.decision_function(X, users, **known)
 
     return scores
 

@@ -229,7 +229,7 @@ def compare(
         A ranker that has a grid of its own is wrapped in `RankerCV`; a pair ``(ranker,
         param_grid)`` is searched over that grid; any other estimator with ``fit`` and
         ``decision_function`` is used as it is. By default all of `default_rankers`, without
-        `Popularity` where no two people labelled the same item.
+        `Popularity` and `Factorisation` where no two people labelled the same item.
     repeats : int, default=15
         How many splits. Repeat r is ``split_within_people(annotations, test_size,
         random_state + r)``.
@@ -295,8 +295,11 @@ def _refuse_bad_protocol(
 
 def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -> NamedRankers:
     named = default_rankers(n_folds, random_state)
-    if not has_shared_items(annotations):
+    shared = has_shared_items(annotations)
+    if not shared:
         del named["Popularity"]
+    if not (shared and annotations.has_items):
+        del named["Factorisation"]
     return named
 
 

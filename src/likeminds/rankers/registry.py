@@ -12,6 +12,7 @@ from likeminds.rankers.baselines import (
     RMTFL,
     RMTL,
     ConsensusOnly,
+    Factorisation,
     LassoMTL,
     LogisticPerPerson,
     OnePerPerson,
@@ -49,6 +50,7 @@ _READY: tuple[Any, ...] = (
     ConsensusOnly,
     PooledLogistic,
     Popularity,
+    Factorisation,
 )
 # Every ranker there is, by name.
 RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}

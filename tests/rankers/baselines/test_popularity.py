@@ -22,7 +22,7 @@ def shared_items(seed, weights=True):
 def share_of_others(crowd, person, item):
     """The definition: over everybody else's labels of the item, the share of positive ones."""
     weights = np.ones(len(crowd)) if crowd.weights is None else crowd.weights
-    others = (crowd.users != person) & (item == crowd.X).all(axis=1)
+    others = (crowd.users != person) & (crowd.items == item)
     others = others if others.any() else np.ones(len(crowd), dtype=bool)
     return np.average(crowd.labels[others], weights=weights[others])
 
@@ -31,7 +31,7 @@ def share_of_others(crowd, person, item):
 def test_score_is_the_share_of_others(seed, weights):
     crowd = shared_items(seed, weights)
     scores = Popularity().fit(crowd).decision_function(crowd)
-    rows = zip(crowd.users, crowd.X, strict=True)
+    rows = zip(crowd.users, crowd.items, strict=True)
     expected = [share_of_others(crowd, person, item) for person, item in rows]
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
@@ -44,8 +44,26 @@ def test_ones_own_labels_never_matter():
     np.testing.assert_allclose(*shares)
 
 
+def test_items_with_equal_features_are_different_items():
+    crowd = Annotations(
+        users=["ann", "bob", "ann", "bob"],
+        items=["heat", "dusk", "dusk", "heat"],
+        labels=[1, 0, 0, 1],
+        features={"heat": [1.0], "dusk": [1.0]},
+    )
+    ranker = Popularity().fit(crowd)
+    assert ranker.decision_function(crowd).tolist() == [1.0, 0.0, 0.0, 1.0]
+    scores = ranker.decision_function([[1.0], [1.0]], ["ann", "ann"], items=["dusk", "heat"])
+    assert scores.tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="do not say which item"):
+        ranker.decision_function([[1.0]])
+    with pytest.raises(ValueError, match="carry their own items"):
+        ranker.decision_function(crowd, items=crowd.items)
+
+
 def test_plain_arrays_know_items_by_their_features():
     crowd = shared_items(1, weights=False)
+    assert len(np.unique(crowd.features, axis=0)) == len(crowd.features)
     ranker = Popularity().fit(crowd.X, crowd.labels, users=crowd.users)
     expected = Popularity().fit(crowd).decision_function(crowd)
     np.testing.assert_array_equal(ranker.decision_function(crowd.X, users=crowd.users), expected)

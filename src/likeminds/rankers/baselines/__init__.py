@@ -1,6 +1,7 @@
 """Rankers to hold the others against, with the same verbs."""
 
 from likeminds.rankers.baselines.clustered import CMTL, COMT
+from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
 from likeminds.rankers.baselines.low_rank import RAMU, RMTL
 from likeminds.rankers.baselines.popularity import Popularity
@@ -15,6 +16,7 @@ __all__ = [
     "RMTFL",
     "RMTL",
     "ConsensusOnly",
+    "Factorisation",
     "LassoMTL",
     "LogisticPerPerson",
     "OnePerPerson",

@@ -8,20 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.baselines.knowing_items import items_of_rows, labelled_items
 
 
 class Popularity(Ranker):
     """An item's score is the share of positive labels it got from other people.
 
     A person's own labels never count in their own scores, so that rows seen in training are
-    scored as honestly as new ones. Items are known by their features: rows with the same
-    features are the same item. Items that nobody else labelled get the share of positive
-    labels over all items.
+    scored as honestly as new ones. Items are known by their ids; where rows have none (plain
+    arrays), by their features: rows with the same features are the same item. Items that nobody
+    else labelled get the share of positive labels over all items.
 
     Parameters
     ----------
@@ -30,8 +31,10 @@ class Popularity(Ranker):
 
     Attributes
     ----------
+    item_ids_ : array of shape (n_items,)
+        The items that somebody labelled, where rows had ids of items.
     items_ : array of shape (n_items, n_features)
-        The distinct items, by their features.
+        The distinct items by their features, where rows had none.
     item_counts_ : array of shape (n_items, 2)
         How many labels (or how much weight) an item got, and how many positive ones.
     own_pairs_ : array of shape (n_pairs,)
@@ -56,6 +59,7 @@ class Popularity(Ranker):
     array([0.5, 0.5, 1. , 0.5])
     """
 
+    item_ids_: IdArray
     items_: Float
     item_counts_: Float
     own_pairs_: Index
@@ -72,7 +76,10 @@ class Popularity(Ranker):
         self.user_column = user_column
 
     def decision_function(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the share of positive labels that each row's item got from other people.
 
@@ -80,14 +87,19 @@ class Popularity(Ranker):
         ----------
         X, users
             As in `ThreeLevelRanker.decision_function`.
+        items : array of shape (n_rows,), optional
+            The id of each row's item, where X is no Annotations.
 
         Returns
         -------
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        position = {row: item for item, row in enumerate(_as_keys(self.items_))}
-        item = np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
+        if hasattr(self, "item_ids_"):
+            item = items_of_rows(self, X, items, len(rows))
+        else:
+            position = {row: item for item, row in enumerate(_as_keys(self.items_))}
+            item = np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
         counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
         counts -= self._own(people, item)
         total, positive = counts.T
@@ -97,7 +109,7 @@ class Popularity(Ranker):
 
     def _own(self, people: Index, item: Index) -> Float:
         """Return the labels, and the positive ones, that people gave to items themselves."""
-        pair = np.where((people >= 0) & (item >= 0), people * len(self.items_) + item, -1)
+        pair = np.where((people >= 0) & (item >= 0), people * len(self.item_counts_) + item, -1)
         place = np.searchsorted(self.own_pairs_, pair)
         place[place == len(self.own_pairs_)] = 0
         known = self.own_pairs_[place] == pair
@@ -108,16 +120,20 @@ class Popularity(Ranker):
         if annotations.weights is not None:
             weight[:] = annotations.weights
         counts = np.column_stack([weight, weight * annotations.labels])
-        self.items_, of_row = _items(annotations)
-        pairs = annotations.user_codes * len(self.items_) + of_row
+        for name in ("items_", "item_ids_"):  # a fit starts afresh
+            self.__dict__.pop(name, None)
+        items, of_row = _items(annotations)
+        known_by, n_items = "ids" if annotations.has_items else "features", len(items)
+        setattr(self, "item_ids_" if annotations.has_items else "items_", items)
+        pairs = annotations.user_codes * n_items + of_row
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
-        if annotations.n_people > 1 and len(self.own_pairs_) == len(self.items_):
+        if annotations.n_people > 1 and len(self.own_pairs_) == n_items:
             raise ValueError(
-                f"None of the {len(self.items_)} items is shared by two people (items are known "
-                "by their features), so nobody can be told what others said of it. "
+                f"None of the {n_items} items is shared by two people (items are known "
+                f"by their {known_by}), so nobody can be told what others said of it. "
                 "Popularity needs items that several people labelled."
             )
-        self.item_counts_ = _sums(counts, of_row, len(self.items_))
+        self.item_counts_ = _sums(counts, of_row, n_items)
         self.own_counts_ = _sums(counts, own, len(self.own_pairs_))
         self.overall_share_ = float(counts[:, 1].sum() / counts[:, 0].sum())
         self.users_ = annotations.user_ids
@@ -127,13 +143,15 @@ class Popularity(Ranker):
 
 
 def has_shared_items(annotations: Annotations) -> bool:
-    """Say whether any item (known by its features) was labelled by two people."""
+    """Say whether any item (known by its id, or else its features) was labelled by two people."""
     items, of_row = _items(annotations)
     return len(np.unique(annotations.user_codes * len(items) + of_row)) > len(items)
 
 
-def _items(annotations: Annotations) -> tuple[Float, Index]:
-    """Return the features of the distinct items that were labelled, and each row's item."""
+def _items(annotations: Annotations) -> tuple[IdArray, Index]:
+    """Return the distinct items that were labelled, by id or else features; and each row's."""
+    if annotations.has_items:
+        return labelled_items(annotations, "Popularity")
     place, used = compact(annotations.feature_rows, len(annotations.features))
     table = np.asarray(annotations.features[used], dtype=np.float64)
     items, code = np.unique(table, axis=0, return_inverse=True)

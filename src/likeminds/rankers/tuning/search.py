@@ -178,7 +178,10 @@ class RankerCV(GrowingRanker):
         return self
 
     def decision_function(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
     ) -> Float:
         """Score each row for its person, by the ranker with the parameters chosen.
 
@@ -186,13 +189,17 @@ class RankerCV(GrowingRanker):
         ----------
         X, users
             As in `ThreeLevelRanker.decision_function`.
+        items : array of shape (n_rows,), optional
+            The id of each row's item, for rankers that know items by their ids.
 
         Returns
         -------
         array of shape (n_rows,)
         """
         check_is_fitted(self)
-        return self.best_estimator_.decision_function(X, users)
+        best: Any = self.best_estimator_
+        known = {} if items is None else {"items": items}
+        return np.asarray(best.decision_function(X, users, **known), dtype=np.float64)
 
     def update(
         self,
