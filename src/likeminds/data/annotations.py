@@ -14,6 +14,7 @@ from likeminds._support.checks import counted, listing
 from likeminds.data import tables
 from likeminds.data.coded import CodedLabels
 from likeminds.data.columns import id_texts
+from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
 from likeminds.data.identifiers import as_id_array, compact, encode, encode_pairs, join_codes
 from likeminds.data.labels import LabelReading, join_readings, read_labels
@@ -63,6 +64,9 @@ class Annotations(CodedLabels):
         What becomes of rows in which a person judges an item again (about the same attribute, in
         the same group): each counts, and splits may part them; or equal ones become one row that
         weighs as much as all; or they are refused.
+    people : Covariates, mapping by person, data frame or path, optional
+        What is known about people besides their labels (age, country): see `Covariates`. People
+        may be missing there, or have no labels here.
 
     Attributes
     ----------
@@ -84,6 +88,8 @@ class Annotations(CodedLabels):
     reading : LabelReading or None
         How labels were read: which of two values, or which ratings, are positive. None where
         they were true and false already.
+    people : Covariates or None
+        Covariates of people; rows that are taken share it.
 
     Examples
     --------
@@ -116,13 +122,14 @@ class Annotations(CodedLabels):
         features_per: Literal["auto", "item", "row"] = "auto",
         reading: LabelReading | None = None,
         duplicates: str = "keep",
+        people: Any = None,
     ) -> None:
         values = as_id_array(labels, "labels")
-        people, people_ids = encode(users, "users")
+        persons, person_ids = encode(users, "users")
         optional = {"items": items, "attributes": attributes, "groups": groups}
         coded = {name: encode(ids, name) for name, ids in optional.items() if ids is not None}
         lengths = {name: codes for name, (codes, _) in coded.items()}
-        checks.same_length(users=people, labels=values, **lengths)
+        checks.same_length(users=persons, labels=values, **lengths)
         if not len(values):
             raise ValueError("There are no annotations: users, items and labels are empty.")
         about, about_ids = coded.get("attributes", (None, None))
@@ -134,21 +141,22 @@ class Annotations(CodedLabels):
             names=feature_names,
             features_per=features_per,
         )
-        within = [people] if about is None else [people, about]
+        within = [persons] if about is None else [persons, about]
         binary, found = read_labels(
             values, positive=positive, threshold=threshold, within=within, known=reading
         )
         checked = checks.as_weights(weights, len(values))
         self._store(
-            user_ids=people_ids,
-            user_codes=people,
+            user_ids=person_ids,
+            user_codes=persons,
             labels=binary,
             reading=found,
             attribute_ids=about_ids,
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
-            **_named_groups(people, *coded.get("groups", (None, None))),
+            people=None if people is None else Covariates.read(people).written_as(person_ids),
+            **_named_groups(persons, *coded.get("groups", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
         if settled is not None:
@@ -172,6 +180,7 @@ class Annotations(CodedLabels):
         threshold: float | str | None = None,
         reading: LabelReading | None = None,
         duplicates: str = "keep",
+        people: Any = None,
     ) -> Self:
         """Read a data frame with one row per annotation.
 
@@ -189,6 +198,9 @@ class Annotations(CodedLabels):
             The column of item ids in the second table; by default called as in ``frame``.
         positive, threshold, reading, duplicates : optional
             How labels are read, and what becomes of those given twice: see `Annotations`.
+        people : data frame, path or mapping, optional
+            Covariates of people: a table with one row per person. The person's column is called
+            as in ``frame``, or has a usual name.
 
         Examples
         --------
@@ -200,8 +212,9 @@ class Annotations(CodedLabels):
         names = {"person": person, "item": item, "label": label}
         names |= {"attribute": attribute, "weight": weight, "group": group}
         columns = tables.read_columns(frame, names, features, item_column)
-        arguments: dict[str, Any] = {"positive": positive, "threshold": threshold}
-        return cls(**columns, **arguments, reading=reading, duplicates=duplicates)
+        columns |= {"positive": positive, "threshold": threshold, "reading": reading}
+        covariates = None if people is None else Covariates.read(people, person)
+        return cls(**columns, duplicates=duplicates, people=covariates)
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
@@ -236,7 +249,8 @@ class Annotations(CodedLabels):
         With features per item, the items of both are united, and an item that has other
         features there is refused; otherwise each row keeps the features it has. Ids there are
         written as here (7 as "7"), rows of one person's group there join that group here, and
-        missing weights are ones. Labels that were read in another way are refused.
+        missing weights are ones. Labels that were read in another way are refused, and so are
+        other covariates of the same person.
         """
         if self.feature_names != other.feature_names:
             raise ValueError(
@@ -256,6 +270,8 @@ class Annotations(CodedLabels):
             weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
             changes["weights"] = np.concatenate(weights)
         labels = np.concatenate([self.labels, other.labels])
+        if self.people is not None or other.people is not None:
+            changes["people"] = _joint_people(self.people, other.people)
         return self._with(**changes, labels=labels, reading=reading)
 
     def written_as(
@@ -270,6 +286,8 @@ class Annotations(CodedLabels):
             ids = write_as_known(self.user_ids, people, "users")
             codes, distinct = encode(ids, "users")
             changes |= {"user_ids": distinct, "user_codes": codes[self.user_codes]}
+            if self.people is not None:
+                changes["people"] = self.people.written_as(people)
         if items is not None:
             changes["item_ids"] = write_as_known(self.item_ids, items, "items")
         if attributes is not None and self.attribute_ids is not None:
@@ -281,6 +299,12 @@ class Annotations(CodedLabels):
     @property
     def _linked(self) -> LinkedFeatures:
         return LinkedFeatures(*(getattr(self, name) for name in LinkedFeatures._fields))
+
+
+def _joint_people(first: Covariates | None, second: Covariates | None) -> Covariates | None:
+    if first is None or second is None or first is second:
+        return first or second
+    return first.join(second)
 
 
 def _named_groups(people: Index, codes: Index | None, ids: IdArray | None) -> dict[str, Any]:

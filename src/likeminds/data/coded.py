@@ -12,6 +12,7 @@ from likeminds._support import checks
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds._support.grouping import order_by
+from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.labels import LabelReading, count_labels
 
@@ -37,6 +38,7 @@ class CodedLabels:
     has_items: bool = True
     group_ids: IdArray | None = None
     reading: LabelReading | None = None
+    people: Covariates | None = None
 
     @property
     def users(self) -> IdArray:

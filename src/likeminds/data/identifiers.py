@@ -175,11 +175,12 @@ def _missing(array: IdArray) -> Index:
     if array.dtype.kind != "O":
         return np.empty(0, dtype=np.intp)
     return np.array(
-        [i for i, value in enumerate(array.tolist()) if _is_missing(value)], dtype=np.intp
+        [i for i, value in enumerate(array.tolist()) if is_missing(value)], dtype=np.intp
     )
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Say whether a value stands for none: None, NaN, or what pandas has for them."""
     # pandas' own markers are known by name: comparing them raises, importing them costs.
     return (
         value is None

@@ -43,6 +43,7 @@ class FrameOptions(TypedDict, total=False):
     threshold: float | str | None
     reading: LabelReading | None
     duplicates: str
+    people: Any
 
 
 class LinkedFeatures(NamedTuple):

@@ -262,7 +262,7 @@ def posterior_of(
     """
     prior, predictive = crowd.prior, crowd.predictive
     size = len(prior.mean)
-    points = np.repeat(prior.mean[None], n_people, axis=0)
+    points = prior.means(np.arange(n_people))
     known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)
 
     def settle(number: int) -> None:
@@ -271,7 +271,7 @@ def posterior_of(
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
         mode = solved(task, prior, crowd.likelihood, earlier)
-        points[task.people] = prior.mean + mode.system.z(mode.state) @ prior.root.T
+        points[task.people] = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
         system = mode.system if predictive is prior else system_of(task, predictive)
         inner = _known(system, mode.said.curvature, known.shape[1])
         known[task.people, : inner.shape[1]] = inner @ predictive.root.T

@@ -61,6 +61,8 @@ class Objective:
         How exactly modes are found: see `posterior.solved`.
     pseudo : float
         Pseudo-people, as a share of the people: see `scoring`.
+    shifts : array of shape (n_people, p), optional
+        How far everybody's mean is from that of all: see `covariates`.
     """
 
     tasks: Tasks
@@ -70,6 +72,7 @@ class Objective:
     pulls: Float
     enough: float = 1e-3
     pseudo: float = _PSEUDO
+    shifts: Float | None = None
 
     @property
     def start(self) -> Float:
@@ -101,7 +104,8 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Visit everybody."""
-        return moments(self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough)
+        prior = replace(model.prior, shifts=self.shifts)
+        return moments(self.tasks, prior, model.likelihood, self.pulls, gain=self.enough)
 
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""

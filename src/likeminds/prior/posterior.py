@@ -198,6 +198,8 @@ def system_of(task: Task, prior: Prior) -> Primal | Dual:
     """Return a block's rows as the prior sees them."""
     rows = prior.whitened(task.rows)
     offset = task.rows @ prior.mean
+    if prior.shifts is not None:
+        offset += times(task.rows, prior.shifts[task.people])
     if rows.shape[1] < rows.shape[2]:
         return Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
     return Primal(rows, offset)

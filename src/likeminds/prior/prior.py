@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
 
 # Variances less than this share of the largest are rounding.
 _LEAST = 1e-10
@@ -31,6 +31,8 @@ class Prior:
         The leading directions, in units of the residual.
     residual : array of shape (p,)
         Standard deviations of what the leading directions do not explain.
+    shifts : array of shape (n_people, p), optional
+        How far each person's mean is from that of all, by what else is known about them.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Prior:
     mean: Float
     loadings: Float
     residual: Float
+    shifts: Float | None = None
 
     @classmethod
     def of_covariance(cls, mean: Float, covariance: Float) -> "Prior":
@@ -93,6 +96,12 @@ class Prior:
         own = whole - (directions[n_weights:] ** 2).sum(axis=1)
         residual[n_weights:] = np.sqrt(np.maximum(own, 0.01 * whole))
         return Prior(self.mean, directions / residual[:, None], residual)
+
+    def means(self, people: Index) -> Float:
+        """Return people's means, shape (b, p), by their positions."""
+        if self.shifts is None:
+            return np.repeat(self.mean[None], len(people), axis=0)
+        return np.asarray(self.mean + self.shifts[people])
 
     @property
     def rank(self) -> int:

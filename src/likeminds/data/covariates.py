@@ -1,0 +1,329 @@
+"""Covariates of people: a table by person, and how it becomes numbers."""
+
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._support.checks import listing, read_only, refuse_not_finite, same_length
+from likeminds.data.columns import COLUMN_NAMES, as_frame, find_column, not_found, read_values
+from likeminds.data.identifiers import as_distinct, is_missing, join_ids, lookup
+from likeminds.data.sources import read_table
+from likeminds.data.spelling import write_as_known
+
+# A category that fewer people share says nothing about others who share it.
+_FEWEST = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """What is known about people besides their labels: one row per person.
+
+    Attributes
+    ----------
+    ids : array of shape (n_people,)
+        Who they are.
+    names : tuple of str
+        What the columns are called.
+    columns : tuple of arrays of shape (n_people,)
+        Numbers, NaN where missing; or categories as texts, None where missing.
+
+    Examples
+    --------
+    >>> people = Covariates.read({"zoe": {"age": 30, "country": "CH"}, "ann": {"age": 41}})
+    >>> people
+    Covariates of 2 people: age (numbers), country (categories)
+    >>> people.of(["ann", "bob"]).columns[0]
+    array([41., nan])
+    """
+
+    ids: IdArray
+    names: tuple[str, ...]
+    columns: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def read(cls, people: Any, person: str | None = None) -> "Covariates":
+        """Read a mapping from person to a mapping by name, a data frame, or a file.
+
+        In frames and files one column is the person's: the one called ``person``, or else one
+        with a usual name. Columns of numbers (and true/false) are numbers, texts are categories;
+        nothing, NaN and the empty text are missing. Number codes are made categories by
+        writing them as texts.
+        """
+        if isinstance(people, Covariates):
+            return people
+        if isinstance(people, Mapping):
+            return cls._of_mapping(people)
+        if isinstance(people, str | PathLike):
+            people = read_table(people, lambda columns: _person_columns(columns, person))
+        table = as_frame(people)
+        key = _person_column(table.columns, person)
+        if key is None:
+            raise not_found("person", table)
+        names = [name for name in table.columns if name != key]
+        columns = [table.get_column(name).to_list() for name in names]
+        return cls._checked(read_values(table, key, as_ids=True), names, columns)
+
+    @classmethod
+    def _of_mapping(cls, people: Mapping[Hashable, Any]) -> "Covariates":
+        wrong = [repr(who) for who, known in people.items() if not isinstance(known, Mapping)]
+        if wrong:
+            raise ValueError(
+                "people must map each person to their covariates by name, as in "
+                f'{{"zoe": {{"age": 30}}}}; this is not so for {listing(wrong)}.'
+            )
+        names = list(dict.fromkeys(str(name) for known in people.values() for name in known))
+        rows = [{str(name): value for name, value in known.items()} for known in people.values()]
+        return cls._checked(list(people), names, [[row.get(n) for row in rows] for n in names])
+
+    @classmethod
+    def _checked(
+        cls, ids: Iterable[Hashable], names: Sequence[str], columns: Sequence[Sequence[Any]]
+    ) -> "Covariates":
+        distinct = as_distinct(ids, "The people in the table of covariates").copy()
+        if not names:
+            raise ValueError("The table of people has no covariates: only ids.")
+        typed = tuple(_typed(name, column) for name, column in zip(names, columns, strict=True))
+        for column in typed:
+            same_length(people=distinct, covariates=column)
+        return cls(read_only(distinct), tuple(names), tuple(map(read_only, typed)))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        told = (f"{name} ({_kind(c)})" for name, c in zip(self.names, self.columns, strict=True))
+        return f"Covariates of {len(self):,} people: {', '.join(told)}"
+
+    def of(self, people: Iterable[Hashable]) -> "Covariates":
+        """Return the rows of some people; of who is not there, nothing is known."""
+        wanted = list(people)
+        places = lookup(wanted, self.ids, "people") if wanted else np.empty(0, dtype=np.intp)
+        columns = tuple(_taken(column, places) for column in self.columns)
+        return Covariates(as_distinct(wanted, "people"), self.names, columns)
+
+    def written_as(self, known: IdArray) -> "Covariates":
+        """Write ids as others are written that are known: see `write_as_known`."""
+        return replace(self, ids=write_as_known(self.ids, known, "people"))
+
+    def join(self, other: "Covariates") -> "Covariates":
+        """Add people; who is in both must be the same, as far as it is known."""
+        self._refuse_other_columns(other)
+        other = other.written_as(self.ids)
+        order = [other.names.index(name) if name in other.names else -1 for name in self.names]
+        nothing = np.full(len(other), None, dtype=object)
+        theirs = [nothing if place < 0 else other.columns[place] for place in order]
+        new = lookup(other.ids, self.ids, "people") < 0
+        joined = []
+        for name, ours, more in zip(self.names, self.columns, theirs, strict=True):
+            joined.append(self._joined(name, ours, _as_kind(more, ours), other.ids, new))
+        return Covariates(join_ids(self.ids, other.ids[new]), self.names, tuple(joined))
+
+    def _refuse_other_columns(self, other: "Covariates") -> None:
+        unknown = [name for name in other.names if name not in self.names]
+        if unknown:
+            raise ValueError(
+                f"people: unknown covariate(s) {listing(unknown)}; known are {listing(self.names)}."
+            )
+        for name, column in zip(other.names, other.columns, strict=True):
+            known = self.columns[self.names.index(name)]
+            if _kind(column) != _kind(known) and not _gaps(column).all():
+                raise ValueError(
+                    f"people: {name!r} has {_kind(column)}, but had {_kind(known)} before."
+                )
+
+    def _joined(
+        self, name: str, ours: NDArray[Any], theirs: NDArray[Any], ids: IdArray, new: Any
+    ) -> NDArray[Any]:
+        places = lookup(ids[~new], self.ids, "people") if not new.all() else np.empty(0, np.intp)
+        told, before = theirs[~new], ours[places]
+        differ = ~_gaps(told) & ~_gaps(before) & (told != before)
+        if differ.any():
+            raise ValueError(
+                f"people: {name!r} differs from what was known of {listing(ids[~new][differ])}. "
+                "Give each person one row."
+            )
+        column = ours.copy()
+        column[places] = np.where(_gaps(told), before, told)
+        return np.asarray(read_only(np.concatenate([column, theirs[new]])))
+
+
+@dataclass(frozen=True)
+class CovariateEncoder:
+    """How covariates become numbers z; learned from a crowd, and kept with its model.
+
+    Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by
+    one number so that their variances add up to one. What is missing is zero, the crowd's mean;
+    so is a category never seen, or shared by fewer than three people of the crowd. Covariates
+    that do not differ have no columns.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the covariates are called.
+    categories : tuple
+        For each covariate its categories; None where it is a number.
+    centres : tuple of tuples of float
+        For each covariate the means of its columns.
+    scales : tuple of float
+        For each covariate what its columns are divided by.
+
+    Examples
+    --------
+    >>> people = Covariates.read({k: {"age": 20.0 + k, "town": "AB"[k % 2]} for k in range(6)})
+    >>> encoder = CovariateEncoder.of(people)
+    >>> encoder.columns
+    (('age', None), ('town', 'A'), ('town', 'B'))
+    >>> encoder(people).mean(axis=0).round(12) + 0.0
+    array([0., 0., 0.])
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+    centres: tuple[tuple[float, ...], ...]
+    scales: tuple[float, ...]
+
+    @classmethod
+    def of(cls, people: Covariates) -> "CovariateEncoder":
+        """Learn from a crowd; warn of covariates that say nothing."""
+        categories, centres, scales = [], [], []
+        for column in people.columns:
+            kinds = _common(column) if column.dtype.kind == "O" else None
+            numbers = _numbers(column, kinds)
+            seen = numbers[~np.isnan(numbers).any(axis=1)]
+            centre = seen.mean(axis=0) if len(seen) else np.zeros(numbers.shape[1])
+            variance = seen.var(axis=0) if len(seen) else np.zeros(numbers.shape[1])
+            scale = float(np.sqrt(variance.sum()))
+            # What is left of equal numbers is rounding.
+            if scale <= 1e-9 * float(np.abs(centre).max(initial=1e-300)):
+                kinds, centre, scale = (None if kinds is None else ()), np.zeros(0), 0.0
+            categories.append(kinds)
+            centres.append(tuple(centre.tolist()))
+            scales.append(scale)
+        silent = [name for name, scale in zip(people.names, scales, strict=True) if not scale]
+        if silent:
+            warnings.warn(
+                f"These covariates say nothing, because they do not differ or because no "
+                f"{_FEWEST} people share a category: {listing(silent)}.",
+                UserWarning,
+                stacklevel=6,
+            )
+        return cls(people.names, tuple(categories), tuple(centres), tuple(scales))
+
+    @property
+    def columns(self) -> tuple[tuple[str, str | None], ...]:
+        """The covariate and the category (None of a number) of each column of z."""
+        found: list[tuple[str, str | None]] = []
+        for name, kinds, centre in zip(self.names, self.categories, self.centres, strict=True):
+            found += [
+                (name, kind) for kind in (kinds if kinds is not None else [None] * len(centre))
+            ]
+        return tuple(found)
+
+    @property
+    def blocks(self) -> Index:
+        """The position of the covariate that each column of z belongs to."""
+        return np.array([self.names.index(name) for name, _ in self.columns], dtype=np.intp)
+
+    def __call__(self, people: Covariates) -> Float:
+        """Return z of each person, shape (n_people, n_columns)."""
+        unknown = [name for name in people.names if name not in self.names]
+        if unknown:
+            raise ValueError(
+                f"people: unknown covariate(s) {listing(unknown)}; known are {listing(self.names)}."
+            )
+        parts = [np.zeros((len(people), 0))]
+        for place, name in enumerate(self.names):
+            centre, kinds = np.array(self.centres[place]), self.categories[place]
+            part = np.full((len(people), len(centre)), np.nan)
+            if name in people.names and len(centre):
+                column = people.columns[people.names.index(name)]
+                self._refuse_other_kind(name, column, kinds)
+                part = (_numbers(column, kinds) - centre) / self.scales[place]
+            parts.append(np.nan_to_num(part, nan=0.0))
+        return np.concatenate(parts, axis=1)
+
+    def of_people(self, covariates: Covariates | None, people: IdArray) -> Float:
+        """Return z of people, by their ids; zeros where nothing is known."""
+        if covariates is None:
+            return np.zeros((len(people), len(self.columns)))
+        return self(covariates.of(people.tolist()))
+
+    @staticmethod
+    def _refuse_other_kind(name: str, column: NDArray[Any], kinds: tuple[str, ...] | None) -> None:
+        expected = "numbers" if kinds is None else "categories"
+        if _kind(column) != expected and not _gaps(column).all():
+            raise ValueError(f"people: {name!r} has {_kind(column)}, but had {expected} before.")
+
+
+def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:
+    """Return a covariate as columns of numbers, NaN in rows of which nothing is known."""
+    if kinds is None:
+        numbers = np.full(len(column), np.nan) if column.dtype.kind == "O" else column
+        return np.asarray(numbers, dtype=np.float64)[:, None]
+    place = {kind: code for code, kind in enumerate(kinds)}
+    codes = np.array([place.get(value, -1) for value in column.tolist()], dtype=np.intp)
+    one_hot = np.full((len(column), len(kinds)), np.nan)
+    one_hot[codes >= 0] = np.eye(len(kinds))[codes[codes >= 0]]
+    return one_hot
+
+
+def _common(column: NDArray[Any]) -> tuple[str, ...]:
+    times = Counter(value for value in column.tolist() if value is not None)
+    return tuple(sorted(kind for kind, number in times.items() if number >= _FEWEST))
+
+
+def _typed(name: str, values: Sequence[Any]) -> NDArray[Any]:
+    """Return a column as numbers with NaN, or as texts with None."""
+    clean = [None if is_missing(value) or value == "" else value for value in values]
+    told = [value for value in clean if value is not None]
+    if all(isinstance(value, int | float | np.number | np.bool_) for value in told):
+        numbers = np.array([np.nan if v is None else float(v) for v in clean], dtype=np.float64)
+        refuse_not_finite(np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
+        return numbers
+    mixed = [value for value in told if not isinstance(value, str)]
+    if mixed and len({isinstance(value, str) for value in told}) > 1:
+        raise ValueError(
+            f"people: {name!r} has both numbers and texts, such as {mixed[0]!r}. "
+            "Write all of them as texts, or all as numbers."
+        )
+    texts = np.empty(len(clean), dtype=object)
+    texts[:] = [None if value is None else str(value) for value in clean]
+    return texts
+
+
+def _kind(column: NDArray[Any]) -> str:
+    return "categories" if column.dtype.kind == "O" else "numbers"
+
+
+def _gaps(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if column.dtype.kind == "O":
+        return np.array([value is None for value in column.tolist()], dtype=np.bool_)
+    return np.asarray(np.isnan(column))
+
+
+def _as_kind(column: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of which nothing is known as one of the other kind."""
+    if _kind(column) == _kind(like):
+        return column
+    return np.full(len(column), None if like.dtype.kind == "O" else np.nan, dtype=like.dtype)
+
+
+def _taken(column: NDArray[Any], places: Index) -> NDArray[Any]:
+    nothing = np.array([None if column.dtype.kind == "O" else np.nan], dtype=column.dtype)
+    return np.concatenate([column, nothing])[places]
+
+
+def _person_column(columns: Sequence[str], person: str | None) -> str | None:
+    return person if person in columns else find_column("person", columns)
+
+
+def _person_columns(columns: Sequence[str], person: str | None) -> set[str]:
+    usual = {name for name in columns if name.lower() in COLUMN_NAMES["person"]}
+    return usual | ({person} if person in columns and person is not None else set())
