@@ -43,7 +43,7 @@ def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: An
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
-    _refuse_both_from_stdin(source, items.features)
+    refuse_several_from_stdin(source, items.features, columns.people)
     names = {role: getattr(columns, role) for role in _ROLES}
     table = read_table(source, id_texts(names))
     options: dict[str, Any] = dict(names)
@@ -58,6 +58,7 @@ def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: An
     elif known is not None:
         table, options["features"] = _with_kept(table, names, model, known)
     options |= label_reading(table, names, columns, model)
+    options["people"] = columns.people
     said = Annotations.from_frame(table, **options)
     return Said(said if model is None else said.written_as(model.people_), reduction)
 
@@ -118,7 +119,8 @@ def as_known(text: str, known: "IdArray", what: str) -> Any:
     return known.tolist()[place]
 
 
-def _refuse_both_from_stdin(*sources: str | None) -> None:
+def refuse_several_from_stdin(*sources: str | None) -> None:
+    """Say that standard input is one table, if it was named twice."""
     if sources.count("-") > 1:
         raise ValueError("Only one table can come from standard input.")
 

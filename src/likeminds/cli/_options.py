@@ -70,8 +70,17 @@ class Items:
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of the labels are called, and which labels are positive."""
+    """What the columns of the labels are called, which are positive, and who gave them."""
 
+    people: Annotated[
+        str | None,
+        typer.Option(
+            "--people",
+            help="What else is known about people (age, country): one row per person, with the "
+            "person's id; a file or query as for annotations.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
     person: Annotated[
         str | None, typer.Option(help="Who: user, annotator, ...", rich_help_panel=_COLUMNS)
     ] = None

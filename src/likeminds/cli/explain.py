@@ -26,6 +26,8 @@ class Which(StrEnum):
 _MOST_FEATURES = 8
 _MOST_NAMES = 12
 _FEW_ITEMS = 5
+# Covariates that explain less of people's differences are not worth a word.
+_LEAST_SHARE = 0.005
 
 
 def add_to(app: typer.Typer) -> None:
@@ -150,6 +152,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
         talk.tell("No schools stand apart: people differ gradually, or hardly at all.")
     for axis in facts["axes"]:
         talk.tell(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
+    _tell_covariates(talk, facts["people_by"])
     _tell_standing(talk, facts["standing"], "Scores, on average")
     loners = facts["loners"]
     if loners:
@@ -167,6 +170,15 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
         "\nNext: --person ID, --school N or --item ID explain one of them, --items agreed or "
         "divisive lists items."
     )
+
+
+def _tell_covariates(talk: Talk, covariates: "list[Facts]") -> None:
+    for one in covariates:
+        if one["share"] < _LEAST_SHARE:
+            talk.tell(f"{one['covariate']} goes with nothing that people differ in.")
+            continue
+        told = "; ".join(f"{part['of']}: {part['wants']}" for part in one["goes_with"])
+        talk.tell(f"{one['share']:.0%} of the differences go with {one['covariate']} ({told})")
 
 
 def _tell_person(talk: Talk, facts: "Facts") -> None:

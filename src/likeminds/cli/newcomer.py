@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from likeminds._support.arrays import IdArray, Index
     from likeminds.cli._data import Shown
     from likeminds.data.annotations import Annotations
+    from likeminds.data.covariates import Covariates
 
 _NEW = "newcomer"
 
@@ -58,17 +59,19 @@ def newcomer(
 ) -> None:
     """Rank items for people the model does not know, by a few labels of theirs.
 
-    Nothing is fitted again. Without labels, the ranking is that of the consensus.
+    Nothing is fitted again. Without labels, the ranking is that of the consensus; or, with
+    --people, of what goes with their covariates in the crowd the model has learned from.
     """
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._data import read_shown, refuse_several_from_stdin
     from likeminds.cli._models import open_model
     from likeminds.cli._show import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
+    refuse_several_from_stdin(labels, items.features, columns.people)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
     said = None if labels is None else _read_labels(labels, columns, shown, known)
-    new = _Newcomers.of(known, said)
+    new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:
         for about, scores in new.questions(person, like or [], not_like or []):
@@ -87,9 +90,12 @@ class _Newcomers:
     said: "Annotations | None"
     beliefs: dict[str, Any]
     strangers: dict[str, Any]
+    described: list[Any]
 
     @classmethod
-    def of(cls, model: Any, said: "Annotations | None") -> "_Newcomers":
+    def of(
+        cls, model: Any, said: "Annotations | None", covariates: "Covariates | None" = None
+    ) -> "_Newcomers":
         """Take newcomers into account; nothing is fitted."""
         from likeminds.cli._models import parts_of, rankers_of
         from likeminds.rankers.model import Ability
@@ -97,18 +103,26 @@ class _Newcomers:
         rankers = rankers_of(model)
         for ranker in rankers.values():
             Ability.NEWCOMERS.require(ranker)
+        if said is not None and covariates is not None:
+            said = said.with_people(covariates)
+            covariates = said.people
         parts = {} if said is None else parts_of(said, model)
         beliefs = {
             name: rankers_of(model, name or None)[name].newcomer(part)
             for name, part in parts.items()
         }
-        strangers = {name: ranker.newcomer(users=[_NEW]) for name, ranker in rankers.items()}
-        return cls(model, said, beliefs, strangers)
+        described = [] if covariates is None else list(covariates.ids.tolist())
+        strangers = {
+            name: ranker.newcomer(users=described or [_NEW], people=covariates)
+            for name, ranker in rankers.items()
+        }
+        return cls(model, said, beliefs, strangers, described)
 
     @property
     def people(self) -> list[Any]:
         """Who they are."""
-        return [_NEW] if self.said is None else list(self.said.user_ids.tolist())
+        labelled = [] if self.said is None else list(self.said.user_ids.tolist())
+        return list(dict.fromkeys([*labelled, *self.described])) or [_NEW]
 
     def questions(
         self, person: Any, like: Sequence[str], not_like: Sequence[str]
@@ -149,7 +163,11 @@ class _Newcomers:
         belief = self.beliefs.get(name)
         if belief is not None and person in belief.users.tolist():
             return belief, person
-        return self.strangers[name], _NEW
+        stranger = self.strangers[name]
+        if person in self.described or not self.described:
+            return stranger, person if self.described else _NEW
+        # Labels about something else, and no covariates: what the crowd is like.
+        return self.model.ranker_of(name).newcomer(users=[_NEW]), _NEW
 
     def _rows_labelled(self, name: str, person: Any) -> Any:
         """Return the items somebody has labelled already."""
@@ -159,6 +177,14 @@ class _Newcomers:
         if part is None or person not in part.user_ids.tolist():
             return []
         return part.of_person(person).item_codes
+
+
+def _covariates(columns: Columns) -> "Covariates | None":
+    if columns.people is None:
+        return None
+    from likeminds.data.covariates import Covariates
+
+    return Covariates.read(columns.people, columns.person)
 
 
 def _scores(belief: Any, person: Any) -> Scores:

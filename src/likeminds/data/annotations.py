@@ -274,6 +274,10 @@ class Annotations(CodedLabels):
             changes["people"] = _joint_people(self.people, other.people)
         return self._with(**changes, labels=labels, reading=reading)
 
+    def with_people(self, people: Any) -> Self:
+        """Return the same labels with covariates of people: see `Annotations`."""
+        return self._with(people=Covariates.read(people).written_as(self.user_ids))
+
     def written_as(
         self,
         people: IdArray | None = None,

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -254,13 +254,20 @@ def label_probability(log_odds: Float, deviation: Float) -> Float:
 
 
 def posterior_of(
-    tasks: Tasks, n_people: int, crowd: Crowd, *, pulls: Float, rank: int
+    tasks: Tasks,
+    n_people: int,
+    crowd: Crowd,
+    *,
+    pulls: Float,
+    rank: int,
+    shifts: Float | None = None,
 ) -> tuple[Float, NDArray[np.float32]]:
     """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
 
     The mode is that of the prior; the uncertainty has what is not known about the prior, too.
     """
-    prior, predictive = crowd.prior, crowd.predictive
+    prior = crowd.prior if shifts is None else replace(crowd.prior, shifts=shifts)
+    predictive = prior if crowd.wider is None else crowd.wider
     size = len(prior.mean)
     points = prior.means(np.arange(n_people))
     known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)

@@ -55,6 +55,8 @@ class Learned:
         For each number of directions, from none, what was compared: smaller is better.
     unsure : array of shape (p, p)
         The covariance of the prior's mean: how well the crowd knows its consensus.
+    is_whole : bool
+        Whether all of Omega was learned, not only a few directions.
     """
 
     model: Model
@@ -65,6 +67,7 @@ class Learned:
     n_groups: int = 0
     criterion: list[float] = field(default_factory=list)
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    is_whole: bool = False
 
 
 def learn(
@@ -77,6 +80,8 @@ def learn(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
+    shifts: Float | None = None,
+    earlier: Learned | None = None,
 ) -> Learned:
     """Choose the form of the prior (on a sample of a large crowd), then learn it from everybody.
 
@@ -92,19 +97,37 @@ def learn(
         What labels say; a regression's precision is where learning starts.
     tol, max_iter, callback
         As in `HierarchicalRanker`.
+    shifts : array of shape (n_people, size), optional
+        How far everybody's mean is from that of all: see `covariates`.
+    earlier : Learned, optional
+        Where to go on from, in the same form.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
     model = _first_model(size, n_weights, likelihood)
-    start = Objective(few, n_weights, model, model.prior.residual, np.zeros(few.n_places))
+    unit, pulls = model.prior.residual, np.zeros(few.n_places)
+    start = Objective(few, n_weights, model, unit, pulls, shifts=shifts)
     with one_blas_thread():  # the matrices are small, even where there are many of them
-        form = _chosen_form(start, n_groups)
+        form = _chosen_form(start, n_groups) if earlier is None else _form_of(earlier)
         if few is not tasks:
             start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
         start = replace(start, model=form.model, enough=min(start.enough, _EXACTER * tol))
         finish = score if form.is_whole else descend
         found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
         unsure = start.covariance_of_mean(found.model, start.visit(found.model))
-    return replace(found, criterion=form.criterion, n_groups=form.n_groups, unsure=unsure)
+    return replace(
+        found,
+        criterion=form.criterion,
+        n_groups=form.n_groups,
+        is_whole=form.is_whole,
+        unsure=unsure,
+    )
+
+
+def first_guess(size: int, n_weights: int) -> Float:
+    """Return standard deviations with which scores differ by about one."""
+    residual = np.full(size, 1.0 / np.sqrt(max(n_weights, 1)))
+    residual[n_weights:] = 0.5
+    return residual
 
 
 @dataclass(frozen=True)
@@ -115,6 +138,10 @@ class _Form:
     is_whole: bool
     n_groups: int
     criterion: list[float]
+
+
+def _form_of(earlier: Learned) -> _Form:
+    return _Form(earlier.model, earlier.is_whole, earlier.n_groups, earlier.criterion)
 
 
 def _chosen_form(start: Objective, n_groups: int | None) -> _Form:
@@ -266,6 +293,5 @@ class _Watch:
 
 def _first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
     """Return where everybody starts: no consensus, and scores that differ by about one."""
-    residual = np.full(size, 1.0 / np.sqrt(max(n_weights, 1)))
-    residual[n_weights:] = 0.5
-    return Model(Prior(np.zeros(size), np.zeros((size, 0)), residual), likelihood, ridge=1.0)
+    prior = Prior(np.zeros(size), np.zeros((size, 0)), first_guess(size, n_weights))
+    return Model(prior, likelihood, ridge=1.0)

@@ -104,7 +104,9 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Visit everybody."""
-        prior = replace(model.prior, shifts=self.shifts)
+        prior = model.prior
+        if self.shifts is not None:
+            prior = replace(prior, shifts=self.shifts)
         return moments(self.tasks, prior, model.likelihood, self.pulls, gain=self.enough)
 
     def value(self, model: Model, found: Moments) -> float:

@@ -1,6 +1,7 @@
 """The ranker with nothing to tune: people are draws from a prior that the crowd teaches."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.covariates import learn_with_people
 from likeminds.prior.learning import Learned, learn
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
 from likeminds.rankers.callbacks import both_callbacks
@@ -29,7 +31,9 @@ class HierarchicalRanker(PriorRanker):
     there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
     in all directions; else it has a few leading directions, and an equal residual in all others.
     What a person's labels say is weighed against what the crowd is like, and the result comes
-    with its uncertainty. A keyboard interrupt keeps the best prior found so far.
+    with its uncertainty. Where annotations have covariates of people z_i (``people=``), weights are
+    W_i ~ N(theta + Gamma z_i, Omega); Gamma is learned, and shrunk as much as it has to be. A
+    keyboard interrupt keeps the best prior found so far.
 
     Parameters
     ----------
@@ -70,7 +74,8 @@ class HierarchicalRanker(PriorRanker):
         The loss that was used, and the share of positive labels.
     crowd_ : Crowd
         What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
-        ``likelihood`` of labels, and ``predictive``, the prior with what is not known about it.
+        ``likelihood`` of labels, and ``predictive``, the prior with what is not known about it;
+        ``traits`` (Gamma) where there are covariates of people.
     information_ : array of shape (n_people, covariance_rank, p)
         What each person's labels take away from the prior's covariance: K of `Beliefs`.
     intercept_ : array of shape (n_people,)
@@ -82,6 +87,8 @@ class HierarchicalRanker(PriorRanker):
     explained_ : dict
         The share of the disagreement about items (the variance of scores between people) that
         the "group" and the "personal" level explain.
+    explained_by_people_ : dict
+        The share of it that goes with each covariate of people alone; empty without covariates.
     criterion_ : array
         What was compared, by number of directions tried, from none ("auto" only): the
         objective and what the directions' numbers count.
@@ -159,7 +166,8 @@ class HierarchicalRanker(PriorRanker):
         )
         tasks = loss.tasks(annotations, coordinates)
         with both_callbacks(self, self.callback) as callback:
-            learned = learn(
+            learning = partial(
+                learn,
                 tasks,
                 coordinates.n_weights,
                 coordinates.size,
@@ -169,17 +177,19 @@ class HierarchicalRanker(PriorRanker):
                 max_iter=self.max_iter,
                 callback=callback,
             )
+            learned, traits = learn_with_people(annotations, coordinates, tasks, learning, self.tol)
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         self.users_ = annotations.user_ids
         self.annotations_ = annotations
-        self._set_prior(learned, coordinates)
+        self._set_prior(learned, coordinates, traits)
         points, self.information_ = posterior_of(
             tasks,
             annotations.n_people,
             self.crowd_,
             pulls=learned.pulls,
             rank=self.covariance_rank,
+            shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
         )
         self._set_levels(points)
 

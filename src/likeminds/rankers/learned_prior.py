@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.learning import Learned
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
+from likeminds.prior.prior import Prior
+from likeminds.prior.traits import Traits
 from likeminds.rankers import newcomers
 from likeminds.rankers.fitting import GrowingRanker
 
@@ -30,6 +32,35 @@ class PriorRanker(GrowingRanker):
     information_: FloatArray
 
     newcomer = newcomers.newcomer
+
+    def decision_function(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Score each row for its person: the higher, the more the item is to their liking.
+
+        People not seen in training get the consensus; or what goes with their covariates, where
+        annotations have these and the ranker has learned from such.
+
+        Parameters
+        ----------
+        X, users
+            As in `ThreeLevelRanker.decision_function`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        scores = super().decision_function(X, users)
+        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
+            return scores
+        rows, people = self._rows_and_people(X, None)
+        strange = people < 0
+        if strange.any():
+            shifts = self.crowd_.shifts(X.people, X.user_ids)
+            assert shifts is not None
+            added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
+            scores[strange] += np.einsum("nd,nd->n", rows[strange], added)
+        return scores
 
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
@@ -151,10 +182,12 @@ class PriorRanker(GrowingRanker):
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
         return first - second, people
 
-    def _set_prior(self, learned: Learned, coordinates: Coordinates) -> None:
+    def _set_prior(self, learned: Learned, coordinates: Coordinates, traits: Traits | None) -> None:
         model = learned.model
         wider = model.prior.predictive(learned.unsure, learned.n_groups)
-        self.crowd_ = Crowd(coordinates, model.prior, model.likelihood, wider)
+        if traits is not None:
+            wider = Prior.of_covariance(wider.mean, wider.covariance + traits.unsure)
+        self.crowd_ = Crowd(coordinates, model.prior, model.likelihood, wider, traits)
         self.scale_ = coordinates.scale
         self.objective_trace_ = np.array(learned.trace)
         self.objective_ = learned.trace[-1]
@@ -164,7 +197,7 @@ class PriorRanker(GrowingRanker):
         self.n_groups_ = learned.n_groups
 
     def _set_levels(self, points: Float) -> None:
-        prior, coordinates = self.crowd_.prior, self.crowd_.coordinates
+        prior, coordinates = self.crowd_.everybody, self.crowd_.coordinates
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         deviation = points[:, :n_weights] - prior.mean[:n_weights]
@@ -179,7 +212,9 @@ class PriorRanker(GrowingRanker):
         if coordinates.intercept:
             self.intercept_ = at_origin - self.coef_ @ coordinates.origin
         spread = np.eye(n_weights) if coordinates.spread is None else coordinates.spread
-        self.explained_ = _explained(prior.covariance[:n_weights, :n_weights], directions, spread)
+        covariance = prior.covariance[:n_weights, :n_weights]
+        self.explained_ = _explained(covariance, directions, spread)
+        self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
 
     def _newcomers(self) -> "PriorNewcomers":
         loss = PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
@@ -216,7 +251,10 @@ class PriorNewcomers:
         """Return everybody's mode and matrix K; see `Beliefs`."""
         tasks, crowd = self.loss.of_newcomers(said, self.crowd, self.positive_share)
         pulls = np.zeros(tasks.n_places)
-        points, known = posterior_of(tasks, said.n_people, crowd, pulls=pulls, rank=self.rank)
+        shifts = crowd.shifts(said.people, said.user_ids)
+        points, known = posterior_of(
+            tasks, said.n_people, crowd, pulls=pulls, rank=self.rank, shifts=shifts
+        )
         # Coordinates that only newcomers have served their purpose: scores need none of them.
         size = self.crowd.coordinates.size
         return points[:, :size], known[:, :, :size]
@@ -228,3 +266,14 @@ def _explained(covariance: Float, directions: Float, spread: Float) -> dict[str,
     whole = float((spread * covariance).sum())
     share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
     return {"group": share, "personal": 1.0 - share}
+
+
+def _explained_by(traits: Traits | None, covariance: Float, spread: Float) -> dict[str, float]:
+    """Return the share of the variance of scores that goes with each covariate of people."""
+    if traits is None:
+        return {}
+    whole, size = float((spread * covariance).sum()), len(covariance)
+    return {
+        name: float((spread * traits.covariance_by(name)[:size, :size]).sum()) / whole
+        for name in traits.encoder.names
+    }

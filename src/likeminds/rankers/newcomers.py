@@ -1,6 +1,7 @@
 """People who were not there when the ranker was fitted: what their labels say about them."""
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, IdArray
 from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.crowd import Crowd
-from likeminds.prior.prior import Prior
 
 
 class Newcomers(Protocol):
@@ -34,6 +35,8 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    *,
+    people: Any = None,
 ) -> Beliefs:
     """Return what labels say about people, given the crowd; nothing is learned anew.
 
@@ -46,6 +49,10 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     X, y, users, sample_weight
         As in `fit`: the labels of one person, or of several with ``users``. Without X (or
         with no rows), nobody has labels.
+    people : Covariates, mapping by person, data frame or path, optional
+        Covariates of these people, as in `Annotations`, where the ranker has learned from such:
+        they start from what goes with theirs instead of the consensus. Without X and ``users``,
+        the people are those of this table.
 
     Returns
     -------
@@ -67,18 +74,37 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     check_is_fitted(self)
     newcomers: Newcomers = self._newcomers()
     crowd = newcomers.crowd
+    covariates = _covariates(people, crowd)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
-        people, points, known = _strangers(users, crowd.prior)
+        who, points, known = _strangers(users, covariates, crowd)
     else:
         said: Annotations = self._as_annotations(X, y, users, sample_weight, reset=False)
-        people = said.user_ids
+        if covariates is not None:
+            said = said.with_people(covariates)
+        who = said.user_ids
         points, known = newcomers.fold_in(said)
-    return Beliefs.given(crowd, people, points, known)
+    return Beliefs.given(crowd, who, points, known)
+
+
+def _covariates(people: Any, crowd: Crowd) -> Covariates | None:
+    if people is None:
+        return None
+    if crowd.traits is None:
+        raise ValueError(
+            "This ranker has not learned from covariates of people: leave out people=, or fit a "
+            "HierarchicalRanker to annotations that have them."
+        )
+    return Covariates.read(people)
 
 
 def _strangers(
-    users: Iterable[Hashable] | None, prior: Prior
+    users: Iterable[Hashable] | None, covariates: Covariates | None, crowd: Crowd
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
-    people = encode([0] if users is None else users, "users")[1]
-    points = np.repeat(prior.mean[None], len(people), axis=0)
+    if users is None:
+        users = [0] if covariates is None else covariates.ids
+    people = encode(users, "users")[1]
+    if covariates is not None:
+        covariates = covariates.written_as(people)
+    prior = replace(crowd.prior, shifts=crowd.shifts(covariates, people))
+    points = prior.means(np.arange(len(people)))
     return people, points, np.zeros((len(people), 0, len(prior.mean)), dtype=np.float32)

@@ -101,7 +101,7 @@ class Explanation:
     def crowd(self) -> Facts:
         """Say what all agree on, and how people differ."""
         n_items = 0 if self.items is None else len(self.items)
-        facts: Facts = {"items": n_items, "consensus": self.consensus}
+        facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
         if self.items is not None and not are_named(self.levels.feature_names):
             scores = self.items.features @ self.levels.consensus
             for name, key in (("best", scores), ("worst", -scores)):
@@ -141,6 +141,36 @@ class Explanation:
             "liked_by_all": int((soft.at_least > 0.5).sum()),
             "items": [facts | soft.of_row(one.row) for facts, one in plain],
         }
+
+    @cached_property
+    def covariates(self) -> list[Facts]:
+        """What each covariate of people goes with, the most telling first; empty without any.
+
+        ``share`` is that of all disagreement; ``goes_with`` says what people want who have a
+        standard deviation more of a number, or are of a category.
+        """
+        crowd = self.ranker.chosen_.learned("crowd_")
+        traits = None if crowd is None else crowd.traits
+        if traits is None:
+            return []
+        shares = self.ranker.chosen_.explained_by_people_
+        found = [
+            {
+                "covariate": name,
+                "share": share,
+                "goes_with": [
+                    {"of": "more" if kind is None else kind, "wants": self._named(added)}
+                    for kind, added in crowd.weights_by(name)
+                ],
+            }
+            for name, share in shares.items()
+        ]
+        return sorted(found, key=lambda one: -float(one["share"]))
+
+    def _named(self, added: Float) -> str:
+        shared, names = self.levels.consensus, self.levels.feature_names
+        strength = strengths(added[None], self.spread)[0]
+        return name_deviation(added, shared, strength, names, self._binary)
 
     def person(self, person: Hashable) -> Facts:
         """Say where somebody stands, what they want differently, and what they like best."""

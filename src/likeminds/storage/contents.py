@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from likeminds._support.read_later import ReadLater, Unread
 from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.data.labels import LabelReading
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
@@ -33,6 +34,7 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
 from likeminds.prior.prior import Prior
+from likeminds.prior.traits import Traits
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
 from likeminds.storage.earlier import renew
@@ -45,8 +47,8 @@ del MODELS["DecomposedRanker"]  # components are no plain values
 _DATA: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Annotations, LabelReading, Statistics, Dense, Rows),
-        *(Crowd, Coordinates, Prior, Logistic, Choice, Regression),
+        *(Annotations, Covariates, LabelReading, Statistics, Dense, Rows),
+        *(Crowd, Coordinates, Prior, Logistic, Choice, Regression, Traits, CovariateEncoder),
     )
 }
 # What holds the labels that were learned from.

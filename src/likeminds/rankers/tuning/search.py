@@ -234,12 +234,14 @@ class RankerCV(GrowingRanker):
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        people: Any = None,
     ) -> Any:
         """Return what labels say about people, as the ranker with the parameters chosen has it.
 
         Parameters
         ----------
-        X, y, users, sample_weight
+        X, y, users, sample_weight, people
             As in `ThreeLevelRanker.newcomer`.
 
         Returns
@@ -248,7 +250,7 @@ class RankerCV(GrowingRanker):
         """
         check_is_fitted(self)
         best: Any = self.best_estimator_
-        return best.newcomer(X, y, users, sample_weight)
+        return best.newcomer(X, y, users, sample_weight, people=people)
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         tuning = self._way_of_tuning()

@@ -1,0 +1,299 @@
+"""Learning Gamma of W_i ~ N(theta + Gamma z_i, Omega), and how strongly to hold it back.
+
+    J(mean, Omega, Gamma) = J of everybody's labels around their own means
+                            + 1/2 sum_c ridge_c |Gamma_c|^2
+
+where Gamma_c are the columns of covariate c, in the units of the first guess. With first_i, what
+`Moments.first` sums over people, the slope of J by Gamma is -L^-T sum_i first_i z_i', and what is
+known about Gamma is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
+A step solves that; it is shortened until J falls. Steps alternate with those of the prior, which
+see everybody's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
+the consensus's does in `objective`): one for each covariate, so that those which go with nothing
+vanish by themselves. They are learned in the first rounds; after that J never rises.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from likeminds._support.arrays import Float, Index
+from likeminds._support.threads import one_blas_thread
+from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import CovariateEncoder
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.learning import Learned, first_guess
+from likeminds.prior.objective import Model
+from likeminds.prior.posterior import over_blocks, solved
+from likeminds.prior.tasks import Tasks
+from likeminds.prior.traits import Traits
+
+# Rounds in which the ridges, and the form of the prior, are learned anew.
+_FREE_ROUNDS = 2
+# Rounds with the ridges as they are, at most.
+_MOST_ROUNDS = 20
+# Steps of the fixed point at most, how little it may still move, and bounds of the ridges.
+_FIXED_POINT = 500
+_STILL = 1e-3
+_WEAKEST, _STRONGEST = 1e-3, 1e8
+# Steps that do not lower J are shortened, and given up when they are this short.
+_SHORTER, _SHORTEST = 0.4, 1e-3
+# How exactly modes are found.
+_EXACT = 1e-7
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Gamma in units of the first guess, and what belongs to it.
+
+    Attributes
+    ----------
+    values : array of shape (p, k)
+        Gamma, divided by ``unit``.
+    ridges : array of shape (n_covariates,)
+        How strongly each covariate is held back.
+    """
+
+    values: Float
+    ridges: Float
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """Everybody's z, and how it is measured.
+
+    Attributes
+    ----------
+    z : array of shape (n_people, k)
+        Covariates, centred.
+    blocks : array of shape (k,)
+        Which covariate each column belongs to.
+    unit : array of shape (p,)
+        What Gamma is measured in.
+    n_covariates : int
+        How many covariates there are, with columns or without.
+    """
+
+    z: Float
+    blocks: Index
+    unit: Float
+    n_covariates: int
+
+    def shifts(self, slopes: Slopes) -> Float:
+        """Return everybody's Gamma z."""
+        return np.asarray(self.z @ (slopes.values * self.unit[:, None]).T)
+
+    def penalty(self, slopes: Slopes) -> float:
+        """Return what Gamma costs."""
+        return 0.5 * float((slopes.ridges[self.blocks] * slopes.values**2).sum())
+
+    def nothing(self) -> Slopes:
+        """Return where everybody starts: covariates go with nothing."""
+        return Slopes(np.zeros((len(self.unit), self.z.shape[1])), np.ones(self.n_covariates))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the crowd says about Gamma.
+
+    Attributes
+    ----------
+    objective : float
+        J, without the penalties.
+    slope : array of shape (p, k)
+        Minus the slope of J by Gamma in its units.
+    known : array of shape (p, p)
+        What one person's labels say about their mean, on average, in the units of Gamma.
+    """
+
+    objective: float
+    slope: Float
+    known: Float
+
+
+def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes: Slopes) -> Said:
+    """Visit everybody around their own means; ``pulls`` are brought up to date."""
+    prior, likelihood = model.prior, model.likelihood
+    moved = replace(prior, shifts=regressors.shifts(slopes))
+
+    def visit(number: int) -> tuple[float, Float, Float]:
+        task = tasks.task(number)
+        earlier = None if task.places is None else pulls[task.places]
+        mode = solved(task, moved, likelihood, earlier, gain=_EXACT)
+        if task.places is not None:
+            pulls[task.places] = mode.said.pull
+        curvature, first = mode.said.curvature, mode.system.z(mode.state)
+        spread = mode.system.spread(curvature)
+        if not likelihood.is_quadratic:
+            first = first - mode.system.shift(spread, curvature)
+        value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
+        return value, first.T @ regressors.z[task.people], spread.total
+
+    value, first, spread = reduce(
+        lambda a, b: (a[0] + b[0], a[1] + b[1], a[2] + b[2]), over_blocks(visit, tasks)
+    )
+    inverse = prior.inverse_root * regressors.unit
+    known = np.eye(len(spread)) - spread / tasks.n_people
+    return Said(value, inverse.T @ first, inverse.T @ known @ inverse)
+
+
+class Quadratic:
+    """J as a function of Gamma to second order, around where the crowd was asked."""
+
+    def __init__(self, said: Said, slopes: Slopes, regressors: Regressors) -> None:
+        values, self._vectors = np.linalg.eigh(said.known)
+        self._values = np.maximum(values, 0.0)
+        self._scatter = regressors.z.T @ regressors.z
+        self._blocks, self._n_people = regressors.blocks, len(regressors.z)
+        self._target = said.slope + said.known @ slopes.values @ self._scatter
+
+    def _turned(self, ridges: Float) -> tuple[Float, Float, Float]:
+        """Return what makes the columns' ridges one: factors, eigenvectors, eigenvalues."""
+        root = 1.0 / np.sqrt(ridges[self._blocks])
+        values, vectors = np.linalg.eigh(root[:, None] * self._scatter * root)
+        return root, vectors, np.maximum(values, 0.0)
+
+    def minimum(self, ridges: Float) -> tuple[Float, Float]:
+        """Return the best Gamma, and of each covariate how many of its numbers are known."""
+        root, vectors, values = self._turned(ridges)
+        doubt = 1.0 / (self._values[:, None] * values + 1.0)
+        rotated = self._vectors.T @ (self._target * root) @ vectors * doubt
+        best = (self._vectors @ rotated @ vectors.T) * root
+        known = ((1.0 - doubt).sum(axis=0) * vectors**2).sum(axis=1)
+        return best, self._by_covariate(known, len(ridges))
+
+    def _by_covariate(self, numbers: Float, n_covariates: int) -> Float:
+        summed = np.bincount(self._blocks, weights=numbers, minlength=n_covariates)
+        return np.asarray(summed, dtype=np.float64)
+
+    def settled(self, ridges: Float) -> Slopes:
+        """Return the best Gamma with the ridges that make it most likely."""
+        for _ in range(_FIXED_POINT):
+            best, known = self.minimum(ridges)
+            squares = self._by_covariate((best**2).sum(axis=0), len(ridges))
+            new = np.clip(known / np.maximum(squares, 1e-300), _WEAKEST, _STRONGEST)
+            moved = np.abs(np.log(new / ridges)).max()
+            ridges = new
+            if moved < _STILL:
+                break
+        return Slopes(self.minimum(ridges)[0], ridges)
+
+    def unsure(self, ridges: Float) -> Float:
+        """Return the covariance of Gamma z in its units, on average over people, shape (p, p)."""
+        _, _, values = self._turned(ridges)
+        doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_people
+        return np.asarray((self._vectors * doubt) @ self._vectors.T)
+
+
+@dataclass(frozen=True)
+class LearnedTraits:
+    """Where learning stopped.
+
+    Attributes
+    ----------
+    learned : Learned
+        The prior; its trace goes on with the rounds in which nothing but J counts.
+    slopes, unsure : arrays of shape (p, k) and (p, p)
+        Gamma, and what is not known about Gamma z.
+    ridges : array of shape (n_covariates,)
+        How strongly each covariate is held back.
+    """
+
+    learned: Learned
+    slopes: Float
+    unsure: Float
+    ridges: Float
+
+
+def learn_traits(
+    tasks: Tasks,
+    regressors: Regressors,
+    learn: Callable[[Float | None, Learned | None], Learned],
+    *,
+    tol: float,
+) -> LearnedTraits:
+    """Learn the prior and Gamma by turns.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        The labels.
+    regressors : Regressors
+        The covariates.
+    learn : callable
+        Learns the prior, given everybody's Gamma z; given a prior that was learned, from there.
+    tol : float
+        Stop when a round lowers J by less than this share.
+    """
+    slopes = regressors.nothing()
+    first = learned = learn(None, None)
+    for _ in range(_FREE_ROUNDS):
+        if learned.interrupted:
+            break
+        slopes = _quadratic(tasks, learned, regressors, slopes).settled(slopes.ridges)
+        learned = learn(regressors.shifts(slopes), None)
+    cost = regressors.penalty(slopes)
+    trace = [value + cost for value in learned.trace]
+    for _ in range(_MOST_ROUNDS):
+        if learned.interrupted:
+            break
+        slopes = _stepped(tasks, learned, regressors, slopes)
+        learned = learn(regressors.shifts(slopes), learned)
+        before, cost = trace[-1], regressors.penalty(slopes)
+        trace += [value + cost for value in learned.trace]
+        if before - trace[-1] <= tol * abs(trace[-1]):
+            break
+    doubt = _quadratic(tasks, learned, regressors, slopes).unsure(slopes.ridges)
+    unit = regressors.unit[:, None]
+    # How many directions people differ in is asked of all their differences.
+    learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
+    return LearnedTraits(learned, slopes.values * unit, doubt * unit * unit.T, slopes.ridges)
+
+
+def learn_with_people(
+    annotations: Annotations,
+    coordinates: Coordinates,
+    tasks: Tasks,
+    learn: Callable[..., Learned],
+    tol: float,
+) -> tuple[Learned, Traits | None]:
+    """Learn the prior, and what covariates of people go with, if there are any."""
+    if annotations.people is None:
+        return learn(), None
+    people = annotations.people.of(annotations.user_ids.tolist())
+    encoder = CovariateEncoder.of(people)
+    z = encoder(people)
+    if not z.shape[1]:
+        return learn(), None
+    unit = first_guess(coordinates.size, coordinates.n_weights)
+    regressors = Regressors(z, encoder.blocks, unit, len(encoder.names))
+    found = learn_traits(
+        tasks, regressors, lambda shifts, at: learn(shifts=shifts, earlier=at), tol=tol
+    )
+    scatter = z.T @ z / len(z)
+    return found.learned, Traits(encoder, found.slopes, found.ridges, scatter, found.unsure)
+
+
+def _said(tasks: Tasks, learned: Learned, regressors: Regressors, slopes: Slopes) -> Said:
+    with one_blas_thread():
+        return ask(tasks, learned.model, learned.pulls, regressors, slopes)
+
+
+def _quadratic(tasks: Tasks, learned: Learned, regressors: Regressors, slopes: Slopes) -> Quadratic:
+    return Quadratic(_said(tasks, learned, regressors, slopes), slopes, regressors)
+
+
+def _stepped(tasks: Tasks, learned: Learned, regressors: Regressors, slopes: Slopes) -> Slopes:
+    """Return a better Gamma with the same ridges; J does not rise."""
+    said = _said(tasks, learned, regressors, slopes)
+    before = said.objective + regressors.penalty(slopes)
+    best, _ = Quadratic(said, slopes, regressors).minimum(slopes.ridges)
+    share = 1.0
+    while share > _SHORTEST:
+        new = replace(slopes, values=slopes.values + share * (best - slopes.values))
+        value = _said(tasks, learned, regressors, new).objective + regressors.penalty(new)
+        if value <= before:
+            return new
+        share *= _SHORTER
+    return slopes

@@ -1,0 +1,58 @@
+"""What covariates of people go with: W_i ~ N(theta + Gamma z_i, Omega)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._support.arrays import Float, IdArray
+from likeminds.data.covariates import CovariateEncoder, Covariates
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a crowd has taught about covariates.
+
+    Attributes
+    ----------
+    encoder : CovariateEncoder
+        How covariates become z.
+    slopes : array of shape (p, k)
+        Gamma.
+    ridges : array of shape (n_covariates,)
+        How strongly the columns of each covariate are held back.
+    scatter : array of shape (k, k)
+        The covariance of z in the crowd.
+    unsure : array of shape (p, p)
+        The covariance of what is not known about Gamma z, on average over the crowd.
+    """
+
+    encoder: CovariateEncoder
+    slopes: Float
+    ridges: Float
+    scatter: Float
+    unsure: Float
+
+    @property
+    def covariance(self) -> Float:
+        """How much people differ by their covariates, shape (p, p)."""
+        return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
+
+    def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
+        """Return Gamma z of people, by their ids, shape (n_people, p)."""
+        return np.asarray(self.encoder.of_people(covariates, people) @ self.slopes.T)
+
+    def examples(self, name: str) -> list[tuple[str | None, Float]]:
+        """Return Gamma z by category, or of a standard deviation more; all else being average."""
+        place = self.encoder.names.index(name)
+        own = self.slopes[:, self.encoder.blocks == place]
+        kinds, scale = self.encoder.categories[place], self.encoder.scales[place]
+        if kinds is None:
+            return [(None, column) for column in own.T]
+        z = (np.eye(len(kinds)) - np.array(self.encoder.centres[place])) / (scale or 1.0)
+        return list(zip(kinds, z @ own.T, strict=True))
+
+    def covariance_by(self, name: str) -> Float:
+        """Return how much people differ by one covariate alone, shape (p, p)."""
+        own = self.encoder.blocks == self.encoder.names.index(name)
+        slopes = self.slopes[:, own]
+        return np.asarray(slopes @ self.scatter[np.ix_(own, own)] @ slopes.T)

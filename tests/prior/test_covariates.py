@@ -1,0 +1,173 @@
+"""What covariates of people go with, against naive definitions and simulated crowds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.covariates import Quadratic, Regressors, Slopes, ask
+from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.objective import Model
+from likeminds.prior.prior import Prior
+from likeminds.schools.explaining import Explanation
+
+D, SEEN = 4, 90
+
+
+def simulated(signal, seed=0, n_people=130, n_labels=16):
+    """Return labels of people whose weights depend on their age and town, and Gamma of age."""
+    rng = np.random.default_rng(seed)
+    age, town = rng.normal(40, 12, n_people), rng.choice(["A", "B"], n_people)
+    slope, by_town = signal * rng.normal(size=(2, D))
+    weights = 0.5 * rng.normal(size=D) + 0.4 * rng.normal(size=(n_people, D))
+    weights += np.outer((age - 40) / 12, slope) + np.outer(town == "A", by_town)
+    users = np.repeat(np.arange(n_people), n_labels)
+    features = rng.normal(size=(len(users), D))
+    odds = np.einsum("nd,nd->n", features, weights[users])
+    people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_people)}
+    labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
+    return Annotations(users, None, labels, features, people=people), slope
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return simulated(1.0)
+
+
+@pytest.fixture(scope="module", params=["logistic", "auc"])
+def fitted(request, crowd):
+    said, _ = crowd
+    return HierarchicalRanker(loss=request.param).fit(said[said.users < SEEN])
+
+
+def small_problem(loss):
+    said, _ = simulated(1.0, n_people=8, n_labels=9)
+    coordinates = Coordinates.of_annotations(
+        said, standardize=True, intercept=PRIOR_LOSSES[loss].has_intercept
+    )
+    tasks = PRIOR_LOSSES[loss].tasks(said, coordinates)
+    rng = np.random.default_rng(1)
+    size = coordinates.size
+    root = rng.normal(size=(size, size))
+    prior = Prior.of_covariance(rng.normal(size=size), root @ root.T + np.eye(size))
+    z = rng.normal(size=(8, 3))
+    regressors = Regressors(z - z.mean(axis=0), np.array([0, 1, 1]), np.full(size, 0.7), 2)
+    slopes = Slopes(rng.normal(size=(size, 3)), np.array([0.5, 2.0]))
+    return tasks, Model(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
+
+
+@pytest.mark.parametrize("loss", ["logistic", "auc", "choice"])
+def test_the_slope_is_that_of_the_objective(loss):
+    tasks, model, regressors, slopes = small_problem(loss)
+
+    def value(values):
+        at = Slopes(values, slopes.ridges)
+        return ask(tasks, model, np.zeros(tasks.n_places), regressors, at).objective
+
+    found = ask(tasks, model, np.zeros(tasks.n_places), regressors, slopes)
+    for row, column in [(0, 0), (1, 2), (3, 1)]:
+        step = np.zeros_like(slopes.values)
+        step[row, column] = 1e-4
+        naive = (value(slopes.values + step) - value(slopes.values - step)) / 2e-4
+        np.testing.assert_allclose(-found.slope[row, column], naive, rtol=1e-3, atol=1e-4)
+
+
+def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
+    tasks, model, regressors, slopes = small_problem("auc")
+    said = ask(tasks, model, np.zeros(tasks.n_places), regressors, slopes)
+    quadratic = Quadratic(said, slopes, regressors)
+    size, k = slopes.values.shape
+    hessian = np.kron(said.known, regressors.z.T @ regressors.z)
+    target = said.slope.ravel() + hessian @ slopes.values.ravel()
+
+    def naive(ridges):
+        held = hessian + np.diag(np.tile(ridges[regressors.blocks], size))
+        best = np.linalg.solve(held, target)
+        evidence = 0.5 * np.linalg.slogdet(held)[1] - 0.5 * target @ best
+        return best, evidence - 0.5 * size * np.log(ridges[regressors.blocks]).sum(), held
+
+    best, known = quadratic.minimum(slopes.ridges)
+    expected, _, held = naive(slopes.ridges)
+    np.testing.assert_allclose(best.ravel(), expected)
+    doubt = np.linalg.inv(held).diagonal().reshape(size, k).sum(axis=0) * slopes.ridges[[0, 1, 1]]
+    np.testing.assert_allclose(known, [size - doubt[0], 2 * size - doubt[1:].sum()])
+    blurred = np.kron(np.eye(size), regressors.z) @ np.linalg.inv(held)
+    blurred = blurred @ np.kron(np.eye(size), regressors.z).T
+    mean = np.einsum("iaja->ij", blurred.reshape(size, 8, size, 8)) / 8
+    np.testing.assert_allclose(quadratic.unsure(slopes.ridges), mean)
+
+    settled = quadratic.settled(slopes.ridges)
+    lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(settled.ridges), tol=1e-8)
+    np.testing.assert_allclose(settled.ridges, np.exp(lowest.x), rtol=0.05)
+
+
+def test_strangers_start_better_than_the_consensus(crowd, fitted):
+    said, _ = crowd
+    strangers = said[said.users >= SEEN]
+    with_covariates = fitted.score(strangers)
+    consensus = fitted.score(strangers._with(people=None))
+    assert with_covariates > consensus + 0.05
+    one = strangers.user_ids[0]
+    mine = strangers.of_person(one)
+    belief = fitted.newcomer(users=[one], people=said.people)
+    np.testing.assert_allclose(belief.decision_function(mine.X), fitted.decision_function(mine))
+    few = fitted.newcomer(mine.X[:3], mine.labels[:3], [one] * 3, people=said.people)
+    same = fitted.newcomer(mine[:3])
+    np.testing.assert_allclose(few.coef, same.coef)
+    assert not np.allclose(few.coef, fitted.newcomer(mine.X[:3], mine.labels[:3]).coef)
+
+
+def test_what_goes_with_covariates_is_found(crowd):
+    said, slope = crowd
+    ranker = HierarchicalRanker().fit(said)
+    ((_, found),) = ranker.crowd_.weights_by("age")
+    np.testing.assert_allclose(found, slope, atol=0.35)
+    shares = ranker.explained_by_people_
+    assert shares["age"] > 0.2
+    assert shares["noise"] < 0.01
+    told = Explanation.of_ranker(ranker).crowd()["people_by"]
+    assert {one["covariate"] for one in told[:2]} == {"age", "town"}
+    assert {part["of"] for one in told for part in one["goes_with"]} == {"more", "A", "B"}
+
+
+def test_the_objective_never_rises(fitted):
+    assert np.diff(fitted.objective_trace_).max() <= 1e-9 * abs(fitted.objective_)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_noise_goes_with_nothing(seed):
+    said, _ = simulated(0.0, seed)
+    train, test = split_within_people(said, random_state=0)
+    plain = HierarchicalRanker().fit(train._with(people=None))
+    ranker = HierarchicalRanker().fit(train)
+    assert sum(ranker.explained_by_people_.values()) < 0.15
+    assert abs(ranker.score(test) - plain.score(test)) < 0.01
+
+
+def test_without_covariates_nothing_changes(crowd):
+    said = crowd[0][crowd[0].users < 40]
+    plain = HierarchicalRanker().fit(said._with(people=None))
+    assert plain.crowd_.traits is None
+    assert plain.explained_by_people_ == {}
+    with pytest.raises(ValueError, match="not learned from covariates"):
+        plain.newcomer(people=said.people)
+    with pytest.warns(UserWarning, match="say nothing"):
+        silent = HierarchicalRanker().fit(said.with_people({0: {"age": 1.0}}))
+    np.testing.assert_array_equal(silent.coef_, plain.coef_)
+
+
+def test_they_are_kept_in_files_and_grow(tmp_path, crowd):
+    said = crowd[0]
+    first, rest = said[said.users < 40], said[(said.users >= 40) & (said.users < 60)]
+    ranker = HierarchicalRanker().fit(first.with_people(said.people.of(range(40))))
+    again = load(save(ranker, tmp_path / "a.likeminds", with_data=True))
+    np.testing.assert_array_equal(again.decision_function(rest), ranker.decision_function(rest))
+    grown = again.update(rest.with_people(said.people.of(range(40, 60))))
+    at_once = HierarchicalRanker().fit(said[said.users < 60])
+    np.testing.assert_allclose(grown.coef_, at_once.coef_, atol=1e-3)
+    kept = load(save(ranker, tmp_path / "b.likeminds"))
+    stranger = {"zoe": {"age": 80.0, "town": "never seen"}}
+    np.testing.assert_array_equal(
+        kept.newcomer(people=stranger).coef, ranker.newcomer(people=stranger).coef
+    )
