@@ -1,0 +1,86 @@
+"""Covariates of people on the command line."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from commands import run
+from likeminds.data.sources import write_table
+
+ITEMS, PEOPLE = 30, 24
+FIT = ("fit", "--annotations", "labels.csv", "--features", "features.csv", "--out", "m.likeminds")
+WITH = ("--people", "people.csv")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with labels of people whose town says which feature they like."""
+    path = tmp_path_factory.mktemp("people")
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(ITEMS, 2))
+    items, who = np.tile(np.arange(ITEMS), PEOPLE), np.repeat(np.arange(PEOPLE), ITEMS)
+    liked = features[items, who % 2] + 0.5 * rng.normal(size=len(who)) > 0
+    labels = {"person": [f"p{i}" for i in who], "item": items, "label": liked.astype(int)}
+    write_table(pa.table(labels), path / "labels.csv")
+    columns = {"item": np.arange(ITEMS), "x0": features[:, 0], "x1": features[:, 1]}
+    write_table(pa.table(columns), path / "features.csv")
+    towns = {
+        "person": [f"p{i}" for i in range(PEOPLE)],
+        "town": ["AB"[i % 2] for i in range(PEOPLE)],
+    }
+    write_table(pa.table(towns), path / "people.csv")
+    done = run(path, *FIT, *WITH)
+    assert done.code == 0, done.err
+    return path
+
+
+def best_of(folder, *words):
+    done = run(folder, "newcomer", "--model", "m.likeminds", "--top", "3", "--json", *words)
+    assert done.code == 0, done.err
+    return {
+        row["person"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
+    }
+
+
+def test_strangers_get_what_goes_with_their_covariates(folder):
+    (folder / "new.csv").write_text("person,town\nana,A\nbea,B\ncyn,C\n")
+    (folder / "said.csv").write_text("person,item,label\nbea,0,1\ndot,0,1\n")
+    found = best_of(folder, "--people", "new.csv")
+    assert set(found) == {"ana", "bea", "cyn"}
+    assert found["ana"] != found["bea"]
+    assert set(best_of(folder)) == {"newcomer"}
+    assert found["cyn"] == best_of(folder)["newcomer"]
+    some = best_of(folder, "--people", "new.csv", "--labels", "said.csv")
+    assert set(some) == {"ana", "bea", "cyn", "dot"}
+
+
+def test_explain_says_what_covariates_go_with(folder):
+    done = run(folder, "explain", "--model", "m.likeminds")
+    assert done.code == 0, done.err
+    told = " ".join(done.out.split())
+    assert "of the differences go with town (A: " in told
+    facts = json.loads(run(folder, "explain", "--model", "m.likeminds", "--json").out)
+    assert facts["explained"][0]["people_by"][0]["share"] > 0.5
+
+
+def test_more_people_come_with_theirs(folder):
+    lines = (folder / "labels.csv").read_text().splitlines()
+    new = [line.replace("p0", "zoe").replace('"zoe"', "zoe") for line in lines if "p0" in line]
+    (folder / "more.csv").write_text("\n".join([lines[0], *new]) + "\n")
+    (folder / "more_people.csv").write_text("person,town\nzoe,A\n")
+    update = ("update", "--model", "m.likeminds", "--annotations", "more.csv", "--out")
+    done = run(folder, *update, "grown.likeminds", "--people", "more_people.csv")
+    assert done.code == 0, done.err
+    assert "1 new person" in done.out
+    (folder / "wrong.csv").write_text("person,height\nzoe,3\n")
+    done = run(folder, *update, "no.likeminds", "--people", "wrong.csv")
+    assert done.code == 2
+    assert "unknown covariate(s) height" in done.err
+
+
+def test_only_one_table_comes_from_standard_input(folder):
+    done = run(folder, "newcomer", "--model", "m.likeminds", "--labels", "-", "--people", "-")
+    assert done.code == 2
+    assert "Only one table" in done.err
