@@ -20,9 +20,9 @@ def fingerprint(annotations: Annotations) -> str:
     """Return a fingerprint of who labelled what how: the same in any order of the rows.
 
     It covers people's ids, labels, weights, and names and values of the features. Items count by
-    their features, whatever they are called; attributes, groups and
-    covariates of people do not count. Two data sets
-    differ in it unless by a chance of one in 10^38, or by intent: it is no signature.
+    their features, whatever they are called; attributes, groups and covariates of people do not
+    count. Two data sets differ in it unless by a chance of one in 10^38, or by intent: it is no
+    signature.
 
     Examples
     --------
