@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
