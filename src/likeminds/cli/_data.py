@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._models import reading_of
-from likeminds.cli._options import Columns, Items
+from likeminds.cli._options import Columns, ItemOptions
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
 
 @dataclass(frozen=True)
-class Said:
+class ReadLabels:
     """What people said, and how pictures were reduced, if there are any."""
 
     annotations: "Annotations"
@@ -35,7 +35,9 @@ class Shown:
     pictures: bool = False
 
 
-def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: Any = None) -> Said:
+def read_said(
+    talk: Talk, source: str, items: ItemOptions, columns: Columns, model: Any = None
+) -> ReadLabels:
     """Read labels with the features of their items; a model says which features it knows."""
     from likeminds.data.annotations import Annotations
     from likeminds.data.columns import id_texts
@@ -60,10 +62,10 @@ def read_said(talk: Talk, source: str, items: Items, columns: Columns, model: An
     options |= label_reading(table, names, columns, model)
     options["people"] = columns.people
     said = Annotations.from_frame(table, **options)
-    return Said(said if model is None else said.written_as(model.people_), reduction)
+    return ReadLabels(said if model is None else said.written_as(model.people_), reduction)
 
 
-def read_shown(talk: Talk, items: Items, model: Any, item: str | None = None) -> Shown:
+def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:
     """Read items to be ranked; without any, those that a model has kept of its training."""
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
@@ -201,7 +203,7 @@ def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]
 
 
 def _with_pictures(
-    talk: Talk, table: Any, names: dict[str, str | None], items: Items, model: Any
+    talk: Talk, table: Any, names: dict[str, str | None], items: ItemOptions, model: Any
 ) -> tuple[Any, Any, "Reduction"]:
     """Return the labels with full names of pictures, their features, and how these came about."""
     import pyarrow as pa

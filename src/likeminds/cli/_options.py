@@ -45,7 +45,7 @@ Texts = Annotated[
 
 
 @dataclass(frozen=True)
-class Items:
+class ItemOptions:
     """Where items and their features are."""
 
     features: Annotated[

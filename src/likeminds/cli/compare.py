@@ -8,7 +8,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Folds, Items, Jobs, Seed
+from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Seed
 from likeminds.cli._talk import Talk
 
 
@@ -26,7 +26,7 @@ def compare(
     talk: Talk,
     *,
     annotations: Source,
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     ranker: Annotated[
         list[str] | None,

@@ -6,7 +6,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Items, Model, Table
+from likeminds.cli._options import Columns, ItemOptions, Model, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -28,7 +28,7 @@ def evaluate(
     *,
     model: Model,
     annotations: Source,
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     out: Table = None,
 ) -> None:

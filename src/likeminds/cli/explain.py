@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Attribute, Items, Model, Texts
+from likeminds.cli._options import Attribute, ItemOptions, Model, Texts
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -43,7 +43,7 @@ def explain(
     talk: Talk,
     *,
     model: Model,
-    items: Items,
+    items: ItemOptions,
     person: Annotated[str | None, typer.Option(help="Explain a person, by id.")] = None,
     school: Annotated[int | None, typer.Option(help="Explain a school, by number.")] = None,
     item: Annotated[str | None, typer.Option(help="Explain an item, by id.")] = None,
@@ -98,7 +98,7 @@ def explain(
     talk.result({"model": str(model), "explained": found})
 
 
-def _find_items(talk: Talk, items: Items, model: Any, item: str | None) -> "Known | None":
+def _find_items(talk: Talk, items: ItemOptions, model: Any, item: str | None) -> "Known | None":
     """Return the items that were given; to explain one by its id, all that the model knows."""
     import numpy as np
 

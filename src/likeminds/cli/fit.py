@@ -9,7 +9,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Folds, Items, Jobs, Seed
+from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Seed
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def fit(
     talk: Talk,
     *,
     annotations: Source,
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
     ranker: Annotated[
@@ -184,7 +184,7 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     )
 
 
-def _propose(talk: Talk, path: Path, items: Items) -> None:
+def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds.cli._data import kept_items
     from likeminds.cli._models import open_model, rankers_of

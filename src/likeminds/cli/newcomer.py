@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Items, Model, Table
+from likeminds.cli._options import Columns, ItemOptions, Model, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
@@ -37,7 +37,7 @@ def newcomer(
     talk: Talk,
     *,
     model: Model,
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     labels: Annotated[
         str | None,

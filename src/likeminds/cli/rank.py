@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Attribute, Items, Model, Table
+from likeminds.cli._options import Attribute, ItemOptions, Model, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -41,7 +41,7 @@ def rank(
     talk: Talk,
     *,
     model: Model,
-    items: Items,
+    items: ItemOptions,
     person: Annotated[
         list[str] | None, typer.Option(help="For whom; may be repeated. By default, everyone.")
     ] = None,

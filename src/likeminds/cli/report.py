@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Items, Model, Texts
+from likeminds.cli._options import Columns, ItemOptions, Model, Texts
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -22,7 +22,7 @@ def report(
     *,
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page: an .html file.")],
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     annotations: Annotated[
         str | None,

@@ -8,7 +8,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Items, Model
+from likeminds.cli._options import Columns, ItemOptions, Model
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, learn_watched
 
@@ -30,7 +30,7 @@ def update(
     *,
     model: Model,
     annotations: Source,
-    items: Items,
+    items: ItemOptions,
     columns: Columns,
     out: Annotated[
         Path | None,

@@ -13,12 +13,11 @@ from likeminds._support.arrays import IdArray, Index
 from likeminds._support.checks import counted, listing
 from likeminds.data import tables
 from likeminds.data.coded import CodedLabels
-from likeminds.data.columns import id_texts
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
 from likeminds.data.identifiers import as_id_array, compact, encode, encode_pairs, join_codes
 from likeminds.data.labels import LabelReading, join_readings, read_labels
-from likeminds.data.sources import read_csv, read_parquet
+from likeminds.data.sources import read_csv, read_parquet, read_table
 from likeminds.data.spelling import write_as_known
 from likeminds.data.tables import FrameOptions, LinkedFeatures
 
@@ -186,7 +185,8 @@ class Annotations(CodedLabels):
 
         Parameters
         ----------
-        frame : data frame (pandas, polars, pyarrow, ...), or a name that `data.sources` reads
+        frame : data frame (pandas, polars, pyarrow, ...)
+            Files are read by `from_csv`, `from_parquet` and `from_source`.
         person, item, label, attribute, weight, group : str, optional
             The names of the columns. Without them, columns with usual names are taken:
             see `likeminds.data.tables.COLUMN_NAMES`. Only person and label must exist.
@@ -222,16 +222,20 @@ class Annotations(CodedLabels):
 
         Ids are texts, whatever they look like: 007 and 7 are two people.
         """
-        roles = ("person", "item", "attribute", "group", "label", "weight")
-        names: dict[str, Any] = {role: options.get(role) for role in roles}
-        features = options.get("features")
-        listed = features if isinstance(features, list | tuple) else ()
-        return cls.from_frame(read_csv(path, id_texts(names, listed)), **options)
+        return cls.from_frame(read_csv(path, tables.texts_among(options)), **options)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a Parquet file; the options are those of `from_frame`."""
         return cls.from_frame(read_parquet(path), **options)
+
+    @classmethod
+    def from_source(cls, source: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
+        """Read a file of any kind, or a query on a database, by its name as on the command line.
+
+        The options are those of `from_frame`; `likeminds.data.sources` lists what is read.
+        """
+        return cls.from_frame(read_table(source, tables.texts_among(options)), **options)
 
     def __repr__(self) -> str:
         labelled = len(compact(self.item_codes, self.n_items)[1])

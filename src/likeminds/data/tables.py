@@ -21,7 +21,7 @@ from likeminds.data.columns import (
 )
 from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
 from likeminds.data.labels import LabelReading
-from likeminds.data.sources import read_table
+from likeminds.data.sources import Texts, read_table
 from likeminds.data.spelling import write_as_known
 
 if TYPE_CHECKING:
@@ -244,6 +244,14 @@ def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatA
     return as_matrix(matrix, "features")
 
 
+def texts_among(options: Mapping[str, Any]) -> Texts:
+    """Say which columns of a file hold ids, given the options of `Annotations.from_frame`."""
+    roles = ("person", "item", "attribute", "group", "label", "weight")
+    features = options.get("features")
+    listed = features if isinstance(features, list | tuple) else ()
+    return id_texts({role: options.get(role) for role in roles}, listed)
+
+
 def read_columns(
     frame: Any, names: Mapping[str, str | None], features: Any, item_column: str | None
 ) -> dict[str, Any]:
@@ -253,8 +261,6 @@ def read_columns(
     the other parameters are those of `Annotations.from_frame`.
     """
     listed = list(features) if isinstance(features, list | tuple) else None
-    if isinstance(frame, str | PathLike):
-        frame = read_table(frame, id_texts(names, listed or ()))
     table = as_frame(frame)
     found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):

@@ -202,7 +202,7 @@ class TestSqlite:
         assert read_table(f"sqlite:///{sqlite_file} {QUERY}").to_pydict() == LABELS
 
     def test_annotations_come_from_a_query(self, sqlite_file):
-        said = Annotations.from_frame(f"sqlite:///{sqlite_file} {QUERY}", features=["size"])
+        said = Annotations.from_source(f"sqlite:///{sqlite_file} {QUERY}", features=["size"])
         assert len(said) == 4
         assert said.n_people == 2
 

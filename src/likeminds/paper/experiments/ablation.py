@@ -28,7 +28,7 @@ from likeminds.plots.figures import (
     put_legend_below,
 )
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates.folds import plain
+from likeminds.rankers.candidates.folds import plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
@@ -146,7 +146,7 @@ def search(
         for path in paths:
             found[path] = nan_mean(fold.follow([candidates[c] for c in path]))
         aucs.append(found)
-    return plain(candidates[int(np.argmax(np.mean(aucs, axis=0)))])
+    return plain_values(candidates[int(np.argmax(np.mean(aucs, axis=0)))])
 
 
 def score(

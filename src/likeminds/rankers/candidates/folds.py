@@ -169,7 +169,7 @@ class FromStatistics(FromRows):
         ranker._fit_statistics(statistics)
 
 
-def plain(candidate: Candidate) -> Candidate:
+def plain_values(candidate: Candidate) -> Candidate:
     """Return the candidate with Python's own numbers."""
     return {
         name: value.item() if isinstance(value, np.generic) else value

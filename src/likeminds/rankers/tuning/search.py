@@ -22,7 +22,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_people
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.candidates.folds import Candidate, FromRows, plain
+from likeminds.rankers.candidates.folds import Candidate, FromRows, plain_values
 from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
 
@@ -305,7 +305,7 @@ class RankerCV(GrowingRanker):
         simplicity = [tuning.simplicity(c) for c in candidates] if self.one_standard_error else None
         best = choose(scores, simplicity)
         self.best_index_ = best
-        self.best_params_ = plain(candidates[best])
+        self.best_params_ = plain_values(candidates[best])
         self.best_score_ = float(mean_over_people(scores)[0][best])
         self.cv_results_ = as_results(candidates, scores)
 
