@@ -131,8 +131,8 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     if "best" in facts:
-        talk.tell(f" {_items(facts['best'])}", head="The consensus likes best")
-        talk.tell(f" {_items(facts['worst'])}", head="and least")
+        talk.tell(f": {_items(facts['best'])}", head="The consensus likes best")
+        talk.tell(f": {_items(facts['worst'])}", head="And least")
     else:
         wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
         talk.tell(f", strongest first: {', '.join(wishes)}", head="What all agree on")
