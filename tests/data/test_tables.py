@@ -154,7 +154,7 @@ def test_columns_with_numbers_for_names():
         ("", {"features": ["size", "note"]}, ValueError, "columns are not: note"),
         ("", {"features": []}, ValueError, "features is empty"),
         ("", {"features": ["answer"], "label": "answer"}, ValueError, "label column 'answer' must"),
-        (("size", "round"), {}, ValueError, "no column of numbers left"),
+        (("size", "round", "image"), {}, ValueError, "no column of numbers left"),
         ("", {"features": pd.DataFrame(COLUMNS)}, ValueError, "columns are not: Annotator"),
         ("", {"features": pd.DataFrame({"k": [1]})}, ValueError, "Pass item_column="),
         (

@@ -17,7 +17,7 @@ def schools():
 
 @pytest.fixture(scope="module")
 def fitted(schools):
-    return HierarchicalRanker().fit(schools.annotations)
+    return HierarchicalRanker(item_effects=False).fit(schools.annotations)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def items():
 @pytest.mark.parametrize("loss", ["logistic", "auc"])
 def test_newcomers_with_the_same_labels_are_believed_the_same(schools, items, loss):
     said = schools.annotations
-    ranker = HierarchicalRanker(loss=loss).fit(said)
+    ranker = HierarchicalRanker(loss=loss, item_effects=False).fit(said)
     together = ranker.newcomer(said)
     np.testing.assert_array_equal(together.users, ranker.users_)
     np.testing.assert_allclose(together.coef, ranker.coef_, atol=1e-4)
@@ -59,8 +59,8 @@ def test_standard_errors_are_those_of_the_definition(schools, fitted, items):
 
 
 def test_fewer_directions_are_never_surer(schools, fitted, items):
-    rough = HierarchicalRanker(covariance_rank=1).fit(schools.annotations)
-    nothing = HierarchicalRanker(covariance_rank=0).fit(schools.annotations)
+    rough = HierarchicalRanker(covariance_rank=1, item_effects=False).fit(schools.annotations)
+    nothing = HierarchicalRanker(covariance_rank=0, item_effects=False).fit(schools.annotations)
     exact = fitted.standard_error(items, [3] * 25)
     one = rough.standard_error(items, [3] * 25)
     none = nothing.standard_error(items, [3] * 25)
@@ -104,10 +104,8 @@ def test_probability_preferred_is_less_sure_than_that_of_scores(fitted, items):
     above = fitted.probability_above(a, b, who)
     np.testing.assert_array_equal(chance > 0.5, above > 0.5)
     belief = fitted.newcomer(items[:6], [0, 1] * 3)
-    expected = expit(
-        belief.decision_function(a - b)
-        / np.sqrt(1 + np.pi / 8 * belief.deviation(a - b, np.zeros(12, dtype=int)) ** 2)
-    )
+    apart = belief.deviation(belief.see(a), np.zeros(12, dtype=int), less=belief.see(b))
+    expected = expit(belief.decision_function(a - b) / np.sqrt(1 + np.pi / 8 * apart**2))
     np.testing.assert_allclose(belief.probability_preferred(a, b), expected)
 
 
@@ -160,7 +158,7 @@ def test_nine_of_ten_ranks_lie_in_their_intervals(crowd):
     inside, right, sure = [], [], []
     for seed in (0, 1):
         made = make_schools(n_items=300, random_state=seed, **crowd)
-        ranker = HierarchicalRanker().fit(made.annotations)
+        ranker = HierarchicalRanker(item_effects=False).fit(made.annotations)
         items = np.random.default_rng(seed).standard_normal((30, crowd["n_features"]))
         truth = made.coef @ items.T
         for person in range(0, crowd["n_people"], 2):

@@ -15,6 +15,7 @@ from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.data.splits import split_within_people
 from likeminds.prior.choices import are_choices
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.held import Held
 from likeminds.prior.learning import descend, score
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
@@ -116,12 +117,18 @@ def make_curvature(rng, kind):
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "chances"])
-@given(seed=st.integers(0, 1000))
-def test_primal_and_dual_are_the_same(kind, seed):
+@given(seed=st.integers(0, 1000), is_held=st.booleans())
+def test_primal_and_dual_are_the_same(kind, seed, is_held):
     rng = np.random.default_rng(seed)
     rows, offset = rng.normal(size=(3, 6, 4)), rng.normal(size=(3, 6))
     curvature = make_curvature(rng, kind)
-    primal, dual = Primal(rows, offset), Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
+    held = None
+    if is_held:
+        root = rng.normal(size=(3, 2, 2))
+        held = Held.of_precision(root @ root.transpose(0, 2, 1), rng.normal(size=(2, 4)))
+        rows = held.of_rows(rows)
+    primal = Primal(rows, offset, held)
+    dual = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), held)
     pulls, pull = rng.normal(size=(3, 6)), rng.normal(size=(3, 6))
     states = primal.start(pulls), dual.start(pulls)
     np.testing.assert_allclose(primal.eta(states[0]), dual.eta(states[1]))
@@ -136,7 +143,18 @@ def test_primal_and_dual_are_the_same(kind, seed):
     np.testing.assert_allclose(first.total, second.total, atol=1e-12)
     np.testing.assert_allclose(first.variance, second.variance, atol=1e-12)
     np.testing.assert_allclose(
-        primal.shift(first, curvature), dual.shift(second, curvature), atol=1e-12
+        primal.z(primal.shift(first, curvature)),
+        dual.z(dual.shift(second, curvature)),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        primal.with_scores(first, curvature), dual.with_scores(second, curvature), atol=1e-12
+    )
+    directions = rng.normal(size=(4, 2))
+    np.testing.assert_allclose(
+        primal.seen_along(first, curvature, directions),
+        dual.seen_along(second, curvature, directions),
+        atol=1e-12,
     )
     for most in (2, 4):
         kept = []
@@ -144,7 +162,8 @@ def test_primal_and_dual_are_the_same(kind, seed):
             directions, shrunk = system.information(curvature, most)
             kept.append(directions.transpose(0, 2, 1) @ (shrunk[:, :, None] * directions))
         np.testing.assert_allclose(kept[0], kept[1], atol=1e-10)
-    np.testing.assert_allclose(np.eye(4) - kept[0].sum(axis=0) / 3, first.total / 3, atol=1e-10)
+    if not is_held:
+        np.testing.assert_allclose(np.eye(4) - kept[0].sum(axis=0) / 3, first.total / 3, atol=1e-10)
 
 
 def test_objective_is_near_the_integral_it_approximates():
@@ -363,7 +382,7 @@ def schools():
 
 @pytest.fixture(scope="module")
 def fitted(schools):
-    return HierarchicalRanker().fit(schools.annotations)
+    return HierarchicalRanker(item_effects=False).fit(schools.annotations)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -405,10 +424,13 @@ def test_levels_add_up(schools, fitted):
 def test_same_result_whatever_threads_and_order(schools, fitted):
     shuffled = schools.annotations[np.random.default_rng(0).permutation(60 * 24)]
     with threadpool_limits(1):
-        again = HierarchicalRanker().fit(shuffled)
+        again = HierarchicalRanker(item_effects=False).fit(shuffled)
+        with_items = HierarchicalRanker().fit(shuffled)
     np.testing.assert_allclose(again.coef_, fitted.coef_, atol=1e-4)
-    twice = HierarchicalRanker().fit(schools.annotations)
+    twice = HierarchicalRanker(item_effects=False).fit(schools.annotations)
     np.testing.assert_array_equal(twice.coef_, fitted.coef_)
+    in_order = HierarchicalRanker().fit(schools.annotations)
+    np.testing.assert_allclose(with_items.item_effect_, in_order.item_effect_, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -418,7 +440,7 @@ def test_weights_count_like_repeated_rows(schools, loss):
     weighted = HierarchicalRanker(1, loss, tol=1e-10).fit(
         said.X, said.labels, users=said.users, sample_weight=times
     )
-    copied = HierarchicalRanker(1, loss, tol=1e-10).fit(
+    copied = HierarchicalRanker(1, loss, tol=1e-10, item_effects=False).fit(
         said[np.repeat(np.arange(len(said)), times)]
     )
     np.testing.assert_allclose(weighted.coef_, copied.coef_, rtol=1e-2, atol=5e-3)

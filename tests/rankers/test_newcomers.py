@@ -33,7 +33,7 @@ def fitted(request, schools):
     fresh = {
         "three levels": ThreeLevelRanker(),
         "tuned": ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
-        "logistic": HierarchicalRanker(2, "logistic"),
+        "logistic": HierarchicalRanker(2, "logistic", item_effects=False),
         "auc": HierarchicalRanker(2, "auc"),
     }
     return fresh[request.param].fit(schools)
@@ -62,7 +62,11 @@ CROWDS = {
 @pytest.mark.parametrize("n_labels", [5, 10, 25])
 @pytest.mark.parametrize(
     "ranker",
-    [ThreeLevelRanker(), HierarchicalRanker(), HierarchicalRanker(2, "logistic")],
+    [
+        ThreeLevelRanker(),
+        HierarchicalRanker(),
+        HierarchicalRanker(2, "logistic", item_effects=False),
+    ],
     ids=repr,
 )
 def test_about_as_good_as_a_refit(crowd, n_labels, ranker):

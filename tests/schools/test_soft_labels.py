@@ -78,9 +78,12 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
     labels = dict(zip(zip(said.user_codes, said.item_codes, strict=True), said.labels, strict=True))
     for i in range(60):
         rows = said.features
+        own = ranker.crowd_.items.of(said.item_ids)
         eta = rows @ ranker.coef_[i] + ranker.intercept_[i]
-        points = ranker.crowd_.coordinates.rows(rows)
+        eta += own.effects + own.factors @ ranker.factor_weights_[i]
+        points = np.hstack([ranker.crowd_.coordinates.rows(rows), own.factors])
         variance = np.einsum("np,pq,nq->n", points, ranker._beliefs().covariance(i), points)
+        variance += own.doubt
         k = 1 / np.sqrt(1 + np.pi / 8 * variance)
         for j in range(N_ITEMS):
             p = expit(k[j] * eta[j])

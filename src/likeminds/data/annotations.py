@@ -36,9 +36,9 @@ class Annotations(CodedLabels):
         else hashable. ``items=None`` makes every row an item of its own.
     labels : sequence
         True/False, 0/1, -1/+1; any two values with ``positive``; ratings with ``threshold``.
-    features : array, data frame, or mapping from item id to vector
+    features : array, data frame, or mapping from item id to vector, optional
         Numbers, one row per item or one per annotation. Single precision is kept, and an
-        array is not copied.
+        array is not copied. Without them, items are known by what people say of them.
     attributes : sequence of ids, optional
         The attribute that each row is about.
     weights : sequence of float, optional
@@ -109,7 +109,7 @@ class Annotations(CodedLabels):
         users: Iterable[Hashable],
         items: Iterable[Hashable] | None,
         labels: Iterable[Hashable],
-        features: Any,
+        features: Any = None,
         attributes: Iterable[Hashable] | None = None,
         weights: ArrayLike | None = None,
         groups: Iterable[Hashable] | None = None,

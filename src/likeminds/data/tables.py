@@ -79,6 +79,8 @@ def link_features(
     >>> link_features(features, items, n_rows=3).feature_rows
     array([1, 0, 1])
     """
+    if features is None:
+        return _without_features(items)
     if isinstance(features, Mapping):
         if item_ids is not None:
             raise ValueError("features is a mapping by item id already: leave item_ids out.")
@@ -105,6 +107,17 @@ def link_features(
         same_length(item_ids=known, features=matrix)
         codes = _positions(distinct, known)[codes]
     return LinkedFeatures(matrix, names, known, codes, codes, "item", True)
+
+
+def _without_features(items: tuple[Index, IdArray] | None) -> LinkedFeatures:
+    """Return a table without columns: items are known by who said what of them."""
+    if items is None:
+        raise ValueError(
+            "There are neither features nor items: pass features=, or items= to say which item "
+            "each row is about."
+        )
+    codes, distinct = items
+    return LinkedFeatures(np.zeros((len(distinct), 0)), (), distinct, codes, codes, "item", True)
 
 
 def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
@@ -274,6 +287,8 @@ def read_columns(
     arguments.setdefault("items", None)
     if features is None or listed is not None:
         columns = _remaining_numeric(table, found) if listed is None else listed
+        if listed is None and not columns:
+            return arguments | {"features": None}
         arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
         return arguments | {"features_per": "row"}
     if found["item"] is None:
@@ -290,10 +305,11 @@ def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
 def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
     columns = [c for c, kind in table.schema.items() if c not in used and _is_numeric(kind)]
-    if not columns:
+    if not columns and found.get("item") is None:
         raise ValueError(
             "There is no column of numbers left to be a feature. Pass features=: a list of "
-            "columns, or a second frame with one row per item."
+            "columns, or a second frame with one row per item; or item=, the column that says "
+            "which item each row is about: items that several people judge need no features."
         )
     return columns
 

@@ -110,15 +110,19 @@ class Rows:
     offsets: Index
 
     @classmethod
-    def of_annotations(cls, annotations: Annotations) -> "Rows":
-        """Group everybody's labels, those of weight zero left out."""
+    def of_annotations(cls, annotations: Annotations, index: Index | None = None) -> "Rows":
+        """Group everybody's labels, those of weight zero left out.
+
+        ``index`` has one number per label, in place of its row in the table of features.
+        """
+        index = annotations.feature_rows if index is None else index
         weight = np.ones(len(annotations))
         if annotations.weights is not None:
             weight[:] = annotations.weights
         counts = slice(None) if weight.all() else weight > 0
         return cls.grouped(
             annotations.features,
-            index=annotations.feature_rows[counts],
+            index=index[counts],
             positive=annotations.labels[counts],
             weight=weight[counts],
             people=annotations.user_codes[counts],

@@ -12,12 +12,16 @@ from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
 from likeminds._support.stacks import solve
 from likeminds._support.threads import one_blas_thread
-from likeminds.data.identifiers import lookup
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import compact, lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Curvature, Likelihood
+from likeminds.prior.new_items import fold_in
 from likeminds.prior.posterior import Dual, Primal, over_blocks, solved, system_of
 from likeminds.prior.prior import Prior
+from likeminds.prior.seen import Seen
 from likeminds.prior.tasks import Tasks
 
 # Rankings drawn from a posterior to see how far an item's rank may move.
@@ -38,11 +42,15 @@ class Beliefs:
     users : array of shape (n_people,)
         Who they are.
     points : array of shape (n_people, p)
-        Modes, in coordinates, with the intercept last where there is one.
+        Modes, in coordinates: weights of the features, the intercept where there is one, and
+        last the weights of the features of items that were learned.
     known : array of shape (n_people, m, p)
         The matrices K.
     coordinates, prior, likelihood
         What the numbers refer to; the prior with what is not known about it.
+    items : Items, optional
+        What is believed about items, where they have a character of their own. Who passes
+        `Annotations` says which items they are; rows of features are of items nobody knows.
 
     Examples
     --------
@@ -63,11 +71,15 @@ class Beliefs:
     coordinates: Coordinates
     prior: Prior
     likelihood: Likelihood
+    items: Items | None = None
 
     @classmethod
     def given(cls, crowd: Crowd, users: IdArray, points: Float, known: FloatArray) -> "Beliefs":
         """Return what is believed about people, given what the crowd is like."""
-        return cls(users, points, known, crowd.coordinates, crowd.predictive, crowd.likelihood)
+        likelihood = crowd.likelihood
+        return cls(
+            users, points, known, crowd.coordinates, crowd.predictive, likelihood, crowd.items
+        )
 
     @property
     def coef(self) -> Float:
@@ -77,112 +89,185 @@ class Beliefs:
     @property
     def intercept(self) -> Float:
         """What to add to a score to get the log-odds of a positive label, shape (n_people,)."""
-        at_origin = self.points[:, self.coordinates.n_weights :].sum(axis=1)
+        n_weights, size = self.coordinates.n_weights, self.coordinates.size
+        at_origin = self.points[:, n_weights:size].sum(axis=1)
         return np.asarray(at_origin - self.coef @ self.coordinates.origin)
 
-    def decision_function(self, X: ArrayLike, users: Iterable[Hashable] | None = None) -> Float:
+    def decision_function(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
         """Score items, each for its person (without ``users``, for the only one there is)."""
         rows, people = self._rows(X, users)
-        return np.asarray(np.einsum("nd,nd->n", rows, self.coef[people]))
+        scores = np.einsum("nd,nd->n", rows, self.coef[people])
+        if self.items is None or not isinstance(X, Annotations) or not X.has_items:
+            return np.asarray(scores)
+        own = self.items.of(X.item_ids).take(X.item_codes)
+        return np.asarray(scores + own.scores(self.points[people, self.coordinates.size :]))
 
-    def standard_error(self, X: ArrayLike, users: Iterable[Hashable] | None = None) -> Float:
+    def standard_error(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
         """Return how uncertain the scores are, as seen from the average item's score."""
         rows, people = self._rows(X, users)
-        return self.deviation(rows - self.coordinates.origin, people)
+        return self.deviation(self.see(rows, X), people)
 
     def probability_above(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the probability that item a of each row ranks above item b."""
-        return self.chance_above(*self._differences(a, b, users))
+        return self.chance_above(*self._pairs(a, b, users))
 
     def probability_preferred(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the probability that, of items a and b of each row, a gets the better label."""
-        return self.chance_preferred(*self._differences(a, b, users))
+        return self.chance_preferred(*self._pairs(a, b, users))
 
     def rank_interval(
-        self, items: ArrayLike, user: Hashable | None = None, level: float = 0.9
+        self, items: ArrayLike | Annotations, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a person."""
-        rows, people = self._rows(items, None if user is None else [user] * len(np.asarray(items)))
-        return self.ranks(rows, int(people[0]), level)
+        rows, person = self._rows_for(items, user)
+        return self.ranks(self.see(rows, items), person, level)
 
-    def next_items(self, items: ArrayLike, user: Hashable | None = None, n: int = 1) -> Index:
+    def next_items(
+        self, items: ArrayLike | Annotations, user: Hashable | None = None, n: int = 1
+    ) -> Index:
         """Return which items to ask a person about next, the most telling first."""
-        rows, people = self._rows(items, None if user is None else [user] * len(np.asarray(items)))
-        return self.most_telling(rows, int(people[0]), n)
+        rows, person = self._rows_for(items, user)
+        return self.most_telling(self.see(rows, items), person, n)
 
-    def deviation(self, differences: FloatArray, people: Index) -> Float:
-        """Return standard deviations of scores of differences of items (-1: of a stranger)."""
-        variance = np.empty(len(differences))
-        for start in range(0, len(differences), _ROWS_AT_ONCE):
+    def see(self, features: FloatArray, said: object = None) -> Seen:
+        """Return rows of features as people see them; `Annotations` say which items they are."""
+        named = said if isinstance(said, Annotations) else None
+        return Seen.of(features, self.coordinates, self.items, named)
+
+    def deviation(self, seen: Seen, people: Index, less: Seen | None = None) -> Float:
+        """Return standard deviations of scores (-1: of a stranger), or of their differences.
+
+        Without ``less``, scores are seen from the average item's.
+        """
+        variance = np.empty(len(seen))
+        for start in range(0, len(seen), _ROWS_AT_ONCE):
             piece = slice(start, start + _ROWS_AT_ONCE)
-            rows, owner = self.coordinates.differences(differences[piece]), people[piece]
+            owner = people[piece]
+            rows = seen.rows[piece] if less is None else seen.rows[piece] - less.rows[piece]
             whitened = rows @ self.prior.root
             total = np.einsum("np,np->n", whitened, whitened)
-            seen = np.einsum("nmp,np->nm", self.known[owner], rows)
-            less = np.einsum("nm,nm->n", seen, seen)
-            variance[piece] = total - np.where(owner >= 0, less, 0.0)
-        return np.sqrt(np.maximum(variance, 0.0))
+            told = np.einsum("nmp,np->nm", self.known[owner], rows)
+            known = np.einsum("nm,nm->n", told, told)
+            variance[piece] = total - np.where(owner >= 0, known, 0.0)
+        variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
+        if less is not None:
+            variance += self._of_items(less, people)
+            variance[seen.same_as(less)] = 0.0
+        return np.sqrt(variance)
 
-    def chance_above(self, differences: FloatArray, people: Index) -> Float:
-        """Return the probability that the scores of differences of items are positive."""
-        deviation = self.deviation(differences, people)
+    def _of_items(self, seen: Seen, people: Index) -> Float:
+        """Return what is uncertain about scores because of their items."""
+        if seen.own is None:
+            return np.zeros(len(seen))
+        size = self.coordinates.size
+        v = np.vstack([self.points, self.prior.mean])[people, size:]
+        whole = self.prior.covariance[size:, size:]
+        known = self.known[people][:, :, size:].astype(np.float64)
+        told = np.einsum("nma,nmb->nab", known, known)
+        covariance = whole - np.where((people >= 0)[:, None, None], told, 0.0)
+        return seen.variance(v, covariance)
+
+    def chance_above(self, a: Seen, b: Seen, people: Index) -> Float:
+        """Return the probability that the items of a score higher than those of b."""
+        deviation = self.deviation(a, people, less=b)
         # Two equal items are certain to be tied.
         apart = np.where(deviation > 0, deviation, np.inf)
-        return np.asarray(ndtr(self._apart(differences, people) / apart))
+        return np.asarray(ndtr(self._apart(a, b, people) / apart))
 
-    def chance_preferred(self, differences: FloatArray, people: Index) -> Float:
-        """Return the probability that the first item of each difference gets the better label."""
+    def chance_preferred(self, a: Seen, b: Seen, people: Index) -> Float:
+        """Return the probability that the items of a get better labels than those of b."""
         if self.likelihood.is_quadratic:
             raise TypeError(
                 "Scores that were learned as a regression are no log-odds, so that they say "
                 'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
             )
-        deviation = self.deviation(differences, people)
-        return label_probability(self._apart(differences, people), deviation)
+        deviation = self.deviation(a, people, less=b)
+        return label_probability(self._apart(a, b, people), deviation)
 
-    def ranks(self, items: FloatArray, person: int, level: float) -> tuple[Index, Index]:
+    def items_from(self, said: Annotations, people: Index) -> Items:
+        """Return what labels say about items that nobody knew; ``people`` gave them."""
+        if self.items is None:
+            raise ValueError("Items have no character of their own here.")
+        item, which = compact(said.item_codes, said.n_items)
+        unknown = replace(self.items.nobody_knows(len(which)), ids=said.item_ids[which])
+        size = self.coordinates.size
+        points = np.vstack([self.points, self.prior.mean])[people]
+        # Their own factors are not known yet: these coordinates are zero.
+        rows = np.zeros(points.shape)
+        rows[:, :size] = self.coordinates.rows(said.X)
+        weight = np.ones(len(said)) if said.weights is None else said.weights
+        return fold_in(
+            unknown,
+            item,
+            said.labels,
+            weight=weight,
+            eta=np.einsum("np,np->n", rows, points),
+            sure=self.deviation(Seen(rows), people) ** 2,
+            v=points[:, size:],
+        )
+
+    def ranks(self, seen: Seen, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, but is {level}.")
-        rows = self.coordinates.differences(items - self.coordinates.origin)
         values, vectors = np.linalg.eigh(self.covariance(person))
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        draws = np.random.default_rng(0).standard_normal((len(root), _DRAWS))
-        scores = rows @ (self._point(person)[:, None] + root @ draws)
+        rng = np.random.default_rng(0)
+        draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
+        scores = seen.rows @ draws
+        if seen.own is not None:
+            scores += seen.own.drawn(draws[self.coordinates.size :], rng)
         place = np.empty(scores.shape, dtype=np.intp)
-        np.put_along_axis(place, np.argsort(-scores, axis=0), np.arange(len(rows))[:, None], axis=0)
+        order = np.argsort(-scores, axis=0)
+        np.put_along_axis(place, order, np.arange(len(seen))[:, None], axis=0)
         outside = 0.5 * (1.0 - level)
         low = np.quantile(place, outside, axis=1, method="inverted_cdf")
         high = np.quantile(place, 1.0 - outside, axis=1, method="inverted_cdf")
         return low.astype(np.intp) + 1, high.astype(np.intp) + 1
 
-    def most_telling(self, items: FloatArray, person: int, n: int) -> Index:
+    def most_telling(self, seen: Seen, person: int, n: int) -> Index:
         """Choose, one after the other, the items whose labels shrink the uncertainty most.
 
         The uncertainty is the sum over the items of the variance of the score, as seen from
         their mean score; a label takes away what it tells about it on average (to first order).
+        Of an item that has a character of its own, a label tells that, too; and what it tells
+        about the person is blurred by what is not known of the item.
         """
-        if not 1 <= n <= len(items):
+        if not 1 <= n <= len(seen):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
-        rows = self.coordinates.rows(items)
-        contrasts = self.coordinates.differences(items - items.mean(axis=0))
+        rows = seen.rows.copy()
+        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        contrasts = seen.rows - seen.rows.mean(axis=0)
         wanted = contrasts.T @ contrasts
-        covariance, telling = self.covariance(person), self._curvature(rows, person)
+        covariance = self.covariance(person)
+        telling = self.likelihood.telling(rows @ self._point(person) + seen.effects)
+        own = self._of_items(seen, np.full(len(seen), person))
         chosen: list[int] = []
         for _ in range(n):
             reached = rows @ covariance
-            gain = telling * np.einsum("mp,mp->m", reached @ wanted, reached)
-            gain /= 1.0 + telling * np.einsum("mp,mp->m", reached, rows)
+            gain = np.einsum("mp,mp->m", reached @ wanted, reached)
+            gain += 2.0 * own * np.einsum("mp,mp->m", reached, contrasts)
+            gain += own**2 * (1.0 - 1.0 / len(seen))
+            blurred = 1.0 + telling * (np.einsum("mp,mp->m", reached, rows) + own)
+            gain *= telling / blurred
             gain[chosen] = -np.inf
             best = int(gain.argmax())
-            step, weight = reached[best], telling[best]
-            covariance = covariance - np.outer(step, step) * weight / (
-                1.0 + weight * float(step @ rows[best])
-            )
+            step = reached[best]
+            covariance = covariance - np.outer(step, step) * telling[best] / blurred[best]
             chosen.append(best)
         return np.array(chosen)
 
@@ -193,29 +278,43 @@ class Beliefs:
         known = self.known[person].astype(np.float64)
         return np.asarray(self.prior.covariance - known.T @ known)
 
-    def _apart(self, differences: FloatArray, people: Index) -> Float:
-        """Return the scores of differences of items (-1: of a stranger)."""
-        weights = np.vstack([self.coef, self.coordinates.weights(self.prior.mean)])
-        return np.asarray(np.einsum("nd,nd->n", differences, weights[people]))
+    def _apart(self, a: Seen, b: Seen, people: Index) -> Float:
+        """Return how much higher the items of a score than those of b (-1: for a stranger)."""
+        weights = np.vstack([self.points, self.prior.mean])[people]
+        mean = np.einsum("nd,nd->n", a.rows - b.rows, weights)
+        return np.asarray(mean + a.effects - b.effects)
 
-    def _differences(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None
-    ) -> tuple[FloatArray, Index]:
+    def _pairs(
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None,
+    ) -> tuple[Seen, Seen, Index]:
         first, people = self._rows(a, users)
-        second = as_matrix(b, "b")
+        second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return first - second, people
+        return self.see(first, a), self.see(second, b), people
 
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
 
-    def _curvature(self, rows: Float, person: int) -> Float:
-        """Return how much a label of each item would tell."""
-        return self.likelihood.telling(rows @ self._point(person))
+    def _rows_for(
+        self, items: ArrayLike | Annotations, user: Hashable | None
+    ) -> tuple[FloatArray, int]:
+        """Return items' features, and the position of the person who is asked about them."""
+        rows = items.X if isinstance(items, Annotations) else as_matrix(items, "items")
+        rows, people = self._rows(rows, None if user is None else [user] * len(rows))
+        return rows, int(people[0])
 
-    def _rows(self, X: ArrayLike, users: Iterable[Hashable] | None) -> tuple[FloatArray, Index]:
-        rows = as_matrix(X, "X")
+    def _rows(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+    ) -> tuple[FloatArray, Index]:
+        if isinstance(X, Annotations):
+            users = X.users if users is None and len(self.users) > 1 else users
+            rows = X.X
+        else:
+            rows = as_matrix(X, "X")
         if rows.shape[1] != len(self.coordinates.origin):
             raise ValueError(
                 f"X has {rows.shape[1]} features, but there are {len(self.coordinates.origin)}."
@@ -270,7 +369,9 @@ def posterior_of(
     predictive = prior if crowd.wider is None else crowd.wider
     size = len(prior.mean)
     points = prior.means(np.arange(n_people))
-    known = np.zeros((n_people, min(rank, size), size), dtype=np.float32)
+    # What people pay for the doubt about items takes a few rows more.
+    n_more = 0 if crowd.items is None else crowd.items.n_factors
+    known = np.zeros((n_people, min(rank + n_more, size + n_more), size), dtype=np.float32)
 
     def settle(number: int) -> None:
         # Every block has people of its own, so that threads do not meet; and nothing as large
@@ -280,7 +381,7 @@ def posterior_of(
         mode = solved(task, prior, crowd.likelihood, earlier)
         points[task.people] = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
         system = mode.system if predictive is prior else system_of(task, predictive)
-        inner = _known(system, mode.said.curvature, known.shape[1])
+        inner = _known(system, mode.said.curvature, min(rank, size))
         known[task.people, : inner.shape[1]] = inner @ predictive.root.T
 
     with one_blas_thread():
@@ -289,7 +390,10 @@ def posterior_of(
 
 
 def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
-    """Return matrices K of at most so many rows, (b, m, p), with the covariance I - K'K of z."""
+    """Return matrices K of few rows, (b, m, p), with the covariance I - K'K of z."""
+    if system.held is not None:
+        inner = system.held.of_rows(_known(replace(system, held=None), curvature, most))
+        return np.concatenate([system.held.known(), inner], axis=1)
     if isinstance(system, Dual) and system.rows.shape[1] <= most:
         # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
         factor: Float = np.asarray(np.linalg.cholesky(system.inner(curvature)), dtype=np.float64)

@@ -44,6 +44,8 @@ class Coordinates:
         cls, annotations: Annotations, *, standardize: bool, intercept: bool
     ) -> "Coordinates":
         """Measure the features of the items by the labels given to them."""
+        if not annotations.n_features:
+            return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
         weight = np.bincount(
             annotations.feature_rows,
             weights=annotations.weights,

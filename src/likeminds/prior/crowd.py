@@ -7,6 +7,7 @@ import numpy as np
 from likeminds._support.arrays import Float, IdArray
 from likeminds.data.covariates import Covariates
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood, Logistic
 from likeminds.prior.prior import Prior
 from likeminds.prior.traits import Traits
@@ -29,6 +30,8 @@ class Crowd:
         The same, with what is not known about the prior itself.
     traits : Traits, optional
         What covariates of people go with.
+    items : Items, optional
+        What is believed about items beyond their features, where they were seen by several.
     """
 
     coordinates: Coordinates
@@ -36,6 +39,7 @@ class Crowd:
     likelihood: Likelihood
     wider: Prior | None = None
     traits: Traits | None = None
+    items: Items | None = None
 
     @property
     def predictive(self) -> Prior:

@@ -7,6 +7,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
+from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
@@ -18,11 +19,11 @@ from likeminds.solvers.base import Callback
 _SAMPLE = 1000
 # How exactly the whole of Omega is learned before its directions are judged, and in how many
 # steps: what comes after starts from it.
-_ROUGH = 1e-4
-_ROUGH_STEPS = 15
+ROUGH = 1e-4
+ROUGH_STEPS = 15
 # Modes are found so much more exactly than the objective is minimised (what Newton's method
 # leaves is about the square of what it gained last).
-_EXACTER = 100.0
+EXACTER = 100.0
 # The share of the pseudo-people that is tried, too.
 _FEWER = 0.1
 # What a direction has to gain for each label to be noticed: a hundredth of a bit.
@@ -57,6 +58,8 @@ class Learned:
         The covariance of the prior's mean: how well the crowd knows its consensus.
     is_whole : bool
         Whether all of Omega was learned, not only a few directions.
+    items : Items, optional
+        What is believed about items, where they have a character of their own.
     """
 
     model: Model
@@ -68,6 +71,7 @@ class Learned:
     criterion: list[float] = field(default_factory=list)
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
     is_whole: bool = False
+    items: Items | None = None
 
 
 def learn(
@@ -103,14 +107,14 @@ def learn(
         Where to go on from, in the same form.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
-    model = _first_model(size, n_weights, likelihood)
+    model = first_model(size, n_weights, likelihood)
     unit, pulls = model.prior.residual, np.zeros(few.n_places)
     start = Objective(few, n_weights, model, unit, pulls, shifts=shifts)
     with one_blas_thread():  # the matrices are small, even where there are many of them
-        form = _chosen_form(start, n_groups) if earlier is None else _form_of(earlier)
+        form = choose_form(start, n_groups) if earlier is None else _form_of(earlier)
         if few is not tasks:
             start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
-        start = replace(start, model=form.model, enough=min(start.enough, _EXACTER * tol))
+        start = replace(start, model=form.model, enough=min(start.enough, EXACTER * tol))
         finish = score if form.is_whole else descend
         found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
         unsure = start.covariance_of_mean(found.model, start.visit(found.model))
@@ -131,7 +135,7 @@ def first_guess(size: int, n_weights: int) -> Float:
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """Whether the whole of Omega is learned or a few directions, and where to start."""
 
     model: Model
@@ -140,48 +144,49 @@ class _Form:
     criterion: list[float]
 
 
-def _form_of(earlier: Learned) -> _Form:
-    return _Form(earlier.model, earlier.is_whole, earlier.n_groups, earlier.criterion)
+def _form_of(earlier: Learned) -> Form:
+    return Form(earlier.model, earlier.is_whole, earlier.n_groups, earlier.criterion)
 
 
-def _chosen_form(start: Objective, n_groups: int | None) -> _Form:
+def choose_form(start: Objective, n_groups: int | None, at: Visited | None = None) -> Form:
     """Learn the whole of Omega roughly, and see how many of its directions stand out.
 
     All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
     (half of it: what the labels of as many other people would cost). Else as many directions
     are as pay for themselves. Where people have fewer labels than there are coordinates the
     pseudo-people may outweigh what they say, so that no direction gets off the ground: then
-    fewer of them are tried, too.
+    fewer of them are tried, too. ``at`` is where the rough learning ended, if it is done.
     """
     size = len(start.unit)
-    at = _rough(start, _ROUGH_STEPS if n_groups != 0 else 1)
+    if at is None:
+        at = _learn_roughly(start, ROUGH_STEPS if n_groups != 0 else 1)
     if n_groups is not None:
-        return _Form(_truncated(start, at, n_groups), False, n_groups, [])
+        return Form(_truncated(start, at, n_groups), False, n_groups, [])
     first = _judged(start, at)
     if at.found.objective + 0.5 * size * (size + 1) <= min(first.criterion):
         return replace(first, model=at.model, is_whole=True)
     if at.found.comparisons >= size * at.found.n_people:
         return first
     freer = replace(start, pseudo=_FEWER * start.pseudo)
-    second = _judged(freer, _rough(freer, _ROUGH_STEPS))
+    second = _judged(freer, _learn_roughly(freer, ROUGH_STEPS))
     # With as many directions as before, the model that was held back more is the better one.
     finds_more = second.n_groups > first.n_groups and min(second.criterion) < min(first.criterion)
     return second if finds_more else first
 
 
-def _rough(start: Objective, n_steps: int) -> Visited:
+def _learn_roughly(start: Objective, n_steps: int) -> Visited:
     """Learn the whole of Omega, not very exactly."""
     at = visited(start, start.model)
     for _ in range(n_steps):
         new = step(start, at)
         gain, at = at.value - new.value, new
-        at = _with_ridge(start, at)
-        if gain <= _ROUGH * abs(at.value):
+        at = follow_ridge(start, at)
+        if gain <= ROUGH * abs(at.value):
             break
     return at
 
 
-def _judged(start: Objective, at: Visited) -> _Form:
+def _judged(start: Objective, at: Visited) -> Form:
     """Return the leading directions of Omega that pay.
 
     Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
@@ -198,14 +203,14 @@ def _judged(start: Objective, at: Visited) -> _Form:
         if rank - int(np.argmin(criterion)) == _PATIENCE:
             break
     best = int(np.argmin(criterion))
-    return _Form(_truncated(start, at, best), False, best, criterion)
+    return Form(_truncated(start, at, best), False, best, criterion)
 
 
 def _truncated(start: Objective, at: Visited, rank: int) -> Model:
     return replace(at.model, prior=at.model.prior.truncated(rank, start.n_weights))
 
 
-def _with_ridge(start: Objective, at: Visited) -> Visited:
+def follow_ridge(start: Objective, at: Visited) -> Visited:
     """Let the ridge follow what is known of the consensus."""
     ridge = start.learned_ridge(at.model, at.found)
     theta = at.model.prior.mean[: start.n_weights]
@@ -291,7 +296,7 @@ class _Watch:
             raise StopIteration
 
 
-def _first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
+def first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
     """Return where everybody starts: no consensus, and scores that differ by about one."""
     prior = Prior(np.zeros(size), np.zeros((size, 0)), first_guess(size, n_weights))
     return Model(prior, likelihood, ridge=1.0)

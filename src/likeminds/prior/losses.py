@@ -6,6 +6,7 @@ from typing import ClassVar
 from likeminds.data.annotations import Annotations
 from likeminds.prior.choices import ChoiceTasks, are_choices
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic, Regression
 from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
@@ -24,12 +25,15 @@ class PriorLoss(ABC):
         Whether people have one: the log-odds of liking the average item.
     one_class_teaches : bool
         Whether people with labels of one class only say anything.
+    takes_items : bool
+        Whether items may have a character of their own; see `crossed`.
     """
 
     name: ClassVar[str]
     likelihood: ClassVar[Likelihood]
     has_intercept: ClassVar[bool]
     one_class_teaches: ClassVar[bool]
+    takes_items: ClassVar[bool] = False
 
     @abstractmethod
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
@@ -56,10 +60,20 @@ class LogisticLoss(PriorLoss):
     likelihood = Logistic()
     has_intercept = True
     one_class_teaches = True
+    takes_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
         """Return one row per label."""
         return LabelTasks.of_annotations(annotations, coordinates)
+
+    def of_newcomers(
+        self, annotations: Annotations, crowd: Crowd, positive_share: float
+    ) -> tuple[Tasks, Crowd]:
+        """Return newcomers' labels; with what is believed about their items, if anything is."""
+        if crowd.items is None:
+            return super().of_newcomers(annotations, crowd, positive_share)
+        tasks = CrossedTasks.of_newcomers(annotations, crowd.coordinates, crowd.items)
+        return tasks, crowd
 
 
 class ChoiceLoss(PriorLoss):

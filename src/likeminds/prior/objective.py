@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds.prior.crossed import CrossedMoments, CrossedTasks, crossed_moments
 from likeminds.prior.likelihoods import Likelihood, Regression
 from likeminds.prior.posterior import Moments, moments
 from likeminds.prior.prior import Prior
@@ -104,10 +105,30 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Visit everybody."""
+        if isinstance(self.tasks, CrossedTasks):
+            return crossed_moments(
+                self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough
+            )
         prior = model.prior
         if self.shifts is not None:
             prior = replace(prior, shifts=self.shifts)
         return moments(self.tasks, prior, model.likelihood, self.pulls, gain=self.enough)
+
+    @property
+    def n_factors(self) -> int:
+        """How many coordinates, the last ones, weigh features of items that are learned."""
+        return self.tasks.items.n_factors if isinstance(self.tasks, CrossedTasks) else 0
+
+    @property
+    def n_free(self) -> int:
+        """How many coordinates have a mean: all but those that weigh learned features."""
+        return len(self.unit) - self.n_factors
+
+    def cost_of_items(self, found: Moments) -> float:
+        """Return what is added to J by items, where they have a character of their own."""
+        if isinstance(self.tasks, CrossedTasks) and isinstance(found, CrossedMoments):
+            return self.tasks.items.cost(found.sums.known, self.tasks.labelled)
+        return 0.0
 
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""
@@ -116,7 +137,8 @@ class Objective:
         far = model.prior.residual / self.unit / _FAR
         directions = model.prior.loadings * far[:, None]
         own = self._one_each(far - _OFF_ZERO * np.log(model.prior.residual))
-        return float(found.objective + held + own.sum() + 0.5 * (directions**2).sum())
+        value = found.objective + held + own.sum() + 0.5 * (directions**2).sum()
+        return float(value + self.cost_of_items(found))
 
     def _one_each(self, numbers: Float) -> Float:
         """Return the entry that all weights share, and the intercept's where there is one."""
@@ -133,6 +155,7 @@ class Objective:
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
         mean[: self.n_weights] += model.ridge * prior.mean[: self.n_weights]
+        mean[self.n_free :] = 0.0
         # D times the slope by Omega times D.
         inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
         in_units = (prior.residual / self.unit)[:, None]
@@ -151,11 +174,22 @@ class Objective:
         The consensus itself is N(0, I / ridge), and what the crowd knows of the mean is
         L^-T (U I - spread) L^-1.
         """
+        held, free = self.information_about_mean(model, found), self.n_free
+        covariance = np.zeros_like(held)
+        covariance[:free, :free] = np.linalg.pinv(held[:free, :free], hermitian=True)
+        return covariance
+
+    def information_about_mean(self, model: Model, found: Moments) -> Float:
+        """Return what is known about the mean, shape (p, p), items integrated out."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
         known = found.n_people * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
-        return np.asarray(np.linalg.pinv(held, hermitian=True), dtype=np.float64)
+        if isinstance(self.tasks, CrossedTasks) and isinstance(found, CrossedMoments):
+            crossed = found.sums.crossed @ inverse
+            known_of_items = found.sums.known + 1.0 / self.tasks.items.variance
+            held -= crossed.T @ (crossed / known_of_items[:, None])
+        return np.asarray(held)
 
     def learned_ridge(self, model: Model, found: Moments) -> float:
         """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""

@@ -4,6 +4,10 @@ A person's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so that in 
 the identity. People with more rows than coordinates are solved in z (*primal*, matrices of
 coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
 of rows x rows). Newton's method finds the mode; for the regression it takes one step.
+
+Where features of items are learned, people also pay for how little is known of them (see
+`crossed`): a square in z, one for each person. It is part of their prior (`Held`), and what is
+said above of z then holds of y, with z = A y.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +21,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds._support.stacks import row_dots, times, times_back
 from likeminds._support.threads import in_threads
+from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Curvature, Likelihood, Said
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import SMALL_BYTES, Task, Tasks
@@ -54,10 +59,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Primal:
-    """People with at least as many rows as coordinates; the state is z."""
+    """People with at least as many rows as coordinates; the state is z (or y)."""
 
     rows: Float
     offset: Float
+    held: Held | None = None
 
     def start(self, pulls: Float) -> Float:
         """Return the state that has these pulls."""
@@ -80,19 +86,34 @@ class Primal:
         return np.asarray(state + np.linalg.solve(precision, slope[:, :, None])[:, :, 0])
 
     def z(self, state: Float) -> Float:
-        """Return everybody's z: the state."""
-        return state
+        """Return everybody's z: the state, or A times it."""
+        return state if self.held is None else self.held.of_vectors(state)
 
     def spread(self, curvature: Curvature) -> Spread:
         """Return everybody's uncertainty."""
         scaled = curvature.times_root_back(self.rows)
         covariance, half = _inverse(_plus_identity(_gram(scaled)))
         variance = np.einsum("bnp,bnp->bn", scaled @ covariance, scaled)
-        return Spread(half, covariance.sum(axis=0), variance, covariance)
+        if self.held is None:
+            return Spread(half, covariance.sum(axis=0), variance, covariance)
+        total = self.held.around(covariance).sum(axis=0)
+        return Spread(half + self.held.log_determinant, total, variance, covariance)
 
     def shift(self, spread: Spread, curvature: Curvature) -> Float:
-        """Return how far the mode lies from the mean, to first order; see `Moments`."""
+        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
         return times(spread.inner, times_back(self.rows, curvature.tilt(spread.variance)))
+
+    def with_scores(self, spread: Spread, curvature: Curvature) -> Float:
+        """Return the covariance of every row's eta with z, shape (b, n, p)."""
+        del curvature
+        crossed = self.rows @ spread.inner
+        return np.asarray(crossed if self.held is None else self.held.of_rows(crossed))
+
+    def seen_along(self, spread: Spread, curvature: Curvature, directions: Float) -> Float:
+        """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
+        del curvature
+        seen = _as_stack(directions, len(self.rows), self.held)
+        return np.asarray(seen @ spread.inner @ seen.transpose(0, 2, 1))
 
     def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
@@ -109,6 +130,7 @@ class Dual:
     rows: Float
     offset: Float
     gram: Float
+    held: Held | None = None
 
     def start(self, pulls: Float) -> Float:
         """Return the state that has these pulls."""
@@ -132,22 +154,41 @@ class Dual:
 
     def z(self, state: Float) -> Float:
         """Return everybody's z."""
-        return times_back(self.rows, state)
+        inner = times_back(self.rows, state)
+        return inner if self.held is None else self.held.of_vectors(inner)
 
     def spread(self, curvature: Curvature) -> Spread:
         """Return everybody's uncertainty."""
         inner, half = _inverse(self.inner(curvature))
         size = self.rows.shape[2]
         scaled = curvature.times_root_back(self.rows)
+        whole = len(self.rows) * np.eye(size)
+        if self.held is not None:
+            scaled, whole = self.held.of_rows(scaled), self.held.squared()
+            half = half + self.held.log_determinant
         reduced = (inner @ scaled).reshape(-1, size)
-        total = len(self.rows) * np.eye(size) - scaled.reshape(-1, size).T @ reduced
+        total = whole - scaled.reshape(-1, size).T @ reduced
         return Spread(half, total, 1.0 - np.einsum("bnn->bn", inner), inner)
 
     def shift(self, spread: Spread, curvature: Curvature) -> Float:
-        """Return how far the mode lies from the mean, to first order; see `Moments`."""
+        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
         slope = curvature.tilt(spread.variance)
         less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
-        return times_back(self.rows, slope - curvature.times_root(less))
+        return np.asarray(slope - curvature.times_root(less))
+
+    def with_scores(self, spread: Spread, curvature: Curvature) -> Float:
+        """Return the covariance of every row's eta with z, shape (b, n, p)."""
+        scaled = curvature.times_root_back(self.rows)
+        back = curvature.times_root_back(self.gram).transpose(0, 2, 1)
+        crossed = self.rows - back @ (spread.inner @ scaled)
+        return np.asarray(crossed if self.held is None else self.held.of_rows(crossed))
+
+    def seen_along(self, spread: Spread, curvature: Curvature, directions: Float) -> Float:
+        """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
+        seen = _as_stack(directions, len(self.rows), self.held)
+        scaled = curvature.times_root_back(self.rows) @ seen.transpose(0, 2, 1)
+        known = scaled.transpose(0, 2, 1) @ spread.inner @ scaled
+        return np.asarray(seen @ seen.transpose(0, 2, 1) - known)
 
     def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
@@ -200,9 +241,15 @@ def system_of(task: Task, prior: Prior) -> Primal | Dual:
     offset = task.rows @ prior.mean
     if prior.shifts is not None:
         offset += times(task.rows, prior.shifts[task.people])
+    held = None
+    if task.offset is not None:
+        offset += task.offset
+    if task.held is not None:
+        held = Held.of_precision(task.held, prior.root[-task.held.shape[1] :])
+        rows = held.of_rows(rows)
     if rows.shape[1] < rows.shape[2]:
-        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1))
-    return Primal(rows, offset)
+        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1), held)
+    return Primal(rows, offset, held)
 
 
 def _newton(
@@ -279,10 +326,9 @@ def moments(
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
         mode = solved(task, prior, likelihood, earlier, gain=gain)
-        found, pull = _moments(mode, likelihood)
         if task.places is not None:
-            pulls[task.places] = pull
-        return found
+            pulls[task.places] = mode.said.pull
+        return moments_of(mode, likelihood, mode.system.spread(mode.said.curvature))
 
     return reduce(add, over_blocks(visit, tasks))
 
@@ -293,19 +339,19 @@ def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
     return map(work, numbers) if tasks.n_bytes < SMALL_BYTES else in_threads(work, numbers)
 
 
-def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
+def moments_of(mode: Mode, likelihood: Likelihood, spread: Spread) -> Moments:
+    """Return what a block of people says about its prior, given where its posteriors are."""
     system, z = mode.system, mode.system.z(mode.state)
     curvature = mode.said.curvature
-    spread = system.spread(curvature)
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
     if not likelihood.is_quadratic:
-        shift = system.shift(spread, curvature)
+        shift = system.z(system.shift(spread, curvature))
         crossed = shift.T @ z
         second -= crossed + crossed.T
         first = first - shift.sum(axis=0)
     objective = mode.said.loss + mode.penalty + spread.log_determinant
-    found = Moments(
+    return Moments(
         float(objective.sum()),
         float(mode.said.loss.sum()),
         first,
@@ -314,7 +360,12 @@ def _moments(mode: Mode, likelihood: Likelihood) -> tuple[Moments, Float]:
         len(z),
         float(mode.task.comparisons.sum()),
     )
-    return found, mode.said.pull
+
+
+def _as_stack(directions: Float, n_people: int, held: Held | None) -> Float:
+    """Return directions, shape (p, r), as everybody's y sees them: (b, r, p)."""
+    stack = np.repeat(directions.T[None], n_people, axis=0)
+    return stack if held is None else held.of_rows(stack)
 
 
 def _plus_identity(matrices: Float) -> Float:

@@ -152,6 +152,8 @@ class Prior:
         """Return an orthonormal basis, shape (n_weights, rank), of what schools differ in."""
         _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
         leading = vectors[:, ::-1][:, :rank]
+        if not rank:
+            return np.asarray(leading)
         # Which way round is anybody's choice: the largest weight is positive.
         largest = np.abs(leading).argmax(axis=0)
         return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))

@@ -50,7 +50,8 @@ def visited(objective: Objective, model: Model) -> Visited:
     alike, variances = _alike(model.prior, objective.n_weights)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
     held = 0.5 * model.ridge * float(theta @ theta)
-    return Visited(model, found, found.objective + penalty + held)
+    value = found.objective + penalty + held + objective.cost_of_items(found)
+    return Visited(model, found, value)
 
 
 def step(objective: Objective, at: Visited) -> Visited:
@@ -87,6 +88,8 @@ class _Move:
         slope = turn.T @ found.first - model.ridge * (held.T @ prior.mean[:n_weights])
         information = np.diag(people * known) + model.ridge * (held.T @ held)
         self._shift = self._root @ np.linalg.solve(information, slope)
+        if objective.n_factors:
+            self._shift = _free_shift(objective, at)
         self._sharper = 0.0
         if isinstance(model.likelihood, Regression):
             by_log = -slope_by_log_precision(found, model.likelihood)
@@ -103,6 +106,16 @@ class _Move:
             sharper = np.clip(share * self._sharper, -_LONGEST_PRECISION, _LONGEST_PRECISION)
             likelihood = Regression(likelihood.precision * float(np.exp(sharper)))
         return replace(model, prior=prior, likelihood=likelihood)
+
+
+def _free_shift(objective: Objective, at: Visited) -> Float:
+    """Return how the mean moves where some of its coordinates stay at zero."""
+    model, n_weights, free = at.model, objective.n_weights, objective.n_free
+    slope = model.prior.inverse_root.T @ at.found.first
+    slope[:n_weights] -= model.ridge * model.prior.mean[:n_weights]
+    shift = np.zeros_like(slope)
+    shift[:free] = objective.covariance_of_mean(model, at.found)[:free, :free] @ slope[:free]
+    return shift
 
 
 def _alike(prior: Prior, n_weights: int) -> tuple[float, Float]:

@@ -43,6 +43,10 @@ class Task:
         How many rows in succession are a set that one was chosen from; see `choices`.
     log_count : array of shape (b, n), optional
         The logarithm of how often an item is in its set (minus infinity fills up).
+    offset : array of shape (b, n), optional
+        What is added to every row's eta: see `crossed`.
+    held : array of shape (b, r, r), optional
+        What is added to everybody's precision of the last r coordinates, whose mean is zero.
     """
 
     people: Index
@@ -53,6 +57,8 @@ class Task:
     places: Index | None = None
     set_size: int = 1
     log_count: Float | float = 0.0
+    offset: Float | None = None
+    held: Float | None = None
 
 
 class Tasks(Protocol):
@@ -137,8 +143,12 @@ class LabelTasks(KeptTasks):
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, coordinates: Coordinates) -> "LabelTasks":
-        """Group the labels by person; make the items' coordinates once where that is cheap."""
-        rows = Rows.of_annotations(annotations)
+        """Group the labels by person."""
+        return cls.of_rows(Rows.of_annotations(annotations), coordinates)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, coordinates: Coordinates) -> "LabelTasks":
+        """Take labels grouped by person; make the items' coordinates once where that is cheap."""
         n_items, n_labels = len(rows.table), len(rows.index)
         size = 8 * n_items * coordinates.size
         is_ready = _SHARED * n_items <= n_labels or size <= _KEPT_BYTES

@@ -198,6 +198,12 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             self._check_width(annotations)
             self._joint_reading(annotations)
             return annotations.written_as(self.users_)
+        if not annotations.n_features and not self._needs_no_features:
+            raise ValueError(
+                f"{type(self).__name__} ranks items by their features, but these annotations "
+                "have none: pass features= with them, or fit a HierarchicalRanker, which learns "
+                "what items are like from the people who judge them."
+            )
         self.fitted_on_annotations_ = True
         self.label_reading_ = annotations.reading
         self.n_features_in_ = annotations.n_features
@@ -263,16 +269,21 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if owners is None:
             alone = len(self.users_) == 1
             return rows, np.full(len(rows), 0 if alone else -1, dtype=np.intp)
-        people = self._places_of(owners)
+        people = self._people(owners)
         if len(people) != len(rows):
             raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
+        return rows, people
+
+    def _people(self, owners: Iterable[Hashable]) -> Index:
+        """Return where people are (-1: not seen in training, if that is allowed)."""
+        people = self._places_of(owners)
         if self.unknown == "error" and (people < 0).any():
             strangers = np.unique(np.asarray(list(owners), dtype=object)[people < 0].astype(str))
             raise ValueError(
                 f"Not seen in training: {listing(strangers)}. "
                 'Pass unknown="consensus" to give them the consensus instead.'
             )
-        return rows, people
+        return people
 
     def _places_of(self, owners: Iterable[Hashable]) -> Index:
         """Return where people are, also if their ids are written in another way; -1: nowhere."""

@@ -1,10 +1,12 @@
 """The ranker with nothing to tune: people are draws from a prior that the crowd teaches."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -14,8 +16,13 @@ from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
+from likeminds.prior.crossed import CrossedTasks, are_shared
+from likeminds.prior.items import Items
 from likeminds.prior.learning import Learned, learn
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
+from likeminds.prior.shared import learn_crossed
+from likeminds.prior.tasks import Tasks
+from likeminds.prior.traits import Traits
 from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.fitting import warn_of_one_class
 from likeminds.rankers.learned_prior import PriorRanker
@@ -35,6 +42,13 @@ class HierarchicalRanker(PriorRanker):
     W_i ~ N(theta + Gamma z_i, Omega); Gamma is learned, and shrunk as much as it has to be. A
     keyboard interrupt keeps the best prior found so far.
 
+    Where several people judge the same items (`Annotations` say which), an item is more than its
+    features: a person's score of it is x_j'W_i + b_j + f_j'v_i, with b_j what all see in it beyond
+    its features, and f_j a few features that are learned, weighed by people like any others. b_j
+    and f_j are learned like people's weights, as draws from distributions that are learned
+    themselves; where features explain everything, they shrink to nothing. Then features may be
+    left out altogether.
+
     Parameters
     ----------
     n_groups : int or "auto", default="auto"
@@ -47,6 +61,12 @@ class HierarchicalRanker(PriorRanker):
         conditional logit, which needs no intercept. "auc": the squared AUC loss of
         `ThreeLevelRanker`, as a regression whose precision is learned. "auto" is "choice" where
         labels came in groups with one positive each, else "logistic".
+    item_effects : bool or "auto", default="auto"
+        Whether items have a character of their own. "auto": where two people judge one item,
+        and the loss is "logistic" (the others know items by their features alone).
+    n_item_factors : int or "auto", default="auto"
+        How many features of items are learned, where items have a character of their own.
+        "auto" takes as many as predict labels best that were left out.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -80,6 +100,12 @@ class HierarchicalRanker(PriorRanker):
         What each person's labels take away from the prior's covariance: K of `Beliefs`.
     intercept_ : array of shape (n_people,)
         What makes scores log-odds of a positive label (zeros but for the logistic loss).
+    item_effects_, n_item_factors_ : bool, int
+        Whether items have a character of their own, and how many of their features were learned.
+    items_, item_effect_, item_effect_error_, item_factors_ : arrays
+        Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
+    factor_weights_ : array of shape (n_people, r)
+        v_i, what people make of the features that were learned.
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -108,6 +134,7 @@ class HierarchicalRanker(PriorRanker):
     ['group', 'personal']
     """
 
+    _needs_no_features = True
     _learned_from = "annotations_"
     _nothing_to_add_to = (
         "This ranker was read from a file, which does not hold its training data: more labels "
@@ -117,6 +144,8 @@ class HierarchicalRanker(PriorRanker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "loss": [StrOptions({"auto", *PRIOR_LOSSES}), PriorLoss],
+        "item_effects": ["boolean", StrOptions({"auto"})],
+        "n_item_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -131,6 +160,8 @@ class HierarchicalRanker(PriorRanker):
         n_groups: int | str = "auto",
         loss: str | PriorLoss = "auto",
         *,
+        item_effects: bool | str = "auto",
+        n_item_factors: int | str = "auto",
         standardize: bool = True,
         covariance_rank: int = 16,
         tol: float = 1e-5,
@@ -141,6 +172,8 @@ class HierarchicalRanker(PriorRanker):
     ) -> None:
         self.n_groups = n_groups
         self.loss = loss
+        self.item_effects = item_effects
+        self.n_item_factors = n_item_factors
         self.standardize = standardize
         self.covariance_rank = covariance_rank
         self.tol = tol
@@ -164,22 +197,14 @@ class HierarchicalRanker(PriorRanker):
         coordinates = Coordinates.of_annotations(
             annotations, standardize=self.standardize, intercept=loss.has_intercept
         )
-        tasks = loss.tasks(annotations, coordinates)
-        with both_callbacks(self, self.callback) as callback:
-            learning = partial(
-                learn,
-                tasks,
-                coordinates.n_weights,
-                coordinates.size,
-                self._asked_groups(coordinates.n_weights),
-                likelihood=loss.likelihood,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
-            learned, traits = learn_with_people(annotations, coordinates, tasks, learning, self.tol)
+        tasks = self._tasks(loss, annotations, coordinates)
+        learned, traits = self._learn(tasks, loss, annotations, coordinates)
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
+        if learned.items is not None and isinstance(tasks, CrossedTasks):
+            tasks = tasks.with_items(learned.items)
+            labelled = np.flatnonzero(tasks.labelled)
+            learned = replace(learned, items=learned.items.take(labelled))
         self.users_ = annotations.user_ids
         self.annotations_ = annotations
         self._set_prior(learned, coordinates, traits)
@@ -192,6 +217,68 @@ class HierarchicalRanker(PriorRanker):
             shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
         )
         self._set_levels(points)
+
+    def _tasks(self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return everybody's labels, with their items where those have a character of their own."""
+        if self._has_items(loss, annotations):
+            nothing = Items.unknown(annotations.item_ids)
+            return CrossedTasks.of_annotations(annotations, coordinates, nothing)
+        if not annotations.n_features:
+            raise ValueError(
+                "These annotations have no features, so that items are known only by what people "
+                "say of them: that takes items that several people judge, item_effects not False, "
+                'and loss="logistic".'
+            )
+        return loss.tasks(annotations, coordinates)
+
+    def _has_items(self, loss: PriorLoss, annotations: Annotations) -> bool:
+        if self.item_effects == "auto":
+            # What goes with covariates of people is learned from features alone.
+            alone = annotations.people is None
+            return alone and loss.takes_items and are_shared(annotations)
+        if self.item_effects and annotations.people is not None:
+            raise ValueError(
+                "Item effects and covariates of people cannot be learned together: leave out "
+                "people= in the annotations, or item_effects."
+            )
+        if self.item_effects and not loss.takes_items:
+            raise ValueError(
+                f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
+                'known by their features alone. Leave item_effects at "auto", or change the loss.'
+            )
+        if self.item_effects and not are_shared(annotations):
+            warnings.warn(
+                "No item was judged by two people, so that nothing can be learned about items "
+                "beyond their features: item effects are off.",
+                UserWarning,
+                stacklevel=6,
+            )
+            return False
+        return bool(self.item_effects)
+
+    def _learn(
+        self, tasks: Tasks, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates
+    ) -> tuple[Learned, Traits | None]:
+        n_weights = coordinates.n_weights
+        teach: Any = learn
+        if isinstance(tasks, CrossedTasks):
+            asked = self.n_item_factors
+            teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
+        with both_callbacks(self, self.callback) as callback:
+            learning = partial(
+                teach,
+                tasks,
+                n_weights,
+                coordinates.size,
+                self._asked_groups(n_weights),
+                likelihood=loss.likelihood,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+            if isinstance(tasks, CrossedTasks):
+                return learning(), None
+            return learn_with_people(annotations, coordinates, tasks, learning, self.tol)
 
     def _asked_groups(self, n_weights: int) -> int | None:
         if isinstance(self.n_groups, str):

@@ -1,19 +1,26 @@
 """What a ranker with a learned prior holds once it is fitted, and what can be asked of it."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
 from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.items import Items
 from likeminds.prior.learning import Learned
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
 from likeminds.prior.prior import Prior
+from likeminds.prior.seen import Seen
 from likeminds.prior.traits import Traits
 from likeminds.rankers import newcomers
 from likeminds.rankers.fitting import GrowingRanker
@@ -29,6 +36,7 @@ class PriorRanker(GrowingRanker):
     crowd_: Crowd
     scale_: Float
     n_groups_: int
+    factor_weights_: Float
     information_: FloatArray
 
     newcomer = newcomers.newcomer
@@ -38,8 +46,11 @@ class PriorRanker(GrowingRanker):
     ) -> Float:
         """Score each row for its person: the higher, the more the item is to their liking.
 
-        People not seen in training get the consensus; or what goes with their covariates, where
-        annotations have these and the ranker has learned from such.
+        Scores order the items of one person; their zero means nothing, and scores of two
+        people are not comparable. Where items have a character of their own, `Annotations` say
+        which items they are; rows of features are scored as items nobody has labelled. People not
+        seen in training get the consensus; or what goes with their covariates, where annotations
+        have these and the ranker has learned from such.
 
         Parameters
         ----------
@@ -51,11 +62,15 @@ class PriorRanker(GrowingRanker):
         array of shape (n_rows,)
         """
         scores = super().decision_function(X, users)
-        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
+        if not isinstance(X, Annotations):
             return scores
+        items, traits = self.crowd_.items, self.crowd_.traits
         rows, people = self._rows_and_people(X, None)
+        if items is not None and X.has_items:
+            v = np.vstack([self.factor_weights_, np.zeros(items.n_factors)])[people]
+            scores = scores + items.of(X.item_ids).take(X.item_codes).scores(v)
         strange = people < 0
-        if strange.any():
+        if X.people is not None and traits is not None and strange.any():
             shifts = self.crowd_.shifts(X.people, X.user_ids)
             assert shifts is not None
             added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
@@ -79,10 +94,13 @@ class PriorRanker(GrowingRanker):
         """
         rows, people = self._rows_and_people(X, users)
         beliefs = self._beliefs()
-        return beliefs.deviation(rows - beliefs.coordinates.origin, people)
+        return beliefs.deviation(beliefs.see(rows, X), people)
 
     def probability_above(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the probability that item ``a`` of each row ranks above item ``b``.
 
@@ -90,7 +108,7 @@ class PriorRanker(GrowingRanker):
 
         Parameters
         ----------
-        a, b : arrays of shape (n_rows, n_features)
+        a, b : arrays of shape (n_rows, n_features), or Annotations
             The items.
         users : array of shape (n_rows,), optional
             For whom, as in `decision_function`.
@@ -107,10 +125,13 @@ class PriorRanker(GrowingRanker):
         >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
         True
         """
-        return self._beliefs().chance_above(*self._differences(a, b, users))
+        return self._beliefs().chance_above(*self._pairs(a, b, users))
 
     def probability_preferred(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None = None
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the probability that item ``a`` of each row gets the better label of the two.
 
@@ -128,17 +149,17 @@ class PriorRanker(GrowingRanker):
         -------
         array of shape (n_rows,)
         """
-        return self._beliefs().chance_preferred(*self._differences(a, b, users))
+        return self._beliefs().chance_preferred(*self._pairs(a, b, users))
 
     def rank_interval(
-        self, items: ArrayLike, user: Hashable, level: float = 0.9
+        self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and the highest rank that each item may have for a person.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features)
-            What is ranked.
+        items : array of shape (n_items, n_features), or Annotations
+            What is ranked; of `Annotations`, the item of each row.
         user : id
             For whom.
         level : float, default=0.9
@@ -149,16 +170,17 @@ class PriorRanker(GrowingRanker):
         low, high : arrays of shape (n_items,)
             Ranks; 1 is best.
         """
-        rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
-        return self._beliefs().ranks(rows, int(people[0]), level)
+        rows, person = self._rows_for(items, user)
+        beliefs = self._beliefs()
+        return beliefs.ranks(beliefs.see(rows, items), person, level)
 
-    def next_items(self, items: ArrayLike, user: Hashable, n: int = 1) -> Index:
+    def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features)
-            What can be asked about.
+        items : array of shape (n_items, n_features), or Annotations
+            What can be asked about; of `Annotations`, the item of each row.
         user : id
             Whom to ask; of somebody new, only the prior is known. With labels at hand, use
             ``newcomer(X, y).next_items(items)``.
@@ -170,24 +192,74 @@ class PriorRanker(GrowingRanker):
         array of shape (n,)
             Positions among the items, the most telling first.
         """
-        rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
-        return self._beliefs().most_telling(rows, int(people[0]), n)
+        rows, person = self._rows_for(items, user)
+        beliefs = self._beliefs()
+        return beliefs.most_telling(beliefs.see(rows, items), person, n)
 
-    def _differences(
-        self, a: ArrayLike, b: ArrayLike, users: Iterable[Hashable] | None
-    ) -> tuple[FloatArray, Index]:
+    def _rows_for(self, items: ArrayLike | Annotations, user: Hashable) -> tuple[FloatArray, int]:
+        """Return items' features, and the position of the person who is asked about them."""
+        if isinstance(items, Annotations):
+            check_is_fitted(self)
+            self._check_width(items)
+            return items.X, int(self._people([user])[0])
+        rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
+        return rows, int(people[0])
+
+    def new_items(self, said: Annotations) -> Self:
+        """Return a ranker that also knows items it has not seen, from a few labels of each.
+
+        Nothing is learned anew: people are what they are, and the new items are weighed against
+        what items are like. It is for items what `newcomer` is for people.
+
+        Parameters
+        ----------
+        said : Annotations
+            Labels of items that were not there in training, by people who were (of others, only
+            the prior is known).
+
+        Returns
+        -------
+        a copy of the ranker
+        """
+        check_is_fitted(self)
+        self._check_width(said)
+        items = self._items()
+        if not said.has_items:
+            raise ValueError("new_items needs to know what the labels are about: pass items=.")
+        named = said.item_ids[np.unique(said.item_codes)]
+        known = lookup(named, items.ids, "items") >= 0
+        if known.any():
+            raise ValueError(
+                f"new_items takes labels of new items, but {listing(named[known])} are known "
+                "already: use update for them."
+            )
+        beliefs = self._beliefs()
+        people = self._people(said.users)
+        wiser = copy(self)
+        wiser.crowd_ = replace(self.crowd_, items=items.joined(beliefs.items_from(said, people)))
+        return wiser
+
+    def _pairs(
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None,
+    ) -> tuple[Seen, Seen, Index]:
         first, people = self._rows_and_people(a, users)
         second, _ = self._rows_and_people(b, users)
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return first - second, people
+        beliefs = self._beliefs()
+        return beliefs.see(first, a), beliefs.see(second, b), people
 
     def _set_prior(self, learned: Learned, coordinates: Coordinates, traits: Traits | None) -> None:
         model = learned.model
         wider = model.prior.predictive(learned.unsure, learned.n_groups)
         if traits is not None:
             wider = Prior.of_covariance(wider.mean, wider.covariance + traits.unsure)
-        self.crowd_ = Crowd(coordinates, model.prior, model.likelihood, wider, traits)
+        self.crowd_ = Crowd(
+            coordinates, model.prior, model.likelihood, wider, traits, learned.items
+        )
         self.scale_ = coordinates.scale
         self.objective_trace_ = np.array(learned.trace)
         self.objective_ = learned.trace[-1]
@@ -207,7 +279,8 @@ class PriorRanker(GrowingRanker):
         self.personal_ = coordinates.weights(deviation - group)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
         self.directions_ = coordinates.weights(directions.T)
-        at_origin = points[:, n_weights:].sum(axis=1)
+        self.factor_weights_ = points[:, coordinates.size :]
+        at_origin = points[:, n_weights : coordinates.size].sum(axis=1)
         self.intercept_ = at_origin
         if coordinates.intercept:
             self.intercept_ = at_origin - self.coef_ @ coordinates.origin
@@ -216,6 +289,41 @@ class PriorRanker(GrowingRanker):
         self.explained_ = _explained(covariance, directions, spread)
         self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
 
+    @property
+    def item_effects_(self) -> bool:
+        """Whether items have a character of their own."""
+        return self.crowd_.items is not None
+
+    @property
+    def n_item_factors_(self) -> int:
+        """How many features of items were learned."""
+        return 0 if self.crowd_.items is None else self.crowd_.items.n_factors
+
+    @property
+    def items_(self) -> IdArray:
+        """The items that have a character of their own."""
+        return self._items().ids
+
+    @property
+    def item_effect_(self) -> Float:
+        """What all see in each item beyond its features: b_j."""
+        return self._items().effects
+
+    @property
+    def item_effect_error_(self) -> Float:
+        """How uncertain that is: a standard deviation."""
+        return np.asarray(np.sqrt(self._items().doubt))
+
+    @property
+    def item_factors_(self) -> Float:
+        """The features of items that were learned, shape (n_items, n_item_factors_)."""
+        return self._items().factors
+
+    def _items(self) -> Items:
+        if self.crowd_.items is None:
+            raise AttributeError("Items have no character of their own here: see item_effects_.")
+        return self.crowd_.items
+
     def _newcomers(self) -> "PriorNewcomers":
         loss = PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
         return PriorNewcomers(self.crowd_, loss, self.positive_share_, self.covariance_rank)
@@ -223,6 +331,8 @@ class PriorRanker(GrowingRanker):
     def _beliefs(self) -> Beliefs:
         """Return what is believed about everybody seen in training."""
         points = self.crowd_.coordinates.points(self.coef_, self.intercept_)
+        if self.crowd_.items is not None:
+            points = np.hstack([points, self.factor_weights_])
         return Beliefs.given(self.crowd_, self.users_, points, self.information_)
 
 
@@ -256,7 +366,7 @@ class PriorNewcomers:
             tasks, said.n_people, crowd, pulls=pulls, rank=self.rank, shifts=shifts
         )
         # Coordinates that only newcomers have served their purpose: scores need none of them.
-        size = self.crowd.coordinates.size
+        size = len(self.crowd.prior.mean)
         return points[:, :size], known[:, :, :size]
 
 

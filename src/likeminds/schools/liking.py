@@ -39,6 +39,8 @@ class Liking:
         its variance.
     shared : array of shape (n_items,)
         The part of an item's variance that is the same for all people.
+    effects : array of shape (n_items,)
+        What items add to everybody's log-odds beyond their features.
     """
 
     rows: Float
@@ -47,6 +49,7 @@ class Liking:
     variance: Float
     known: FloatArray | None
     shared: Float
+    effects: Float | float = 0.0
 
     @classmethod
     def of_ranker(cls, ranker: Any, items: Items, said: Annotations | None) -> "Liking | None":
@@ -69,11 +72,18 @@ class Liking:
             return cls(rows, weights, intercept, nothing, None, nothing)
         crowd = ranker.crowd_
         seen = crowd.coordinates.rows(rows)
+        effects, doubt = nothing, nothing
+        own = None if crowd.items is None else crowd.items.of(items.ids)
+        if own is not None:
+            seen = np.hstack([seen, own.factors])
+            effects, doubt = own.effects, own.doubt
         whole, prior = crowd.predictive.root, crowd.prior.root
         variance, certain = (np.square(seen @ root).sum(axis=1) for root in (whole, prior))
         # What is not known about the mean, as `Prior.predictive` has it.
         shared = np.maximum(variance - certain, 0.0) / (1 + ranker.n_groups_)
         points = crowd.coordinates.points(ranker.coef_, intercept)
+        if own is not None:
+            points = np.hstack([points, ranker.factor_weights_])
         if crowd.coordinates.intercept:
             intercept = np.zeros(len(points))
         else:
@@ -82,9 +92,10 @@ class Liking:
             seen,
             slope * points,
             intercept,
-            slope**2 * variance,
+            slope**2 * (variance + doubt),
             slope * ranker.information_,
-            slope**2 * shared,
+            slope**2 * (shared + doubt),
+            slope * effects,
         )
 
     def of_people(self, people: Index) -> tuple[Float, Float]:
@@ -95,6 +106,7 @@ class Liking:
         probability, slope : arrays of shape (n_people, n_items)
         """
         log_odds = self.weights[people] @ self.rows.T + self.intercept[people, None]
+        log_odds += self.effects
         variance = np.repeat(self.variance[None], len(people), axis=0)
         if self.known is not None:
             rows = self.rows.astype(np.float32)

@@ -32,12 +32,13 @@ from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
 from likeminds.prior.prior import Prior
 from likeminds.prior.traits import Traits
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
-from likeminds.storage.earlier import renew
+from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
 from likeminds.storage.safetensors import ArrayFile
 
@@ -48,7 +49,8 @@ _DATA: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(Annotations, Covariates, LabelReading, Statistics, Dense, Rows),
-        *(Crowd, Coordinates, Prior, Logistic, Choice, Regression, Traits, CovariateEncoder),
+        *(Crowd, Coordinates, Prior, Items, Logistic, Choice, Regression),
+        *(Traits, CovariateEncoder),
     )
 }
 # What holds the labels that were learned from.
@@ -160,7 +162,7 @@ def model_from(node: Any, file: ArrayFile) -> Any:
     if described["class"] not in MODELS:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
-    model = MODELS[described["class"]](**parameters)
+    model = MODELS[described["class"]](**(before(described["class"]) | parameters))
     stored: dict[str, Callable[[], Any]] = {}
     for key, part in described["fitted"].items():
         if not key.endswith("_") or key.startswith("_"):

@@ -1,4 +1,4 @@
-"""What files of formats 1 and 2 held: a crowd taken apart into arrays."""
+"""What earlier files held: a crowd taken apart into arrays, and fewer parameters."""
 
 from typing import Any
 
@@ -11,6 +11,11 @@ from likeminds.prior.prior import Prior
 
 _LEARNED = ("prior_mean_", "basis_", "item_spread_", "ridge_")
 _APART = (*_LEARNED, "prior_loadings_", "prior_residual_", "prior_unsure_", "precision_", "origin_")
+
+
+def before(kind: str) -> dict[str, Any]:
+    """Return what parameters amounted to before rankers had them, where that is no default."""
+    return {"item_effects": False} if kind == "HierarchicalRanker" else {}
 
 
 def renew(model: Any) -> None:

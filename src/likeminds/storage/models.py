@@ -27,7 +27,7 @@ from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.model import Ability, Model
 from likeminds.storage.contents import MODELS, Contents, check_numbers, ids_from_bytes, model_from
-from likeminds.storage.earlier import renew
+from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
 
@@ -297,7 +297,8 @@ def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
         wrong = first_not_finite(fitted, arrays.__getitem__, nested=True)
         if wrong is not None:
             raise file.not_finite(wrong)
-        ranker: Any = MODELS[card["ranker"]](**card["parameters"])
+        kind = card["ranker"]
+        ranker: Any = MODELS[kind](**(before(kind) | card["parameters"]))
         for name, value in card["values"].items():
             setattr(ranker, name, value)
         for name, array in arrays.items():

@@ -1,0 +1,133 @@
+"""The items' step: b_j, f_j and what they are drawn from, given what people say.
+
+b_j and the mean of people are found together: both add the same to all scores of an item, and
+what is left of one once the other is known is what it moves by. Of the curvature by the b_j, only
+the diagonal is kept; of their slope, all. Steps that do not lower J are shortened.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float
+from likeminds._support.stacks import solve
+from likeminds.prior.crossed import CrossedMoments, CrossedTasks
+from likeminds.prior.items import Items
+from likeminds.prior.objective import Model, Objective
+from likeminds.prior.prior import Prior
+from likeminds.prior.scoring import Visited
+
+# The variance of b_j grows or shrinks by at most exp(2) in a step, and is never nothing.
+_LONGEST = 2.0
+_LEAST_VARIANCE = 1e-8
+# The least share of what is asked that is known, so that no step is out of proportion.
+_LEAST_KNOWN = 1e-3
+_LEAST = 1e-9
+# Steps that do not lower J are shortened, and given up when they are this short.
+_SHORTER, _SHORTEST = 0.4, 1e-2
+
+Measure = Callable[[Objective, Model], Visited]
+
+
+def step_items(objective: Objective, at: Visited, measure: Measure) -> tuple[Objective, Visited]:
+    """Move items and the mean of people; J, as it is measured, does not rise."""
+    move = _ItemMove(objective, at)
+    share = 1.0
+    while share > _SHORTEST:
+        items, model = move.to(share)
+        moved = with_items(objective, items)
+        new = measure(moved, model)
+        if new.value <= at.value:
+            return moved, new
+        share *= _SHORTER
+    return objective, at
+
+
+def with_items(objective: Objective, items: Items) -> Objective:
+    """Return the objective with other beliefs about items."""
+    assert isinstance(objective.tasks, CrossedTasks)
+    return replace(objective, tasks=objective.tasks.with_items(items))
+
+
+class _ItemMove:
+    """Where a step leads to from a model and what is believed about items."""
+
+    def __init__(self, objective: Objective, at: Visited) -> None:
+        tasks, found = objective.tasks, at.found
+        assert isinstance(tasks, CrossedTasks)
+        assert isinstance(found, CrossedMoments)
+        self._model, self._items, self._sums = at.model, tasks.items, found.sums
+        self._labelled, self._n_free = tasks.labelled, objective.n_free
+        self._intercept = objective.n_weights if objective.n_free > objective.n_weights else None
+        known = found.sums.known + 1.0 / self._items.variance
+        slope = found.sums.slope - self._items.effects / self._items.variance
+        slope = np.where(self._labelled, slope, 0.0)
+        free, n_weights = objective.n_free, objective.n_weights
+        prior = at.model.prior
+        crossed = (found.sums.crossed @ prior.inverse_root)[:, :free]
+        of_mean = (prior.inverse_root.T @ found.first)[:free]
+        of_mean[:n_weights] -= at.model.ridge * prior.mean[:n_weights]
+        of_mean -= crossed.T @ (slope / known)
+        values, axes = np.linalg.eigh(
+            objective.information_about_mean(at.model, found)[:free, :free]
+        )
+        values = np.maximum(values, _LEAST * max(float(values[-1]), 1.0))
+        self._shift = np.zeros(len(prior.mean))
+        self._shift[:free] = axes @ ((axes.T @ of_mean) / values)
+        self._growth = (slope - crossed @ self._shift[:free]) / known
+        if self._items.n_factors:
+            self._set_factors()
+
+    def _set_factors(self) -> None:
+        items, sums, identity = self._items, self._sums, np.eye(self._items.n_factors)
+        slope = np.where(self._labelled[:, None], sums.slope_of_factors - items.factors, 0.0)
+        self._turn = solve(identity + sums.seen, slope[:, :, None])[:, :, 0]
+        self._unsure = np.linalg.inv(identity + sums.bound)
+
+    def to(self, share: float) -> tuple[Items, Model]:
+        """Return what is believed after a share of the whole way."""
+        items, model = self._items, self._model
+        mean = model.prior.mean + share * self._shift
+        effects = items.effects + share * self._growth
+        if self._intercept is not None:
+            centre = float(effects[self._labelled].mean())
+            effects = np.where(self._labelled, effects - centre, 0.0)
+            mean[self._intercept] += centre
+        variance = self._variance(effects, share)
+        moved = replace(
+            items,
+            effects=effects,
+            variance=variance,
+            doubt=1.0 / (self._sums.known + 1.0 / variance),
+        )
+        prior = replace(model.prior, mean=mean)
+        if items.n_factors:
+            unsure = items.unsure + share * (self._unsure - items.unsure)
+            moved = replace(moved, factors=items.factors + share * self._turn, unsure=unsure)
+            moved, prior = in_units(moved, prior, self._labelled)
+        return moved, replace(model, prior=prior)
+
+    def _variance(self, effects: Float, share: float) -> float:
+        """Return tau^2 by a step of scoring, as for Omega."""
+        old, known = self._items.variance, self._sums.known[self._labelled]
+        doubt = 1.0 / (1.0 + old * known)
+        score = effects[self._labelled] ** 2 / old + doubt - 1.0
+        information = float(((1.0 - doubt) ** 2).sum()) + _LEAST_KNOWN * len(doubt)
+        growth = np.clip(share * float(score.sum()) / information, -_LONGEST, _LONGEST)
+        return max(old * float(np.exp(growth)), _LEAST_VARIANCE)
+
+
+def in_units(items: Items, prior: Prior, labelled: Bool) -> tuple[Items, Prior]:
+    """Measure factors in the units in which J is least; scores stay what they are."""
+    f, T = items.factors[labelled], items.unsure[labelled]
+    unit = np.sqrt((f**2).mean(axis=0) / items.share + np.einsum("jaa->a", T) / len(T))
+    scaled = replace(
+        items, factors=items.factors / unit, unsure=items.unsure / unit[:, None] / unit
+    )
+    # What nothing is known about stays as unsure as ever.
+    scaled.factors[~labelled] = 0.0
+    scaled.unsure[~labelled] = np.eye(items.n_factors)
+    residual = prior.residual.copy()
+    residual[-items.n_factors :] *= unit
+    return scaled, replace(prior, residual=residual)

@@ -1,0 +1,126 @@
+"""What is believed about items beyond their features."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds.data.identifiers import join_ids, lookup
+
+
+@dataclass(frozen=True)
+class Items:
+    """What is believed about items, and what they are drawn from.
+
+    Attributes
+    ----------
+    ids : array of shape (m,)
+        Which items they are.
+    effects, doubt : arrays of shape (m,)
+        b_j, and its variance.
+    variance : float
+        tau^2: the variance of b_j.
+    factors : array of shape (m, r)
+        f_j.
+    unsure : array of shape (m, r, r)
+        T_j, the covariance of f_j.
+    share : float
+        Which share of T_j people pay for. All of it is too much where items are well known
+        (factors that help vanish), and much less too little where they are not.
+    """
+
+    ids: IdArray
+    effects: Float
+    doubt: Float
+    variance: float
+    factors: Float
+    unsure: Float
+    share: float = 1.0
+
+    @classmethod
+    def unknown(cls, ids: IdArray, variance: float = 0.25) -> "Items":
+        """Return items of which nothing is known, without factors."""
+        n_items = len(ids)
+        doubt = np.full(n_items, variance)
+        none = np.zeros((n_items, 0))
+        return cls(ids, np.zeros(n_items), doubt, variance, none, np.zeros((n_items, 0, 0)))
+
+    @property
+    def n_factors(self) -> int:
+        """How many features are learned: r."""
+        return int(self.factors.shape[1])
+
+    def cost(self, known: Float, labelled: Bool) -> float:
+        """Return what is added to J by items, of which people say so much about b_j."""
+        b = self.effects[labelled]
+        total = 0.5 * float(b @ b) / self.variance
+        total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
+        if self.n_factors:
+            f, T = self.factors[labelled], self.unsure[labelled]
+            apart = np.einsum("jaa->", T) - np.linalg.slogdet(T)[1].sum() - f.size
+            total += 0.5 * (float(np.vdot(f, f)) + self.share * float(apart))
+        return total
+
+    def scores(self, v: Float) -> Float:
+        """Return b + f'v of each item, given the weights v of each, shape (m, r)."""
+        return np.asarray(self.effects + np.einsum("ja,ja->j", self.factors, v))
+
+    def drawn(self, v: Float, rng: Generator) -> Float:
+        """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""
+        n_draws = v.shape[1]
+        scores = self.effects[:, None] + np.sqrt(self.doubt)[:, None] * rng.standard_normal(
+            (len(self.effects), n_draws)
+        )
+        if self.n_factors:
+            # The variance of (f - its mean)'v, given v.
+            spread = np.einsum("as,jab,bs->js", v, self.unsure, v, optimize=True)
+            scores += np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(spread.shape)
+        return np.asarray(scores)
+
+    def of(self, ids: IdArray) -> "Items":
+        """Return these items, in this order; of those not known here, what they are drawn from."""
+        where = lookup(ids, self.ids, "items")
+        known, r = where >= 0, self.n_factors
+        return replace(
+            self,
+            ids=ids,
+            effects=np.where(known, self.effects[where], 0.0),
+            doubt=np.where(known, self.doubt[where], self.variance),
+            factors=np.where(known[:, None], self.factors[where], 0.0),
+            unsure=np.where(known[:, None, None], self.unsure[where], np.eye(r)),
+        )
+
+    def take(self, rows: Index) -> "Items":
+        """Return some of the items, by their positions, which may repeat."""
+        return replace(
+            self,
+            ids=self.ids[rows],
+            effects=self.effects[rows],
+            doubt=self.doubt[rows],
+            factors=self.factors[rows],
+            unsure=self.unsure[rows],
+        )
+
+    def nobody_knows(self, n_items: int) -> "Items":
+        """Return items that nobody labelled."""
+        r = self.n_factors
+        return replace(
+            self,
+            ids=np.arange(n_items),
+            effects=np.zeros(n_items),
+            doubt=np.full(n_items, self.variance),
+            factors=np.zeros((n_items, r)),
+            unsure=np.repeat(np.eye(r)[None], n_items, axis=0),
+        )
+
+    def joined(self, other: "Items") -> "Items":
+        """Return these items, and others after them."""
+        return replace(
+            self,
+            ids=join_ids(self.ids, other.ids),
+            effects=np.concatenate([self.effects, other.effects]),
+            doubt=np.concatenate([self.doubt, other.doubt]),
+            factors=np.concatenate([self.factors, other.factors]),
+            unsure=np.concatenate([self.unsure, other.unsure]),
+        )

@@ -1,0 +1,69 @@
+"""Items that come later: what a few labels say about them, people being what they are."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit
+
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.stacks import solve
+from likeminds.prior.items import Items
+
+# Steps of Newton's method, and what they may leave to go.
+_STEPS = 50
+_ENOUGH = 1e-8
+
+
+def fold_in(
+    unknown: Items,
+    item: Index,
+    labels: Bool,
+    *,
+    weight: FloatArray,
+    eta: Float,
+    sure: Float,
+    v: Float,
+) -> Items:
+    """Return what labels say about items of which only their distribution is known.
+
+    Parameters
+    ----------
+    unknown : Items
+        The items.
+    item, labels, weight : arrays of shape (n,)
+        The item of each label, the label, and how much it counts.
+    eta, sure : arrays of shape (n,)
+        The score without the item's own part, for the person who gave the label, and its
+        variance, which blurs what the label says.
+    v : array of shape (n, r)
+        That person's weights of the learned features.
+    """
+    n_items, size = len(unknown.effects), 1 + unknown.n_factors
+    rows = np.column_stack([np.ones(len(item)), v])
+    prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
+    state = np.zeros((n_items, size))
+    order = np.argsort(item, kind="stable")
+    starts = np.searchsorted(item[order], np.arange(n_items))
+    held = np.diag(prior)
+    for _ in range(_STEPS):
+        chance = expit(eta + np.einsum("na,na->n", rows, state[item]))
+        h = weight * chance * (1.0 - chance)
+        left = 1.0 / (1.0 + h * sure)
+        pull = left * weight * (labels - chance)
+        slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
+        outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
+        precision = np.add.reduceat(outer[order], starts, axis=0) + held
+        step = solve(precision, slope[:, :, None])[:, :, 0]
+        # Steps longer than a few units overshoot where labels are all alike.
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        state = state + step / np.maximum(longest / 2.0, 1.0)
+        if float(longest.max()) < _ENOUGH:
+            break
+    covariance = np.linalg.inv(precision)
+    return replace(
+        unknown,
+        effects=state[:, 0],
+        doubt=covariance[:, 0, 0],
+        factors=state[:, 1:],
+        unsure=np.ascontiguousarray(covariance[:, 1:, 1:]),
+    )

@@ -1,0 +1,69 @@
+"""Items as people see them: their coordinates, and what they have beyond their features."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, FloatArray
+from likeminds.data.annotations import Annotations
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.items import Items
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Some items, one to a row.
+
+    Attributes
+    ----------
+    rows : array of shape (n, p)
+        Coordinates, as seen from the average item: the intercept's is zero. The last ones are
+        the features that were learned.
+    own : Items, optional
+        What each has beyond its features, where items have a character of their own.
+    is_named : bool
+        Whether it was said which items they are.
+    """
+
+    rows: Float
+    own: Items | None = None
+    is_named: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        features: FloatArray,
+        coordinates: Coordinates,
+        items: Items | None,
+        said: Annotations | None = None,
+    ) -> "Seen":
+        """See rows of features; ``said`` tells which items they are of."""
+        rows = coordinates.differences(features - coordinates.origin)
+        if items is None:
+            return cls(rows)
+        if said is None or not said.has_items:
+            own, is_named = items.nobody_knows(len(rows)), False
+        else:
+            own, is_named = items.of(said.item_ids).take(said.item_codes), True
+        return cls(np.hstack([rows, own.factors]), own, is_named)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def effects(self) -> Float:
+        """B of each row's item."""
+        return np.zeros(len(self.rows)) if self.own is None else self.own.effects
+
+    def same_as(self, other: "Seen") -> Bool:
+        """Say where both are known to be one item."""
+        if self.own is None or other.own is None or not (self.is_named and other.is_named):
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.own.ids == other.own.ids, dtype=np.bool_)
+
+    def variance(self, v: Float, covariance: Float) -> Float:
+        """Return the variance of each row's b + f'v, given that of v: (n, r) and (n, r, r)."""
+        if self.own is None:
+            return np.zeros(len(self.rows))
+        second = covariance + v[:, :, None] * v[:, None, :]
+        return np.asarray(self.own.doubt + np.einsum("nab,nab->n", self.own.unsure, second))

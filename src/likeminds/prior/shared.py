@@ -1,0 +1,238 @@
+"""Learning the prior together with the items: alternately, down one objective.
+
+J is minus the logarithm of the marginal likelihood, approximately. People are integrated out
+(Laplace), the b_j of what is left (Laplace with a diagonal curvature k_j), and the f_j by a bound:
+
+    J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
+        + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
+
+with P_i = share/4 sum_j T_j over a person's labels. How many factors there are, and which share of
+their doubt people pay for, is what predicts labels best that were left out.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.threads import one_blas_thread
+from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.factors import scores_at, with_factors
+from likeminds.prior.item_steps import Measure, step_items
+from likeminds.prior.learning import (
+    EXACTER,
+    ROUGH,
+    ROUGH_STEPS,
+    Form,
+    Learned,
+    choose_form,
+    descend,
+    first_model,
+    follow_ridge,
+)
+from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.objective import Model, Objective
+from likeminds.prior.scoring import Visited, step, visited
+from likeminds.solvers.base import Callback
+
+# Numbers of factors that are tried, until so many in a row predict no better; and which shares
+# of their doubt people pay for.
+_RUNGS = (1, 2, 3, 4, 6, 8)
+_PATIENCE = 2
+_SHARES = (1.0, 0.4)
+# The share of labels that is left out to choose by.
+_LEFT_OUT = 0.15
+# Steps of the quasi-Newton method between two of the items' steps.
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where learning stands: the objective has the items, what was visited the model."""
+
+    objective: Objective
+    at: Visited
+
+    @classmethod
+    def first(cls, objective: Objective, model: Model) -> "_State":
+        """Return where a model stands."""
+        return cls(objective, visited(objective, model))
+
+
+def learn_crossed(
+    tasks: CrossedTasks,
+    n_weights: int,
+    size: int,
+    n_groups: int | None,
+    *,
+    likelihood: Likelihood,
+    tol: float,
+    max_iter: int,
+    n_factors: int | None = None,
+    callback: Callback | None = None,
+) -> Learned:
+    """Learn what people and what items are like; the parameters are those of `learning.learn`.
+
+    ``n_factors`` is how many features of items are learned; None leaves it to the data.
+    """
+    model = first_model(size, n_weights, likelihood)
+    start = Objective(tasks, n_weights, model, model.prior.residual, np.zeros(tasks.n_places))
+    with one_blas_thread():
+        state = _with_chosen_factors(start, n_factors)
+        start = replace(state.objective, model=state.at.model)
+        if n_weights:
+            form = choose_form(start, n_groups, state.at)
+        else:
+            form = Form(state.at.model, True, 0, [])
+        exact = replace(start, model=form.model, enough=min(start.enough, EXACTER * tol))
+        found = _alternate(exact, form.is_whole, tol=tol, max_iter=max_iter, callback=callback)
+    return replace(found, criterion=form.criterion, n_groups=form.n_groups)
+
+
+def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
+    """Learn everything roughly, with as many factors as asked for, or as pay."""
+    if n_factors is None:
+        return _learn_roughly(_chosen_factors(start))
+    state = _learn_roughly(_State.first(start, start.model))
+    for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
+        state = _with_rung(state, rung, _SHARES[-1])
+    return state
+
+
+def _chosen_factors(start: Objective) -> _State:
+    """Return what predicts labels best that were left out; then nothing is left out."""
+    tasks = start.tasks
+    assert isinstance(tasks, CrossedTasks)
+    out = _left_out(tasks)
+    if not out.any():
+        return _State.first(start, start.model)
+    some = replace(start, tasks=replace(tasks, left_out=out), pulls=np.zeros(tasks.n_places))
+    plain = _learn_roughly(_State.first(some, some.model))
+    best = plain, _losses(plain, out)
+    for share in _SHARES:
+        before = best[0]
+        best = _climb((plain, _losses(plain, out)), share, out, best)
+        if best[0] is before:
+            break
+    state = best[0]
+    chosen = state.objective.tasks
+    assert isinstance(chosen, CrossedTasks)
+    whole = replace(state.objective, tasks=replace(chosen, left_out=None))
+    return _State.first(whole, state.at.model)
+
+
+def _left_out(tasks: CrossedTasks) -> Bool:
+    """Choose labels by who gave them to what, whatever their order; never the padding."""
+    rows = tasks.labels.rows
+    person = np.repeat(rows.people, rows.counts).astype(np.uint64)
+    lot = person * np.uint64(0x9E3779B97F4A7C15) + tasks.item[:-1].astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        lot = (lot ^ (lot >> np.uint64(shift))) * np.uint64(factor)
+    lot ^= lot >> np.uint64(31)
+    return np.append(lot < np.uint64(int(_LEFT_OUT * 2.0**64)), False)
+
+
+_Tried = tuple[_State, Float]
+
+
+def _climb(plain: _Tried, share: float, out: Bool, best: _Tried) -> _Tried:
+    """Add factors while labels left out are predicted better for it; return the best of all."""
+    tasks = plain[0].objective.tasks
+    assert isinstance(tasks, CrossedTasks)
+    rows = tasks.labels.rows
+    person = np.repeat(np.arange(len(rows.people)), rows.counts)[out[:-1]]
+    top, state, failed = plain, plain[0], 0
+    for rung in _RUNGS:
+        if failed == _PATIENCE or rung >= min(len(rows.people), int(tasks.labelled.sum())):
+            break
+        state = _with_rung(state, rung, share)
+        losses = _losses(state, out)
+        failed = 0 if _is_better(losses, top[1], person) else failed + 1
+        if not failed:
+            top = state, losses
+    return top if _is_better(top[1], best[1], person) else best
+
+
+def _is_better(losses: Float, others: Float, person: Index) -> bool:
+    """Say whether losses are smaller by more than chance; people are what varies."""
+    gain = np.bincount(person, weights=others - losses)
+    return bool(gain.sum() > np.sqrt(float(gain @ gain)))
+
+
+def _losses(state: _State, out: Bool) -> Float:
+    """Return what the labels left out cost, by label."""
+    tasks = state.objective.tasks
+    assert isinstance(tasks, CrossedTasks)
+    eta = scores_at(state.objective, state.at.model)[out]
+    rows = tasks.labels.rows
+    positive, weight = rows.positive[out[:-1]], rows.weight[out[:-1]]
+    return np.asarray(weight * (np.logaddexp(0.0, eta) - positive * eta))
+
+
+def _with_rung(state: _State, n_factors: int, share: float) -> _State:
+    more = n_factors - state.objective.n_factors
+    guess = with_factors(state.objective, state.at.model, more, share)
+    return _learn_roughly(_State.first(guess.objective, guess.model))
+
+
+def _learn_roughly(state: _State) -> _State:
+    """Learn the whole of Omega and the items, not very exactly."""
+    objective, at = state.objective, state.at
+    for _ in range(ROUGH_STEPS):
+        before = at.value
+        at = step(objective, at)
+        objective, at = step_items(objective, at, visited)
+        gain = before - at.value
+        at = follow_ridge(objective, at)
+        if gain <= ROUGH * abs(at.value):
+            break
+    return _State(objective, at)
+
+
+def _alternate(
+    objective: Objective,
+    is_whole: bool,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+) -> Learned:
+    """Learn people's prior given the items, and the items given people, in turns; J never rises."""
+    measure: Measure = visited if is_whole else _by_directions
+    at = measure(objective, objective.model)
+    trace, converged, stopped = [at.value], False, False
+    try:
+        while not (converged or stopped) and len(trace) <= max_iter:
+            before = at.value
+            at = step(objective, at) if is_whole else _descend_a_little(objective, at, tol)
+            objective, at = step_items(objective, at, measure)
+            trace.append(at.value)
+            gain = before - at.value
+            converged = gain <= tol * abs(at.value)
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, at.value, gain))
+    except KeyboardInterrupt:
+        stopped = True
+    tasks = objective.tasks
+    assert isinstance(tasks, CrossedTasks)
+    return Learned(
+        at.model,
+        trace,
+        converged and not stopped,
+        stopped,
+        objective.pulls,
+        unsure=objective.covariance_of_mean(at.model, at.found),
+        items=tasks.items,
+    )
+
+
+def _by_directions(objective: Objective, model: Model) -> Visited:
+    """Visit everybody; J is that of a few directions."""
+    found = objective.visit(model)
+    return Visited(model, found, objective.value(model, found))
+
+
+def _descend_a_little(objective: Objective, at: Visited, tol: float) -> Visited:
+    found = descend(replace(objective, model=at.model), tol=tol, max_iter=_AT_ONCE)
+    new = _by_directions(objective, found.model)
+    return new if new.value <= at.value else at

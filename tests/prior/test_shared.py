@@ -1,0 +1,324 @@
+"""Items with a character of their own: truth, objective, and formulas against naive definitions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import likeminds
+from likeminds import Annotations, HierarchicalRanker, load_electricity
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
+from likeminds.prior.held import Held
+from likeminds.prior.items import Items
+from likeminds.prior.learning import first_model
+from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.shared import learn_crossed
+
+
+def make_crowd(
+    seed=0, *, n_people=60, n_items=30, per_person=12, n_features=2, effect=1.0, factor=0.0
+):
+    """Everybody judges some of the items; returns the annotations and the true scores."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, n_features))
+    W = rng.normal(size=n_features) + 0.5 * rng.normal(size=(n_people, n_features))
+    scores = W @ X.T + effect * rng.normal(size=n_items)
+    scores += factor * np.outer(rng.normal(size=n_people), rng.normal(size=n_items))
+    user = np.repeat(np.arange(n_people), per_person)
+    item = np.concatenate([rng.permutation(n_items)[:per_person] for _ in range(n_people)])
+    labels = rng.random(len(user)) < expit(scores[user, item])
+    said = Annotations(user, item, labels, X, item_ids=np.arange(n_items))
+    return said, scores
+
+
+def make_tasks(said, n_factors=2, seed=0):
+    rng = np.random.default_rng(seed)
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    root = rng.normal(size=(said.n_items, n_factors, n_factors))
+    items = replace(
+        Items.unknown(said.item_ids),
+        effects=rng.normal(size=said.n_items),
+        factors=rng.normal(size=(said.n_items, n_factors)),
+        unsure=root @ root.transpose(0, 2, 1) + 0.1 * np.eye(n_factors),
+        share=0.4,
+    )
+    tasks = CrossedTasks.of_annotations(said, coordinates, items)
+    prior = first_model(coordinates.size, coordinates.n_weights, Logistic()).prior
+    for _ in range(n_factors):
+        prior = prior.with_coordinate(0.0, 0.7)
+    return tasks, prior, coordinates
+
+
+def test_held_is_a_square_on_top_of_the_prior():
+    rng = np.random.default_rng(0)
+    root, directions = rng.normal(size=(3, 2, 2)), rng.normal(size=(2, 5))
+    precision = root @ root.transpose(0, 2, 1)
+    held = Held.of_precision(precision, directions)
+    extra = directions.T @ precision @ directions
+    inverse = np.linalg.inv(np.eye(5) + extra)
+    np.testing.assert_allclose(held.around(np.repeat(np.eye(5)[None], 3, axis=0)), inverse)
+    np.testing.assert_allclose(held.squared(), inverse.sum(axis=0))
+    np.testing.assert_allclose(held.log_determinant, 0.5 * np.linalg.slogdet(np.eye(5) + extra)[1])
+    known = held.known()
+    np.testing.assert_allclose(np.eye(5) - known.transpose(0, 2, 1) @ known, inverse)
+
+
+def test_sums_by_item_are_sums_over_labels():
+    said, _ = make_crowd(n_people=12, per_person=5)
+    tasks, prior, coordinates = make_tasks(said)
+    found = crossed_moments(tasks, prior, Logistic(), np.zeros(tasks.n_places), gain=1e-9)
+    items, root, r = tasks.items, prior.root, tasks.items.n_factors
+    known, bound = np.zeros(said.n_items), np.zeros((said.n_items, r, r))
+    crossed = np.zeros((said.n_items, len(prior.mean)))
+    slope = np.zeros((said.n_items, r))
+    objective = 0.0
+    for person in range(said.n_people):
+        mine = said.user_codes == person
+        item, y = said.item_codes[mine], said.labels[mine]
+        rows = np.hstack([coordinates.rows(said.features)[item], items.factors[item]])
+        held = np.zeros((len(prior.mean), len(prior.mean)))
+        held[-r:, -r:] = items.share * BEND * items.unsure[item].sum(axis=0)
+        precision = np.linalg.inv(prior.covariance) + held
+        w = prior.mean.copy()
+        for _ in range(50):
+            p = expit(rows @ w + items.effects[item])
+            h = p * (1 - p)
+            hessian = (rows * h[:, None]).T @ rows + precision
+            gradient = rows.T @ (y - p) - np.linalg.inv(prior.covariance) @ (w - prior.mean)
+            w = w + np.linalg.solve(hessian, gradient - held @ w)
+        p = expit(rows @ w + items.effects[item])
+        h = p * (1 - p)
+        S = np.linalg.inv((rows * h[:, None]).T @ rows + precision)
+        away = w - prior.mean
+        eta = rows @ w + items.effects[item]
+        objective += (np.logaddexp(0, eta) - y * eta).sum() + 0.5 * w @ held @ w
+        objective += 0.5 * away @ np.linalg.inv(prior.covariance) @ away
+        objective += 0.5 * np.linalg.slogdet(np.linalg.inv(S) @ prior.covariance)[1]
+        second = S[-r:, -r:] + np.outer(w[-r:], w[-r:])
+        for row, j in enumerate(item):
+            known[j] += h[row] * (1 - h[row] * rows[row] @ S @ rows[row])
+            crossed[j] += h[row] * np.linalg.solve(root, S @ rows[row])
+            slope[j] += (y[row] - p[row]) * w[-r:] - h[row] * (S @ rows[row])[-r:]
+            bound[j] += BEND * second
+    np.testing.assert_allclose(found.objective, objective, rtol=1e-9)
+    np.testing.assert_allclose(found.sums.known, known, rtol=1e-6)
+    np.testing.assert_allclose(found.sums.crossed, crossed, atol=1e-6)
+    np.testing.assert_allclose(found.sums.slope_of_factors, slope, atol=1e-6)
+    np.testing.assert_allclose(found.sums.bound, bound, atol=1e-6)
+
+
+def test_slope_by_an_effect_is_that_of_the_objective():
+    said, _ = make_crowd(n_people=15, per_person=6)
+    tasks, prior, _ = make_tasks(said, n_factors=0)
+
+    def visit(effects):
+        moved = tasks.with_items(replace(tasks.items, effects=effects))
+        return crossed_moments(moved, prior, Logistic(), np.zeros(tasks.n_places), gain=1e-12)
+
+    step, b = 1e-4, tasks.items.effects
+    for item in range(5):
+        there, back = b.copy(), b.copy()
+        there[item] += step
+        back[item] -= step
+        naive = (visit(there).objective - visit(back).objective) / (2 * step)
+        assert -visit(b).sums.slope[item] == pytest.approx(naive, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_factors", [0, 2])
+@pytest.mark.parametrize("n_groups", [None, 1])
+def test_objective_never_rises(n_factors, n_groups):
+    said, _ = make_crowd(factor=1.0)
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    tasks = CrossedTasks.of_annotations(said, coordinates, Items.unknown(said.item_ids))
+    options = {"likelihood": Logistic(), "tol": 1e-6, "max_iter": 30, "n_factors": n_factors}
+    found = learn_crossed(tasks, coordinates.n_weights, coordinates.size, n_groups, **options)
+    assert len(found.trace) > 2
+    assert (np.diff(found.trace) <= 0).all()
+    again = learn_crossed(tasks, coordinates.n_weights, coordinates.size, n_groups, **options)
+    np.testing.assert_array_equal(found.items.effects, again.items.effects)
+
+
+def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
+    said, _ = make_crowd(n_people=150, effect=1.5)
+    with_effects = HierarchicalRanker(n_item_factors=0).fit(said)
+    assert 1.0 < with_effects.crowd_.items.variance < 4.0
+    said, _ = make_crowd(n_people=150, effect=0.0)
+    without = HierarchicalRanker(n_item_factors=0).fit(said)
+    plain = HierarchicalRanker(item_effects=False).fit(said)
+    assert np.abs(without.item_effect_).max() < 0.2
+    scores = without.decision_function(said), plain.decision_function(said)
+    assert np.corrcoef(*scores)[0, 1] > 0.99
+
+
+def test_a_factor_is_found_without_features():
+    said, scores = make_crowd(n_people=120, n_items=40, per_person=20, factor=2.0)
+    bare = Annotations(said.users, said.items, said.labels)
+    ranker = HierarchicalRanker().fit(bare)
+    assert ranker.n_item_factors_ >= 1
+    assert ranker.coef_.shape == (120, 0)
+    none = HierarchicalRanker(n_item_factors=0).fit(bare)
+    everything = Annotations(
+        np.repeat(np.arange(120), 40), np.tile(np.arange(40), 120), scores.ravel() > 0
+    )
+    assert ranker.score(everything) > none.score(everything) + 0.03
+
+
+def make_batches(schools, seed=0):
+    """240 people in six batches of 50 items, whose effects are twice what features say."""
+    rng = np.random.default_rng(seed)
+    n_people, n_batches, n_items, d = 240, 6, 50, 4
+    X = rng.normal(size=(n_batches * n_items, d))
+    theta = rng.normal(size=d)
+    theta /= np.linalg.norm(theta)
+    b = 2.0 * rng.normal(size=len(X))
+    other = rng.normal(size=d)
+    other -= (other @ theta) * theta
+    other *= 2.0 / np.linalg.norm(other)
+    side = np.where(rng.random(n_people) < 0.5, 1.0, -1.0)
+    W = theta + schools * side[:, None] * other
+    item = (np.arange(n_people) % n_batches)[:, None] * n_items + np.arange(n_items)
+    eta = np.einsum("pd,pnd->pn", W, X[item]) + b[item]
+    labels = rng.random(eta.shape) < expit(eta)
+    user = np.repeat(np.arange(n_people), n_items)
+    said = Annotations(user, item.ravel(), labels.ravel(), X, item_ids=np.arange(len(X)))
+    return said, side
+
+
+def test_a_crowd_in_batches_that_agrees_has_no_schools():
+    said, _ = make_batches(schools=0.0)
+    ranker = HierarchicalRanker().fit(said)
+    deviation = np.linalg.norm(ranker.group_ + ranker.personal_, axis=1).mean()
+    assert ranker.n_groups_ == 0
+    assert deviation < 0.1 * np.linalg.norm(ranker.consensus_)
+
+
+def test_schools_in_batches_are_found():
+    said, side = make_batches(schools=1.0)
+    ranker = HierarchicalRanker().fit(said)
+    assert ranker.n_groups_ >= 1
+    along = (ranker.coef_ - ranker.consensus_) @ ranker.directions_[0]
+    assert abs(np.corrcoef(along, side)[0, 1]) > 0.9
+
+
+def test_without_shared_items_nothing_changes():
+    households = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 40)])
+    assert not are_shared(households)
+    ranker = HierarchicalRanker(loss="logistic").fit(households)
+    plain = HierarchicalRanker(loss="logistic", item_effects=False).fit(households)
+    assert not ranker.item_effects_
+    np.testing.assert_array_equal(ranker.coef_, plain.coef_)
+    assert not hasattr(ranker, "items_")
+
+
+def test_it_is_said_when_no_item_is_shared():
+    households = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 20)])
+    with pytest.warns(UserWarning, match="item effects are off"):
+        HierarchicalRanker(loss="logistic", item_effects=True).fit(households)
+    with pytest.raises(ValueError, match="item_effects=True needs"):
+        HierarchicalRanker(loss="choice", item_effects=True).fit(households)
+
+
+def test_annotations_without_features_are_refused_where_they_say_nothing():
+    alone = Annotations(["a", "a", "b", "b"], ["p", "q", "r", "s"], [1, 0, 1, 0])
+    with pytest.raises(ValueError, match="several people judge"):
+        HierarchicalRanker().fit(alone)
+    with pytest.raises(ValueError, match="neither features nor items"):
+        Annotations(["a", "b"], None, [1, 0])
+
+
+def test_intervals_of_ranks_cover_what_they_say():
+    covered = []
+    for seed in range(4):
+        said, scores = make_crowd(seed, n_people=80, n_items=30, per_person=15, effect=1.0)
+        ranker = HierarchicalRanker(n_item_factors=0).fit(said)
+        everything = Annotations(
+            np.zeros(30, dtype=int), np.arange(30), np.arange(30) % 2, said.features
+        )
+        for person in range(0, 80, 4):
+            low, high = ranker.rank_interval(everything, person)
+            rank = np.argsort(np.argsort(-scores[person])) + 1
+            covered.append(((low <= rank) & (rank <= high)).mean())
+    assert 0.85 < np.mean(covered) < 0.95
+
+
+def test_newcomers_know_the_items():
+    said, scores = make_crowd(n_people=100, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    known = said.of_people(range(80))
+    ranker = HierarchicalRanker().fit(known)
+    stranger = said.of_person(90)
+    new = ranker.newcomer(stranger)
+    everything = Annotations([90] * 40, np.arange(40), np.arange(40) % 2, said.features)
+    with_items = new.decision_function(everything)
+    assert (
+        np.corrcoef(with_items, scores[90])[0, 1]
+        > np.corrcoef(new.decision_function(said.features), scores[90])[0, 1]
+    )
+    assert (new.standard_error(everything) < new.standard_error(said.features)).mean() > 0.9
+    assert len(new.next_items(everything, n=3)) == 3
+    chance = new.probability_above(everything[:5], everything[5:10])
+    assert ((chance > 0.5) == (with_items[:5] > with_items[5:10])).all()
+    same = new.probability_above(everything[:5], everything[:5])
+    np.testing.assert_allclose(same, 0.5)
+
+
+def test_rows_that_are_items_of_their_own_are_never_shared():
+    rng = np.random.default_rng(0)
+    X, y, users = rng.normal(size=(60, 2)), np.arange(60) % 2, np.repeat([0, 1, 2], 20)
+    ranker = HierarchicalRanker(loss="logistic").fit(X, y, users)
+    assert not ranker.update(X, y, users).item_effects_
+    named = Annotations(users, np.arange(60) % 20, y, X, features_per="row")
+    joined = named.concat(Annotations(users, None, y, X))
+    assert joined.n_items == 80
+
+
+def test_rows_of_features_are_no_items_that_were_seen():
+    said, _ = make_crowd()
+    ranker = HierarchicalRanker(n_item_factors=0).fit(said)
+    plain = np.einsum("nd,nd->n", said.X, ranker.coef_[said.user_codes])
+    np.testing.assert_allclose(ranker.decision_function(said.X, said.users), plain)
+    np.testing.assert_allclose(
+        ranker.decision_function(said), plain + ranker.item_effect_[said.item_codes]
+    )
+    new = ranker.newcomer(said.X[:5], said.labels[:5])
+    assert new.coef.shape == (1, 2)
+    unseen = ranker.standard_error(said.X, said.users)
+    assert (unseen > ranker.standard_error(said)).all()
+
+
+def test_items_are_saved_with_the_model(tmp_path):
+    said, _ = make_crowd(factor=2.0)
+    bare = Annotations(said.users, [f"film {n}" for n in said.items], said.labels)
+    ranker = HierarchicalRanker(n_item_factors=2).fit(bare)
+    again = likeminds.load(likeminds.save(ranker, tmp_path / "m", with_data=True))
+    assert again.n_item_factors_ == 2
+    np.testing.assert_array_equal(again.items_, ranker.items_)
+    np.testing.assert_array_equal(again.decision_function(bare), ranker.decision_function(bare))
+    np.testing.assert_allclose(again.standard_error(bare), ranker.standard_error(bare))
+    more = Annotations(["new", "new", 0, 1], ["film 0", "film x"] * 2, [1, 0, 1, 0])
+    updated = again.update(more)
+    assert "film x" in updated.items_.tolist()
+    assert len(updated.users_) == 61
+
+
+def test_new_items_are_folded_in_without_a_refit():
+    said, scores = make_crowd(n_people=150, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 35])
+    late = said[said.item_codes >= 35]
+    wiser = ranker.new_items(late)
+    asked = Annotations(
+        np.repeat(np.arange(150), 5),
+        np.tile(np.arange(35, 40), 150),
+        [0, 1] * 375,
+        said.features,
+        item_ids=np.arange(40),
+    )
+    truth = scores[:, 35:].ravel()
+    gained = [np.corrcoef(r.decision_function(asked), truth)[0, 1] for r in (ranker, wiser)]
+    assert gained[1] > gained[0] + 0.05
+    assert wiser.standard_error(asked).mean() < 0.9 * ranker.standard_error(asked).mean()
+    together = HierarchicalRanker(n_item_factors=1).fit(said)
+    np.testing.assert_allclose(wiser.item_effect_[-5:], together.item_effect_[35:], atol=0.5)
+    with pytest.raises(ValueError, match="known already"):
+        wiser.new_items(late)
