@@ -83,7 +83,9 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
         eta += own.effects + own.factors @ ranker.factor_weights_[i]
         points = np.hstack([ranker.crowd_.coordinates.rows(rows), own.factors])
         variance = np.einsum("np,pq,nq->n", points, ranker._beliefs().covariance(i), points)
-        variance += own.doubt
+        size = ranker.crowd_.coordinates.size
+        weighed = ranker.crowd_.prior.covariance[size:, size:]
+        variance += own.doubt + np.trace(own.unsure @ weighed, axis1=1, axis2=2)
         k = 1 / np.sqrt(1 + np.pi / 8 * variance)
         for j in range(N_ITEMS):
             p = expit(k[j] * eta[j])

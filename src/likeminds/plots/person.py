@@ -105,7 +105,7 @@ def describe(items: Items, judged: Judged, most: int) -> list[str]:
     """Say what an item is like: its text, its features if they are few and named, or its id."""
     if judged.text is not None:
         return [shorten(judged.text, _LETTERS)]
-    if len(items.feature_names) > most or not are_named(items.feature_names):
+    if len(items.feature_names) > most:
         return [str(judged.item)]
     where = int(np.searchsorted(items.rows, judged.row))
     lines = []
@@ -113,8 +113,10 @@ def describe(items: Items, judged: Judged, most: int) -> list[str]:
         items.feature_names, items.features[where], items.binary, strict=True
     ):
         words = name.replace("_", " ")
-        if binary and value:
+        if not value or not are_named([name]):
+            continue
+        if binary:
             lines.append(words)
-        elif not binary and value:
+        else:
             lines.append(f"{words} {value:.3g}")
     return lines or [str(judged.item)]

@@ -46,7 +46,7 @@ def _camps(facts: Facts) -> list[str]:
     if schools is None:
         return ["The model has no group level, so that it tells no schools of thought apart."]
     # Where nobody named the features, they would say nothing in a first paragraph.
-    named = are_named(schools.feature_names)
+    named = any(are_named([name]) for name in schools.feature_names)
     wanted = agreed(facts) if named else ""
     said = [f"On the whole they want {wanted}."] if wanted else []
     if len(schools) > 1:

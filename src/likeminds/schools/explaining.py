@@ -95,14 +95,21 @@ class Explanation:
         """What all agree on, strongest first: each wish, and how far it moves scores."""
         shared = self.levels.consensus
         strength = strengths(shared[None], self.spread)[0]
-        found = wishes(strength, self.levels.feature_names, self._binary)
+        names = self.levels.feature_names
+        if self._has_names:  # others would say nothing beside them
+            strength = np.where([are_named([name]) for name in names], strength, 0.0)
+        found = wishes(strength, names, self._binary)
         return [{"wish": words, "strength": value} for words, value in found]
+
+    @property
+    def _has_names(self) -> bool:
+        return any(are_named([name]) for name in self.levels.feature_names)
 
     def crowd(self) -> Facts:
         """Say what all agree on, and how people differ."""
         n_items = 0 if self.items is None else len(self.items)
         facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
-        if self.items is not None and not are_named(self.levels.feature_names):
+        if self.items is not None and not self._has_names:
             scores = self.items.features @ self.levels.consensus
             for name, key in (("best", scores), ("worst", -scores)):
                 facts[name] = plain_items(self.items.judged(key, _FEW, scores), "score")

@@ -123,11 +123,13 @@ def items_of(
 ) -> Items | None:
     """Return the items of some annotations, by default of those the ranker has kept."""
     if isinstance(annotations, Items):
-        return annotations if texts is None else replace(annotations, texts=texts)
-    said = labels_of(ranker, annotations)
-    if said is None:
-        return None
-    return replace(Items.of_annotations(said, np.random.default_rng(rng)), texts=texts)
+        items = annotations if texts is None else replace(annotations, texts=texts)
+    else:
+        said = labels_of(ranker, annotations)
+        if said is None:
+            return None
+        items = replace(Items.of_annotations(said, np.random.default_rng(rng)), texts=texts)
+    return items.with_learned(as_ranker(ranker))
 
 
 def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:

@@ -1,9 +1,9 @@
 """The items that people judge: what they are like, who likes them, which divide people."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.prior.items import Items as Learned
 from likeminds.schools.naming import shorten
 
 # More items or people than these are represented by a sample of so many.
@@ -28,6 +29,17 @@ class Judged(NamedTuple):
     row: int
     value: float
     text: str | None = None
+
+
+def learned_items(ranker: Any) -> Learned | None:
+    """Return what a ranker has learned about items beyond their features; None for nothing."""
+    crowd = ranker.learned("crowd_")
+    return None if crowd is None else crowd.items
+
+
+def learned_names(items: Learned) -> tuple[str, ...]:
+    """Return names of learned columns: factors, and what all see in an item."""
+    return (*(f"learned_{n}" for n in range(1, items.n_factors + 1)), "popularity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +93,16 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def with_learned(self, ranker: Any) -> "Items":
+        """Return the items with the columns that a ranker has learned about them, if any."""
+        learned = learned_items(ranker)
+        if learned is None or len(self.feature_names) > len(ranker.feature_names_):
+            return self
+        mine = learned.of(self.ids)
+        columns = np.column_stack([self.features, mine.factors, mine.effects])
+        names = self.feature_names + learned_names(learned)
+        return replace(self, features=columns, feature_names=names)
 
     def text_of(self, item: Hashable) -> str | None:
         """Return the text of an item, where there is one."""

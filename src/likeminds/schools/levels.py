@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Bool, Float, IdArray
+from likeminds.prior.items import Items as Learned
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.model import Ability
-from likeminds.schools.items import Items
+from likeminds.schools.items import Items, learned_items, learned_names
 
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
@@ -75,7 +76,7 @@ class Levels:
         exact = parts.get("personal", ranker.learned("raw_personal_"))
         differs = (ranker.coef_ != ranker.consensus_).any(axis=1)
         scale = ranker.learned("scale_")
-        return cls(
+        levels = cls(
             users=ranker.users_,
             feature_names=tuple(map(str, ranker.feature_names_)),
             consensus=ranker.consensus_,
@@ -84,6 +85,22 @@ class Levels:
             scale=np.ones(len(ranker.consensus_)) if scale is None else scale,
             n_directions=ranker.learned("n_groups_"),
             own=None if exact is None else exact.any(axis=1) & differs,
+        )
+        learned = learned_items(ranker)
+        return levels if learned is None else levels._with_learned(learned, ranker.factor_weights_)
+
+    def _with_learned(self, items: Learned, weights: Float) -> "Levels":
+        """Return levels that know learned columns: people's weights of factors are the group's."""
+        none = np.zeros((len(weights), 1))
+        spread = np.append(items.factors.std(axis=0), items.effects.std())
+        return replace(
+            self,
+            feature_names=self.feature_names + learned_names(items),
+            consensus=np.concatenate([self.consensus, np.zeros(items.n_factors), [1.0]]),
+            group=np.hstack([self.group, weights, none]),
+            personal=np.hstack([self.personal, np.zeros_like(weights), none]),
+            scale=np.concatenate([self.scale, np.where(spread > 0, spread, 1.0)]),
+            n_directions=(self.n_directions or 0) + items.n_factors,
         )
 
     @cached_property

@@ -39,8 +39,8 @@ class Liking:
         its variance.
     shared : array of shape (n_items,)
         The part of an item's variance that is the same for all people.
-    effects : array of shape (n_items,)
-        What items add to everybody's log-odds beyond their features.
+    offset : array of shape (n_items,) or float
+        What all see in an item beyond its features.
     """
 
     rows: Float
@@ -49,7 +49,7 @@ class Liking:
     variance: Float
     known: FloatArray | None
     shared: Float
-    effects: Float | float = 0.0
+    offset: Float | float = 0.0
 
     @classmethod
     def of_ranker(cls, ranker: Any, items: Items, said: Annotations | None) -> "Liking | None":
@@ -71,19 +71,23 @@ class Liking:
         if not Ability.UNCERTAINTY.of(ranker):
             return cls(rows, weights, intercept, nothing, None, nothing)
         crowd = ranker.crowd_
-        seen = crowd.coordinates.rows(rows)
-        effects, doubt = nothing, nothing
-        own = None if crowd.items is None else crowd.items.of(items.ids)
-        if own is not None:
-            seen = np.hstack([seen, own.factors])
-            effects, doubt = own.effects, own.doubt
+        seen = crowd.coordinates.rows(rows[:, : len(ranker.feature_names_)])
+        points = crowd.coordinates.points(ranker.coef_, intercept)
+        doubt, offset = nothing, nothing
+        if crowd.items is not None:
+            own, size = crowd.items.of(items.ids), crowd.coordinates.size
+            seen, points = (
+                np.hstack([seen, own.factors]),
+                np.hstack([points, ranker.factor_weights_]),
+            )
+            weighed = crowd.prior.covariance[size:, size:]
+            # Of what is not known about a factor, people see as much as they weigh it by.
+            doubt = own.doubt + np.einsum("nab,ab->n", own.unsure, weighed)
+            offset = own.effects
         whole, prior = crowd.predictive.root, crowd.prior.root
         variance, certain = (np.square(seen @ root).sum(axis=1) for root in (whole, prior))
         # What is not known about the mean, as `Prior.predictive` has it.
         shared = np.maximum(variance - certain, 0.0) / (1 + ranker.n_groups_)
-        points = crowd.coordinates.points(ranker.coef_, intercept)
-        if own is not None:
-            points = np.hstack([points, ranker.factor_weights_])
         if crowd.coordinates.intercept:
             intercept = np.zeros(len(points))
         else:
@@ -95,7 +99,7 @@ class Liking:
             slope**2 * (variance + doubt),
             slope * ranker.information_,
             slope**2 * (shared + doubt),
-            slope * effects,
+            offset,
         )
 
     def of_people(self, people: Index) -> tuple[Float, Float]:
@@ -105,8 +109,7 @@ class Liking:
         -------
         probability, slope : arrays of shape (n_people, n_items)
         """
-        log_odds = self.weights[people] @ self.rows.T + self.intercept[people, None]
-        log_odds += self.effects
+        log_odds = self.weights[people] @ self.rows.T + self.intercept[people, None] + self.offset
         variance = np.repeat(self.variance[None], len(people), axis=0)
         if self.known is not None:
             rows = self.rows.astype(np.float32)

@@ -1,0 +1,60 @@
+"""Schools of people who judge items that are known by nothing but their ids."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.metrics import adjusted_rand_score
+
+from likeminds import Annotations, HierarchicalRanker, find_schools, write_report
+from likeminds.schools import Explanation
+from likeminds.schools.items import Items
+from likeminds.schools.liking import Liking
+
+N_PEOPLE, N_ITEMS = 80, 40
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Two schools: all like s0 to s9, nobody n0 to n9, the rest sets them apart."""
+    rng = np.random.default_rng(0)
+    side = np.repeat([1.0, -1.0], [50, 30])
+    ids = [f"{kind}{n}" for kind in "snab" for n in range(10)]
+    shared, apart = np.repeat([2.0, -2.0, 0.0, 0.0], 10), np.repeat([0.0, 0.0, 2.0, -2.0], 10)
+    log_odds = shared + side[:, None] * apart
+    seen = rng.random(log_odds.shape) < 0.6
+    people, items = np.nonzero(seen)
+    labels = rng.random(len(people)) < expit(log_odds[people, items])
+    said = Annotations(people, np.array(ids, dtype=object)[items], labels)
+    return said, side, HierarchicalRanker(n_item_factors=1).fit(said)
+
+
+def test_schools_and_items_are_those_of_the_construction(crowd):
+    _, side, ranker = crowd
+    found = find_schools(ranker)
+    assert len(found) == 2
+    assert adjusted_rand_score(side, found.labels) > 0.8
+    assert {one.item[0] for one in found.agreed} == {"s"}
+    assert {one.item[0] for one in found.divisive} <= {"a", "b"}
+    likes, rejects = found[1].name.split(", rejects ")
+    assert likes.startswith("likes a")
+    assert rejects.startswith("b")
+
+
+def test_log_odds_are_scores_and_intercepts(crowd):
+    said, _, ranker = crowd
+    items = Items.of_annotations(said, np.random.default_rng(0)).with_learned(ranker)
+    liking = Liking.of_ranker(ranker, items, said)
+    log_odds = liking.weights @ liking.rows.T + liking.intercept[:, None] + liking.offset
+    of_labels = ranker.decision_function(said) + ranker.intercept_[said.user_codes]
+    places = items.positions_of(said)
+    np.testing.assert_allclose(log_odds[said.user_codes, places], of_labels, atol=1e-9)
+
+
+def test_everything_that_is_told_works(crowd, tmp_path):
+    said, _, ranker = crowd
+    explained = Explanation.of_ranker(ranker)
+    assert explained.crowd()["best"][0]["item"].startswith("s")
+    assert explained.item("a3")["schools"][0]["beats"] > 0.5
+    assert explained.person(0)["best"]
+    page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()
+    assert "Items that every school likes" in page
