@@ -12,7 +12,6 @@ from sklearn.utils.validation import (
     _check_n_features,
     check_array,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -26,6 +25,13 @@ from likeminds.data.spelling import write_as_known
 from likeminds.metrics.by_person import mean_auc
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
+from likeminds.rankers.inputs import (
+    as_numbers,
+    check_labels,
+    column_position,
+    default_names,
+    refuse_extras,
+)
 from likeminds.rankers.model import NAMELESS, Model
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
@@ -151,7 +157,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
-            _refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            refuse_extras(y=y, users=users, sample_weight=sample_weight)
             self._joint_reading(X)
             return mean_auc(X.labels, scores, X.users, X.weights)
         features, column = self._split_user_column(X)
@@ -179,7 +185,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             self._read_all()
             self.__dict__.pop("fingerprint_", None)
         if isinstance(X, Annotations):
-            _refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
+            refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
             annotations = self._take_annotations(X, reset=reset)
         else:
             annotations = self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
@@ -231,7 +237,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         if reset:
-            self._set_classes(_checked_labels(y))
+            self._set_classes(check_labels(y))
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
@@ -328,7 +334,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _positive(self, y: ArrayLike | None, length: int) -> Bool:
         if y is None:
             raise ValueError("score needs the labels y.")
-        labels = _checked_labels(y)
+        labels = check_labels(y)
         if len(labels) != length:
             raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
         strange = np.setdiff1d(labels, self.classes_)
@@ -345,18 +351,18 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Check X; return its features and, where ``user_column`` names one, the people."""
         if self.user_column is None or self.fitted_on_annotations_:
             rows = self._checked(X, reset, [np.float64, np.float32])
-            names = getattr(self, "feature_names_in_", _default_names(rows.shape[1]))
+            names = getattr(self, "feature_names_in_", default_names(rows.shape[1]))
             column = None
         else:
             raw = self._checked(X, reset, None)
-            names = getattr(self, "feature_names_in_", _default_names(raw.shape[1]))
-            where = _position(self.user_column, names)
+            names = getattr(self, "feature_names_in_", default_names(raw.shape[1]))
+            where = column_position(self.user_column, names)
             column = raw[:, where]
             rows = np.delete(raw, where, axis=1)
             names = np.delete(names, where)
             if not rows.shape[1]:
                 raise ValueError("X has no feature beside the user_column.")
-            rows = _as_numbers(rows)
+            rows = as_numbers(rows)
         refuse_not_finite(rows, "X")
         if reset:
             self.feature_names_ = np.asarray(names, dtype=object)
@@ -376,49 +382,3 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def _checked_labels(y: ArrayLike) -> NDArray[Any]:
-    labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(labels))
-        if bad.size:
-            what = (
-                "NaN"
-                if np.isnan(labels[bad]).any()
-                else f"infinity or a value too large for {labels.dtype!r}"
-            )
-            raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
-    return np.asarray(labels)
-
-
-def _refuse_extras(**arguments: object) -> None:
-    given = [name for name, value in arguments.items() if value is not None]
-    if given:
-        raise ValueError(
-            f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
-        )
-
-
-def _default_names(n_features: int) -> NDArray[Any]:
-    return np.array([f"x{i}" for i in range(n_features)], dtype=object)
-
-
-def _position(user_column: int | str, names: NDArray[Any]) -> int:
-    if isinstance(user_column, str):
-        found = np.flatnonzero(names == user_column)
-        if not found.size:
-            raise ValueError(
-                f"user_column={user_column!r} is not a column of X; there are {listing(names)}."
-            )
-        return int(found[0])
-    if not -len(names) <= user_column < len(names):
-        raise ValueError(f"user_column={user_column} is outside X's {len(names)} columns.")
-    return user_column % len(names)
-
-
-def _as_numbers(rows: NDArray[Any]) -> FloatArray:
-    try:
-        return np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must be numbers beside the user_column: {error}.") from error

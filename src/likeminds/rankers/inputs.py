@@ -1,0 +1,61 @@
+"""Arrays that a caller passes to a ranker, checked: labels, columns, names of features."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import column_or_1d
+
+from likeminds._support.arrays import FloatArray
+from likeminds._support.checks import listing
+
+
+def check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Check labels as scikit-learn does; say in which rows the bad ones are."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(labels))
+        if bad.size:
+            what = (
+                "NaN"
+                if np.isnan(labels[bad]).any()
+                else f"infinity or a value too large for {labels.dtype!r}"
+            )
+            raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
+    return np.asarray(labels)
+
+
+def refuse_extras(**arguments: object) -> None:
+    """Refuse labels, people or weights beside annotations, which carry their own."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
+        )
+
+
+def default_names(n_features: int) -> NDArray[Any]:
+    """Return the names of features that have none."""
+    return np.array([f"x{i}" for i in range(n_features)], dtype=object)
+
+
+def column_position(user_column: int | str, names: NDArray[Any]) -> int:
+    """Return the position of the column that holds the people."""
+    if isinstance(user_column, str):
+        found = np.flatnonzero(names == user_column)
+        if not found.size:
+            raise ValueError(
+                f"user_column={user_column!r} is not a column of X; there are {listing(names)}."
+            )
+        return int(found[0])
+    if not -len(names) <= user_column < len(names):
+        raise ValueError(f"user_column={user_column} is outside X's {len(names)} columns.")
+    return user_column % len(names)
+
+
+def as_numbers(rows: NDArray[Any]) -> FloatArray:
+    """Return the rows as floating-point numbers, or say which value is none."""
+    try:
+        return np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must be numbers beside the user_column: {error}.") from error
