@@ -36,3 +36,23 @@ def test_the_extra_all_is_all_others():
     (everything,) = extras.pop("all")
     (named,) = re.fullmatch(rf"{project['name']}\[(.*)\]", everything).groups()
     assert sorted(named.split(",")) == sorted(extras)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "baselines.RMTL",
+        "components.Group",
+        "datasets.load_electricity",
+        "features.Reduce",
+        "laplacian.laplacian_product",
+        "losses.Loss",
+        "metrics.mean_auc",
+        "plots.people_map",
+        "theory.generalization_bound",
+    ],
+)
+def test_public_folders_need_no_import_of_their_own(attribute):
+    code = f"import likeminds; print(likeminds.{attribute}.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == attribute.partition(".")[2]

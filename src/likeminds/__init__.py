@@ -103,10 +103,26 @@ _HOMES = {
     "losses.statistics": ("Statistics",),
     "rankers.tuning.three_level": ("ThreeLevelRankerCV",),
 }
+# Folders that people import from: `likeminds.baselines.RMTL` works without an import of its own.
+_PUBLIC = frozenset(
+    {
+        "baselines",
+        "components",
+        "datasets",
+        "features",
+        "laplacian",
+        "losses",
+        "metrics",
+        "plots",
+        "theory",
+    }
+)
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return import_module(f"likeminds.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'likeminds' has no attribute {name!r}")
     value = getattr(import_module(f"likeminds.{_HOME_OF[name]}"), name)

@@ -1,3 +1,6 @@
+import numpy as np
+import pytest
+
 import likeminds
 from likeminds import RankerCV, ThreeLevelRanker, baselines, default_rankers
 from likeminds.paper.experiments import published
@@ -32,3 +35,18 @@ def test_what_is_tuned_and_what_is_compared_as_it_is():
     searches = {name for name, ranker in named.items() if isinstance(ranker, RankerCV)}
     assert searches == {"RMTL"}
     assert named["RMTL"].n_folds == default_rankers(3)["ThreeLevelRankerCV"].n_folds == 3
+
+
+@pytest.mark.parametrize("name", sorted(default_rankers()))
+def test_crowds_without_features_are_fitted_or_refused_in_a_sentence(name):
+    rng = np.random.default_rng(0)
+    person, item = np.divmod(np.arange(400), 20)
+    votes = likeminds.Annotations(
+        users=person, items=[f"s{j}" for j in item], labels=rng.random(400) < 0.3 + 0.02 * item
+    )
+    ranker = default_rankers(n_folds=2)[name]
+    if name in {"HierarchicalRanker", "Factorisation", "Popularity"}:
+        assert ranker.fit(votes).score(votes) > 0.5
+    else:
+        with pytest.raises(ValueError, match="these annotations have none: pass features="):
+            ranker.fit(votes)

@@ -51,6 +51,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     # How a search tunes it.
     _tuning: ClassVar[type[FromRows]] = FromRows
+    # Whether items may be known by their ids alone.
+    _needs_no_features: ClassVar[bool] = False
 
     _positions: tuple[IdArray, dict[Hashable, int]]
     n_labels_: int

@@ -85,6 +85,7 @@ class Factorisation(Ranker):
     origin_: Float
     scale_: Float
 
+    _needs_no_features = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_factors": [Interval(Integral, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],

@@ -66,6 +66,7 @@ class Popularity(Ranker):
     own_counts_: Float
     overall_share_: float
 
+    _needs_no_features = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],

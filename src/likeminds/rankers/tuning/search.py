@@ -143,6 +143,10 @@ class RankerCV(GrowingRanker):
         self.random_state = random_state
 
     @property
+    def _needs_no_features(self) -> bool:  # type: ignore[override]
+        return self.ranker._needs_no_features
+
+    @property
     def user_column(self) -> int | str | None:  # type: ignore[override]
         """The column of X that says who gave the label, as the ranker has it."""
         return self.ranker.user_column
