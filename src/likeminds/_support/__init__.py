@@ -1,1 +1,1 @@
-"""What every room uses and none owns: arrays, checks, threads, files, progress."""
+"""Helpers shared by all folders: array types, checks, threads, files, progress."""

@@ -1,4 +1,4 @@
-"""The kinds of arrays there are, by one name each."""
+"""Type aliases of arrays."""
 
 from typing import Any
 
@@ -8,6 +8,6 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
 Bool = NDArray[np.bool_]
-# Numbers in whatever precision they came.
+# Of any floating-point precision.
 FloatArray = NDArray[np.floating[Any]]
 IdArray = NDArray[Any]

@@ -1,4 +1,4 @@
-"""Averages over what is there."""
+"""Means that leave out missing values."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from likeminds._support.arrays import Float
 
 
 def nan_mean(values: Float) -> Float:
-    """Average over the last axis what is not NaN; NaN where all is.
+    """Return the mean over the last axis of the finite values; NaN where there are none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Refuse bad input in one voice: what is wrong, where, and what to do."""
+"""Checks of input, with errors that say what is wrong, where, and what to do."""
 
 from collections import Counter
 from collections.abc import Sequence, Sized
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._support.arrays import FloatArray, Index
 from likeminds._support.visible import visible
 
-# Numbers beyond this leave no room for their squares.
+# Products of squares of larger numbers may overflow.
 LARGEST = 1e100
-# Beside a label that counts for more than this, what else is known is lost to rounding; less
-# than that, and products of weights are zero.
+# Beside a row of more weight than the first, all others are lost to rounding; below the second,
+# products of weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
-# How many offenders a message names before it says "and N more".
+# How many bad values a message names before it says "and N more".
 _NAMED = 5
 
 
@@ -104,7 +104,7 @@ def both_or_neither(first: object, second: object, name: str) -> bool:
 
 
 def read_only(value: Any) -> Any:
-    """Return an array that cannot be written to, and anything else as it is."""
+    """Return a read-only view of an array, and anything else as it is."""
     # A view, so that an array that is somebody else's stays writeable for them.
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.view()
@@ -113,7 +113,7 @@ def read_only(value: Any) -> Any:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many there are, in the right number.
+    """Return a count with its noun, in the singular or the plural.
 
     Examples
     --------

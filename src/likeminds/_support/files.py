@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and where they may go."""
+"""Atomic writes of files, exclusive locks, and checks of paths to write to."""
 
 import os
 import secrets
@@ -14,9 +14,9 @@ try:
 except ImportError:  # Windows, which cannot lock a folder
     fcntl = None  # type: ignore[assignment]
 
-# Bytes in the name of a file, on every system there is.
+# Bytes that the name of a file may have on all common file systems.
 _LONGEST_NAME = 255
-# Where Linux has a link to each file that this process has open.
+# Where Linux has a symbolic link for each file descriptor of this process.
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -25,7 +25,7 @@ class FileChangedError(OSError):
 
 
 class FileVersion(NamedTuple):
-    """Which file is at a place: what was replaced or changed has another version."""
+    """Identity of a file (device, inode, size, time of modification), to notice changes."""
 
     device: int
     inode: int
@@ -34,7 +34,7 @@ class FileVersion(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> "FileVersion":
-        """Return the version of a file, given what the system says about it."""
+        """Return the version of a file from its stat result."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
@@ -44,11 +44,11 @@ def write_whole(
     *,
     replacing: FileVersion | None = None,
 ) -> FileVersion:
-    """Write to a scratch file beside the target, flush it to disk, and rename it over the target.
+    """Write a file atomically: to a scratch file, flushed to disk and renamed over the target.
 
-    What is there before keeps its mode, and its owner where that is allowed; a link stays, and
-    what it leads to is written. Where the system can, the scratch file has no name until it is
-    complete: then nothing is left of it however the process ends.
+    An existing file's mode is kept, and its owner where that is allowed; a symbolic link stays,
+    and its target is written. Where the file system can, the scratch file has no name until it
+    is complete (O_TMPFILE): then nothing is left of it however the process ends.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def write_whole(
     content : bytes, or pieces of them
         Content that is too large to hold twice comes in pieces.
     replacing : FileVersion, optional
-        What is replaced must be this, or a FileChangedError says that it is another by now.
+        The version that must be replaced; with any other there, a FileChangedError is raised.
 
     Returns
     -------
     FileVersion
-        What was written.
+        The version written.
     """
     place = _follow_links(target)
     pieces = [content] if isinstance(content, bytes) else content
@@ -91,16 +91,16 @@ def write_whole(
 
 @contextmanager
 def alone_with(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Keep out everybody else who asks for the same, from reading a file to replacing it.
+    """Hold an exclusive lock on a file, from reading it to replacing it.
 
     Where the system has no locks, `write_whole` still notices what others have replaced.
 
     Parameters
     ----------
     path : Path
-        A file that is there.
+        An existing file.
     waiting : callable
-        Called when somebody else came first.
+        Called when another process holds the lock.
     """
     descriptor = None if fcntl is None else _lock_file(path, waiting)
     try:
@@ -147,7 +147,7 @@ def make_folder(path: str | os.PathLike[str], what: str) -> Path:
 
 
 def _follow_links(target: Path) -> Path:
-    """Return where a file is in the end, behind all links; refuse what is not a file."""
+    """Return a path with symbolic links resolved; refuse devices, pipes and circular links."""
     place = Path(os.path.realpath(target))
     if place.is_symlink():
         raise ValueError(f"{target} is a link that leads to itself: name a file.")
@@ -157,7 +157,7 @@ def _follow_links(target: Path) -> Path:
 
 
 def _refuse_unwritable(folder: Path, what: str) -> None:
-    try:  # the only answer that holds for every user and every kind of disk
+    try:  # unlike os.access, right for every user and file system
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -185,10 +185,10 @@ def _lock_file(path: Path, waiting: Callable[[], None]) -> int | None:
         except BlockingIOError:
             waiting()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError:  # disks of other machines may have no locks
+        except OSError:  # network file systems may have no locks
             os.close(descriptor)
             return None
-        # Who came first may have put another file there.
+        # The process that held the lock before may have replaced the file.
         if os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
         os.close(descriptor)
@@ -208,9 +208,9 @@ def _scratch_name(name: str) -> str:
 
 
 def _open_scratch(scratch: Path, mode: int) -> int:
-    """Open a new file: one without a name, where the system has such, else of this name."""
+    """Return the descriptor of a new file: an unnamed one (O_TMPFILE), else one of this name."""
     if hasattr(os, "O_TMPFILE") and _OPEN_FILES.is_dir():
-        with suppress(OSError):  # not every kind of disk has them
+        with suppress(OSError):  # not every file system has them
             return os.open(scratch.parent, os.O_TMPFILE | os.O_WRONLY, mode)
     new = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     return os.open(scratch, new, mode)
@@ -220,7 +220,7 @@ def _give_name(descriptor: int, scratch: Path) -> None:
     if scratch.exists():
         return
     folder = os.open(scratch.parent, os.O_PATH)
-    try:  # given a folder, Python asks for the file that the link of /proc leads to
+    try:  # dst_dir_fd makes Python call linkat, which follows the link in /proc
         os.link(
             _OPEN_FILES / str(descriptor), scratch.name, dst_dir_fd=folder, follow_symlinks=True
         )
@@ -229,7 +229,7 @@ def _give_name(descriptor: int, scratch: Path) -> None:
 
 
 def _make_alike(scratch: Path, before: os.stat_result) -> None:
-    """Give a file the mode of the one before, and its owner and group as far as allowed."""
+    """Set the mode of the file before, and its owner and group as far as allowed."""
     if hasattr(os, "chown"):
         for owner in (before.st_uid, -1):
             with suppress(PermissionError):
@@ -240,7 +240,7 @@ def _make_alike(scratch: Path, before: os.stat_result) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time replace a file here, where the system can lock folders."""
+    """Hold an exclusive lock on a folder, where the system can lock folders."""
     try:
         descriptor = None if fcntl is None else os.open(folder, os.O_RDONLY)
     except PermissionError:  # a folder that can be written to and not be read
@@ -249,7 +249,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        with suppress(OSError):  # disks of other machines may have no locks
+        with suppress(OSError):  # network file systems may have no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Fitted attributes that stay in their file until somebody asks for them."""
+"""Fitted attributes that are loaded lazily from their file."""
 
 import threading
 from collections.abc import Callable
@@ -8,22 +8,22 @@ from likeminds._support.files import FileVersion
 
 
 class Unread:
-    """What reads each attribute that is still in a file, by name; one thread at a time."""
+    """Readers of the attributes that are still in a file, by name, and the lock around them."""
 
     def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
         self.readers = readers
-        # Held again by the thread that has it: what is read may need something else that is not.
+        # Reentrant: reading one attribute may read another.
         self.lock = threading.RLock()
 
 
 class ReadLater:
-    """Base of what is loaded from a file lazily: an attribute is read when it is first used.
+    """Base of objects that are loaded lazily: an attribute is read when it is first used.
 
-    Any number of threads may use it; what one of them reads is there for all.
+    It is thread-safe: each attribute is read once.
     """
 
     _unread: Unread | None
-    # The file it was read from, as it was then.
+    # The version of the file it was read from.
     _read_from: FileVersion | None
 
     if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is

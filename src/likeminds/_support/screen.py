@@ -1,4 +1,4 @@
-"""The terminal, as everything that is shown on it meets it."""
+"""The console of all output to a terminal: control characters are escaped."""
 
 import os
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from likeminds._support.visible import visible
 
 
 class Screen(Console):
-    """A console on which no text can do more than be read.
+    """A console that shows control characters as escapes.
 
-    Whatever is printed comes by here as a text in the end, be it in a table or in a bar; its
-    control characters are shown as escapes. With ``NO_COLOR`` set, nothing but text is written.
+    Tables and progress bars, too, render their cells as `rich.text.Text`, which is where
+    characters are escaped. With ``NO_COLOR`` set, no styles are written.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Screen(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render a text with its control characters shown, and anything else as it is."""
+        """Render a text with its control characters escaped, and anything else as it is."""
         if isinstance(renderable, Text):
             safe = visible(renderable.plain)
             if safe != renderable.plain:

@@ -26,6 +26,6 @@ def solve(matrices: Float, right: Float) -> Float:
 
 
 def lift_diagonal(matrices: Float, share: float) -> Float:
-    """Add a whiff of its trace to each matrix's diagonal, so that none is singular."""
+    """Add a share of its trace to each matrix's diagonal, so that none is singular."""
     lift = share * np.einsum("ijj->i", matrices) + 1e-200
     return np.asarray(matrices + lift[:, None, None] * np.eye(matrices.shape[-1]))

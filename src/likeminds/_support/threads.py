@@ -1,4 +1,4 @@
-"""Threads where they pay: over blocks of people, not inside small matrices."""
+"""Threads over blocks of people, with one BLAS thread each."""
 
 import math
 import os
@@ -22,7 +22,7 @@ _kept = threading.local()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Run with one BLAS thread, and give back what there was.
+    """Limit BLAS to one thread, and restore the limit afterwards.
 
     The matrices of a person are small. Several threads gain little on them even on an idle
     machine; on a busy one they wait for each other, and the same work takes fifty times as
@@ -33,9 +33,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
-    """Yield what the work makes of each block, in order; several blocks share the cores.
+    """Yield the result of each block in order, computed by as many threads as there are cores.
 
-    NumPy lets go of the interpreter's lock while it computes, so that threads suffice. Each
+    NumPy releases the global interpreter lock while it computes, so that threads suffice. Each
     has one BLAS thread, and the order makes sums the same whatever their number.
     """
     waiting = list(blocks)
@@ -47,9 +47,9 @@ def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
 
 
 def scratch(shape: tuple[int, ...]) -> Float:
-    """Return this thread's scratch array, in the shape asked for: what it held is lost.
+    """Return this thread's scratch array in the shape asked for, its values undefined.
 
-    Fresh memory costs the system more than filling it: large temporaries are used again.
+    Allocating memory costs the system more than filling it: large temporaries are reused.
     """
     size = math.prod(shape)
     if getattr(_kept, "array", np.empty(0)).size < size:

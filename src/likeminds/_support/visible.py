@@ -1,14 +1,13 @@
-"""Texts of others as they may be shown: nothing in them speaks to the terminal."""
+"""Texts with their control characters escaped, safe to show on a terminal."""
 
 import re
 
-# What moves the cursor, starts an escape sequence, breaks a line, turns the direction of
-# reading, or cannot be encoded at all (half of a surrogate pair).
+# Control characters (C0 and C1), line separators, bidirectional controls, lone surrogates.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    r"""Return a text in which characters that nobody sees are written as escapes.
+    r"""Return a text with control characters and lone surrogates written as escapes.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ Work = Callable[..., None]
 
 @dataclasses.dataclass(frozen=True)
 class Manner:
-    """How a command talks."""
+    """Options of output that every command has."""
 
     as_json: Annotated[
         bool, typer.Option("--json", help="The result as JSON on standard output, nothing else.")

@@ -86,18 +86,18 @@ def _nobody_reads() -> int:
 
 
 def _forget_output() -> None:
-    """Let what is still in the buffers go nowhere: the interpreter flushes them when it ends."""
+    """Redirect standard output to the null device, where the buffers are flushed at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fill_closed_streams() -> None:
-    """Put something where a standard stream is closed, lest the next file take its place."""
+    """Open the null device for closed standard streams, lest a file get their descriptors."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor
     if sys.stdout is None:
         sys.stdout = _Closed()
     if sys.stderr is None:
@@ -105,7 +105,7 @@ def _fill_closed_streams() -> None:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output where there is none: what is written to it is an error, as elsewhere."""
+    """A closed standard output: writing to it raises an error."""
 
     encoding = "utf-8"
 

@@ -42,7 +42,7 @@ _OTHERWISE = {
 
 
 class Talk:
-    """What a command says, and where.
+    """Output of a command: results, remarks, progress and errors, each to its stream.
 
     Parameters
     ----------

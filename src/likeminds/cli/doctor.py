@@ -77,7 +77,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _threads() -> list[dict[str, Any]]:
-    """Return the pools of threads of what computes."""
+    """Return the thread pools of BLAS and OpenMP."""
     import numpy as np  # noqa: F401 - brings its pool
     import sklearn.utils  # noqa: F401
     from threadpoolctl import threadpool_info

@@ -85,7 +85,7 @@ def _run(words: list[str]) -> int:
 
 
 def _forget_unusable_sizes() -> None:
-    """Take a terminal of no columns, or of any number that is none, for one of unknown size."""
+    """Unset COLUMNS and LINES where they are not positive numbers of a usable size."""
     for name in ("COLUMNS", "LINES"):
         size = os.environ.get(name, "")
         if not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= _WIDEST):

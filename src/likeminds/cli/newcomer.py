@@ -84,7 +84,7 @@ def newcomer(
 
 @dataclass(frozen=True)
 class _Newcomers:
-    """What is believed about newcomers, by attribute; and about strangers, who said nothing."""
+    """Posteriors of newcomers by attribute: given labels (beliefs), or none (strangers)."""
 
     model: Any
     said: "Annotations | None"
@@ -96,7 +96,7 @@ class _Newcomers:
     def of(
         cls, model: Any, said: "Annotations | None", covariates: "Covariates | None" = None
     ) -> "_Newcomers":
-        """Take newcomers into account; nothing is fitted."""
+        """Compute the posteriors; nothing is fitted."""
         from likeminds.cli._models import parts_of, rankers_of
         from likeminds.rankers.model import Ability
 

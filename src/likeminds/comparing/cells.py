@@ -146,7 +146,7 @@ def all_cells(
     seeds: Sequence[int],
     folder: Path | None,
 ) -> list[Cell]:
-    """Return all cells, repeat by repeat: what is there after a while is there for everybody."""
+    """Return all cells, repeat by repeat: an interrupted run has equally many of each ranker."""
     data = "" if folder is None else _data_fingerprint(annotations)
     cells = []
     for repeat, seed in enumerate(seeds):
@@ -165,7 +165,7 @@ def work_on(
     progress: bool,
     describe: Callable[[T], str],
 ) -> Iterator[T]:
-    """Yield what each call returns, as it comes, and show how far it is."""
+    """Yield the results of calls as they are completed, with a progress bar."""
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     with progress_bar(progress) as bar:
         task = bar.add_task("fits", total=len(calls))
@@ -175,7 +175,7 @@ def work_on(
 
 
 def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
-    """Return where a cell is kept: a name that people can read and inputs cannot share."""
+    """Return the file of a cell: a readable name, with a hash that differs between inputs."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
     return folder / f"{readable}-{repeat:03d}-{fingerprint[:16]}.json"
 
@@ -188,7 +188,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
         annotations.feature_names,
         annotations.user_codes,
         annotations.item_codes,
-        # By what they look like: equal texts need not be equal objects.
+        # By their representations: equal texts need not be equal objects.
         [repr(person) for person in annotations.user_ids.tolist()],
         [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,

@@ -1,1 +1,1 @@
-"""Who said what about which item: annotations, and where they come from."""
+"""Annotations (labels by people about items), and the sources they are read from."""

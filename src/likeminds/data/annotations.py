@@ -1,4 +1,4 @@
-"""Who said what about which item: the data that everything else works on."""
+"""Annotations: labels by people about items, with the items' features."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Annotations(CodedLabels):
     labels, weights, group_codes : array of bool, of float or None, of int or None
         For each row, its label, its weight and the number of its group.
     group_ids : array or None
-        What each group is called.
+        The id of each group.
     reading : LabelReading or None
         How labels were read: which of two values, or which ratings, are positive. None where
         they were true and false already.

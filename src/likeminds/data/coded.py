@@ -1,4 +1,4 @@
-"""Labels as codes and the ids that these point at: what one can ask of them, row by row."""
+"""Labels as integer codes and distinct ids, and the selection of rows."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ from likeminds.data.labels import LabelReading, count_labels
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CodedLabels:
-    """The columns of `likeminds.Annotations`, and how to choose among their rows."""
+    """The columns of `likeminds.Annotations`, and the selection of their rows."""
 
     user_ids: IdArray
     user_codes: Index
@@ -198,7 +198,7 @@ class CodedLabels:
     def _store(self, **values: Any) -> None:
         self.__dict__.update({name: checks.read_only(value) for name, value in values.items()})
 
-    # Without what is computed on demand, and read-only again on the other side.
+    # Without cached properties; arrays are read-only again once the state is set.
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

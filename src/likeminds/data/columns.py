@@ -1,4 +1,4 @@
-"""Which columns of a table say who, what and how; and what these columns hold."""
+"""Find the columns of a table by role (person, item, label, ...), and read their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -153,7 +153,7 @@ def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) 
 
 
 def as_arrow(ids: Sequence[Any]) -> Any:
-    """Return ids as a column of Arrow's: those of different kinds, which it has not, as texts."""
+    """Return ids as an Arrow array; ids of mixed types, which Arrow does not have, as texts."""
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
     try:

@@ -1,4 +1,4 @@
-"""Covariates of people: a table by person, and how it becomes numbers."""
+"""Covariates of people: a table by person, and its encoding as numbers."""
 
 import warnings
 from collections import Counter
@@ -156,7 +156,7 @@ class Covariates:
 
 @dataclass(frozen=True)
 class CovariateEncoder:
-    """How covariates become numbers z; learned from a crowd, and kept with its model.
+    """Encoder of covariates as standardised columns z; fitted to a crowd, kept with its model.
 
     Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by
     one number so that their variances add up to one. What is missing is zero, the crowd's mean;
@@ -191,7 +191,7 @@ class CovariateEncoder:
 
     @classmethod
     def of(cls, people: Covariates) -> "CovariateEncoder":
-        """Learn from a crowd; warn of covariates that say nothing."""
+        """Fit the encoder to a crowd; warn of covariates without any variance."""
         categories, centres, scales = [], [], []
         for column in people.columns:
             kinds = _common(column) if column.dtype.kind == "O" else None
@@ -200,7 +200,7 @@ class CovariateEncoder:
             centre = seen.mean(axis=0) if len(seen) else np.zeros(numbers.shape[1])
             variance = seen.var(axis=0) if len(seen) else np.zeros(numbers.shape[1])
             scale = float(np.sqrt(variance.sum()))
-            # What is left of equal numbers is rounding.
+            # The variance of equal numbers is a rounding error.
             if scale <= 1e-9 * float(np.abs(centre).max(initial=1e-300)):
                 kinds, centre, scale = (None if kinds is None else ()), np.zeros(0), 0.0
             categories.append(kinds)
@@ -309,7 +309,7 @@ def _gaps(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _as_kind(column: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of which nothing is known as one of the other kind."""
+    """Return a column of missing values only as one of the other kind."""
     if _kind(column) == _kind(like):
         return column
     return np.full(len(column), None if like.dtype.kind == "O" else np.nan, dtype=like.dtype)

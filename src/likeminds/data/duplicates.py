@@ -1,4 +1,4 @@
-"""What to make of a person who judged the same item more than once."""
+"""Repeated labels of one item by one person: keep, merge or refuse them."""
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def _refuse_duplicates(pair: Index, said: CodedLabels) -> None:
 
 
 def _merged(same: Index, said: CodedLabels) -> tuple[Index, Float] | None:
-    """Let rows that say the same be one, with the sum of their weights."""
+    """Merge equal rows into one, with the sum of their weights."""
     _, first, place = np.unique(same, return_index=True, return_inverse=True)
     if len(first) == len(same):
         return None

@@ -1,4 +1,4 @@
-"""A number that knows the labels a model was trained on."""
+"""An order-independent hash of the labels a model was trained on."""
 
 import hashlib
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ _LANES = 2
 
 
 def fingerprint(annotations: Annotations) -> str:
-    """Return a fingerprint of who labelled what how: the same in any order of the rows.
+    """Return a 128-bit hash of labels and features: the same in any order of the rows.
 
     It covers people's ids, labels, weights, and names and values of the features. Items count by
     their features, whatever they are called; attributes, groups and covariates of people do not
-    count. Two data sets differ in it unless by a chance of one in 10^38, or by intent: it is no
+    count. Two data sets collide with a probability of 1 in 10^38, or by intent: it is no
     signature.
 
     Examples
@@ -64,7 +64,7 @@ def joint_fingerprint(first: str, second: str) -> str:
 
 
 def _digests(ids: Iterable[object]) -> _Words:
-    """Return words that stand for ids, by what they look like: shape (n, lanes)."""
+    """Return hashes of the representations of ids: shape (n, lanes)."""
     raw = b"".join(
         hashlib.blake2b(repr(value).encode(), digest_size=8 * _LANES).digest() for value in ids
     )
@@ -72,7 +72,7 @@ def _digests(ids: Iterable[object]) -> _Words:
 
 
 def _of_features(table: FloatArray) -> _Words:
-    """Return words that stand for the rows of a table: shape (n, lanes)."""
+    """Return hashes of the rows of a table: shape (n, lanes)."""
     places = _digests(range(table.shape[1])) | np.uint64(1)
     words = np.empty((len(table), _LANES), dtype=np.uint64)
     for start in range(0, len(table), _ROWS_AT_ONCE):
@@ -89,7 +89,7 @@ def _bits(numbers: Float) -> _Words:
 
 
 def _mixed(words: _Words) -> _Words:
-    """Let each bit of a word depend on all others (the finaliser of splitmix64)."""
+    """Mix the bits of each word (the finaliser of splitmix64)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

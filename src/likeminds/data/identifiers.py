@@ -1,4 +1,4 @@
-"""Ids of any hashable kind, as small integers and back."""
+"""Integer codes for ids of any hashable type, and back."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence

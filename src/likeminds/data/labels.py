@@ -91,7 +91,7 @@ def read_labels(
 
 @dataclass(frozen=True)
 class LabelReading:
-    """How labels were told apart: by a threshold, or by which of two values is positive.
+    """How labels were made binary: by a threshold, or by which of two values is positive.
 
     Attributes
     ----------

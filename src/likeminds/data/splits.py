@@ -64,13 +64,13 @@ def folds_within_people(
         raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
     rng = np.random.default_rng(random_state)
     place, _ = _places(annotations, rng)
-    # Everybody's first unit falls into a fold of its own, lest the first folds get them all.
+    # The fold of everybody's first unit is random, lest the first folds get all remainders.
     first = rng.integers(n_folds, size=annotations.n_people)
     return np.asarray((place + first[annotations.user_codes]) % n_folds)
 
 
 def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
-    """Draw lots inside each stratum; return each row's place, and the size of its stratum.
+    """Permute the units of each stratum; return each row's place, and its stratum's size.
 
     A unit is a group, or a row where there are none; a stratum is a person, or a person's
     labels of one kind where there are no groups.

@@ -1,4 +1,4 @@
-"""What attentive people's AUCs are like, in a crowd where some may answer at random."""
+"""The distribution of attentive people's AUCs, where some people may answer at random."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _LEAST_MEAN = 0.55
 
 
 class Attentive(NamedTuple):
-    """The AUCs of attentive people are normal, with this mean and standard deviation."""
+    """Mean and standard deviation of the AUCs of attentive people, which are normal."""
 
     mean: float
     deviation: float
@@ -20,12 +20,11 @@ class Attentive(NamedTuple):
 
 
 def attentive(auc: Float, noise: Float, chance: Float) -> Attentive:
-    """Tell attentive people from random ones by their AUCs, all together.
+    """Fit a mixture of attentive and random people to their AUCs.
 
     An AUC found is N(0.5, chance) for people who answer at random, and N(mean, deviation^2 +
-    noise) for the others; the mean, the deviation and the share of random people are those under
-    which the AUCs found are most likely (found by EM steps). Where nobody is random, the share
-    goes to zero.
+    noise) for the others; the mean, the deviation and the share of random people are maximum
+    likelihood estimates (by EM). Where nobody is random, the share goes to zero.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def attentive(auc: Float, noise: Float, chance: Float) -> Attentive:
         careless = share * _normal(auc, 0.5, chance)
         weight = ordinary / np.maximum(ordinary + careless, 1e-300)
         before = mean, deviation, share
-        # What an attentive person's AUC would be without noise, and how unsure that is.
+        # Posterior mean and variance of an attentive person's AUC without noise.
         trust = deviation**2 / variance
         clean = mean + trust * (auc - mean)
         total = max(float(weight.sum()), 1e-12)

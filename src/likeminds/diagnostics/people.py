@@ -237,7 +237,7 @@ def _judge(
 
 
 def _above(excess: Float, variance: Float) -> Float:
-    """Return the probability of as large an excess by chance: normal; 1/2 where both are 0."""
+    """Return the upper tail probability of a normal excess; 1/2 where both are 0."""
     deviation = np.sqrt(variance)
     safe = np.where(deviation > 0, deviation, np.finfo(np.float64).tiny)
     return np.asarray(ndtr(-excess / safe))

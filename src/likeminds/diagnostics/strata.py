@@ -91,7 +91,7 @@ class Strata:
 def auc_interval(
     auc: Float, n_positive: Float, n_negative: Float, z: float | Float = 1.96
 ) -> tuple[Float, Float]:
-    """Return an interval for each AUC that is honest with few labels.
+    """Return a score interval (an inverted test) for each AUC, for few labels, too.
 
     All values from which the AUC found is no more than z standard errors away, with the variance
     of Hanley and McNeil (1982) at that value, as Newcombe (2006) advises: a perfect ranking of

@@ -96,7 +96,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
 
 
 def digest_of_model(path: str | os.PathLike[str]) -> str:
-    """Return what stands for a network, its weights in a second file included."""
+    """Return the digest of a network, its weights in a second file included."""
     file = model_file(path)
     weights = file.with_name(f"{file.name}.data")
     parts = [digest_of_file(part) for part in (file, weights) if part.is_file()]

@@ -75,7 +75,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _digest(self, thing: Any) -> bytes:
-        """Return what stands for the content of one thing."""
+        """Return the digest of one thing's content."""
 
     @abstractmethod
     def _names(self) -> list[str]:

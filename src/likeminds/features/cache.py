@@ -1,4 +1,4 @@
-"""Features that were computed before, in one file per way of computing them."""
+"""Cache of computed features on disk, one file per extractor and its parameters."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _DIGEST_SIZE = 16
 
 
 def digest(*parts: bytes) -> bytes:
-    """Return what stands for some content: equal for equal content, and only then.
+    """Return a collision-resistant hash (BLAKE2b) of some parts, their lengths included.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class FeatureCache:
         return table
 
     def save(self) -> None:
-        """Write everything down, if there is anything new."""
+        """Write the file, if there are new rows."""
         if not self._unsaved:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)

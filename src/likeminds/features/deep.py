@@ -1,4 +1,4 @@
-"""Deep features of pictures: what a network sees just before it names what it sees."""
+"""Deep features of pictures: a layer of an image network, usually the last but one."""
 
 import os
 from collections.abc import Callable, Sequence

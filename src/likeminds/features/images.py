@@ -19,11 +19,11 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 _FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
 # Pictures with more pixels than this are scaled down as they are read, ...
 MOST_PIXELS = 2048 * 2048
-# ... and those with more than this are refused: a small file may unfold to any size.
+# ... and those with more than this are refused: a small file may decompress to any size.
 _REFUSED_ABOVE = 150_000_000
 # How many pixels are converted at a time.
 _BAND = 1 << 18
-_ORIENTATION = 0x0112  # where a camera notes how it was held
+_ORIENTATION = 0x0112  # the EXIF tag
 _PURPOSE = "Reading and resizing pictures"
 
 
@@ -231,7 +231,7 @@ def _from_file(path: Path) -> Picture:
 
 
 def _upright(pixels: Picture, orientation: int) -> Picture:
-    """Undo how a camera was held: 2 to 4 are mirrored or upside down, 5 to 8 lie on their side."""
+    """Apply the EXIF orientation: 2 to 4 are mirrored or upside down, 5 to 8 lie on their side."""
     if orientation in {5, 6, 7, 8}:
         pixels = pixels.transpose(1, 0, 2)
     if orientation in {3, 4, 7, 8}:

@@ -1,7 +1,7 @@
 """Features of the pictures in a folder, as a model knows them: shapes and colours, reduced.
 
-A model that was taught with pictures carries with it how their features were reduced, so that
-other pictures can be shown to it later: ``model.pictures_``.
+A model that was fitted to pictures keeps the principal components of their features, so that it
+can rank other pictures later: ``model.pictures_``.
 """
 
 import os
@@ -39,7 +39,7 @@ class Reduction(NamedTuple):
 
     @classmethod
     def of_model(cls, model: Any) -> "Reduction":
-        """Return what a model was taught with."""
+        """Return the reduction that a model was fitted with."""
         known = model.learned("pictures_")
         if known is None:
             raise ValueError(
@@ -49,7 +49,7 @@ class Reduction(NamedTuple):
         return cls(known["mean"], known["components"])
 
     def as_known(self) -> dict[str, Any]:
-        """Return what a model keeps of it, as its ``pictures_``."""
+        """Return the reduction as a model keeps it, in its ``pictures_``."""
         return {"features": _KIND, "mean": self.mean, "components": self.components}
 
     def names(self) -> list[str]:

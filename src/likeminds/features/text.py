@@ -1,4 +1,4 @@
-"""Features of texts: which words they use, or what a network makes of them."""
+"""Features of texts: latent semantic analysis, or embeddings of a language network."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -36,10 +36,10 @@ def as_texts(texts: Any) -> list[str]:
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Latent semantic analysis: TF-IDF of words, then the strongest directions.
+    """Latent semantic analysis: TF-IDF of words, then a truncated SVD.
 
-    Words and directions are learnt from the texts given to `fit`: fit on training texts.
-    Each row has length 1, or 0 if it has none of the words.
+    Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training
+    texts. Each row has length 1, or 0 if it has none of the words.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     stop_words : "english" or list of str, optional
         Words to leave out.
     random_state : int, optional
-        Makes the directions reproducible.
+        Makes the decomposition reproducible.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
-        """Learn the words and the directions."""
+        """Learn the vocabulary and the singular vectors."""
         texts = as_texts(X)
         positive_integer(self.n_components, "n_components")
         vectorizer = TfidfVectorizer(
@@ -118,11 +118,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class SentenceEmbeddings(Extractor):
-    """What a language network in a local ONNX file makes of each text.
+    """Embeddings of texts by a language network in a local ONNX file.
 
     For networks of the BERT family, such as those of sentence-transformers: the inputs are
     ``input_ids`` and, if the network has them, ``attention_mask`` and ``token_type_ids``.
-    The output is one row per text, or one per piece of a text, which are pooled. Needs
+    The output is one row per text, or one per token of a text, which are pooled. Needs
     ``likeminds[onnx]``; nothing is downloaded.
 
     Parameters
@@ -132,9 +132,9 @@ class SentenceEmbeddings(Extractor):
     vocabulary : path
         The network's ``vocab.txt``.
     max_length : int
-        Texts are cut after this many pieces.
+        Texts are cut after this many tokens.
     pooling : {"mean", "first"}
-        Average the rows of a text's pieces, or take the first.
+        Average the rows of a text's tokens, or take the first.
     normalise : bool
         Scale each row to length 1.
     lower : bool

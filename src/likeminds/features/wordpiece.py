@@ -1,4 +1,4 @@
-"""Words to numbers as BERT does it: lower case, no accents, longest known pieces first."""
+"""BERT's WordPiece tokenizer: lower case, no accents, longest known pieces first."""
 
 import os
 import unicodedata
@@ -10,7 +10,7 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 class WordPiece:
-    r"""The tokenizer of BERT and its many descendants, from their file of words.
+    r"""The WordPiece tokenizer of BERT and its descendants, from a vocabulary file.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class WordPiece:
         self.pad = self.numbers["[PAD]"]
 
     def encode(self, text: str, max_length: int) -> list[int]:
-        """Return the numbers of a text's pieces, between those of start and end."""
+        """Return the numbers of a text's tokens, between those of [CLS] and [SEP]."""
         pieces = [piece for word in _words(text, lower=self.lower) for piece in self._split(word)]
         start, end = self.numbers["[CLS]"], self.numbers["[SEP]"]
         return [start, *pieces[: max_length - 2], end]
@@ -79,7 +79,7 @@ def _words(text: str, *, lower: bool) -> Iterator[str]:
 
 
 def _stands_alone(sign: str) -> bool:
-    """Say whether a sign is a word by itself: punctuation, and Chinese characters."""
+    """Return whether a character is a word by itself: punctuation, and Chinese characters."""
     is_ascii_symbol = sign.isascii() and sign.isprintable() and not (sign.isalnum() or sign == " ")
     is_ideograph = "CJK" in unicodedata.name(sign, "") and unicodedata.category(sign) == "Lo"
     return is_ascii_symbol or is_ideograph or unicodedata.category(sign).startswith("P")

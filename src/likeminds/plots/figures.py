@@ -1,4 +1,4 @@
-"""Where every figure is made: for a notebook or a file, in colours that everybody tells apart."""
+"""Figures for a notebook or a file, in a palette that is safe for colour blindness."""
 
 import textwrap
 from io import BytesIO
@@ -45,7 +45,7 @@ def as_png(figure: Any, dpi: int = 130) -> bytes:
 
 
 def take_names_as_text(figure: Any) -> Any:
-    """Show dollars as dollars: names are no formulas, and half a formula cannot be drawn.
+    """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn.
 
     Every function here that draws names ends with it, and returns the figure.
     """
@@ -57,7 +57,7 @@ def take_names_as_text(figure: Any) -> Any:
 
 
 def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
-    """Give axes a title that says what to see, and take away what nobody looks at."""
+    """Give axes a title that says what to see, and hide the top and right spines."""
     axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     axes.spines[["top", "right"]].set_visible(False)
     if grid is not None:

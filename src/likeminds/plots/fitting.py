@@ -163,7 +163,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
 
 
 def _behind(results: dict[str, Any], best: int) -> Float:
-    """Return how many points of AUC candidates had more than the best, over folds both saw."""
+    """Return mean differences to the best candidate, in points of AUC, over folds both saw."""
     splits = np.array([results[name] for name in results if name.startswith("split")])
     return 100.0 * nan_mean((splits - splits[:, [best]]).T)
 

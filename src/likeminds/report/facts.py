@@ -50,7 +50,7 @@ class Facts:
         judge_people: bool,
         texts: Mapping[Hashable, str] | None = None,
     ) -> "Facts":
-        """Judge the people, where there is what it takes."""
+        """Explain the ranker, and run the diagnostics where there are labels."""
         if annotations is None:
             annotations = as_ranker(ranker).kept_
         explained = Explanation.of_ranker(ranker, annotations, n_schools, texts)
@@ -82,7 +82,7 @@ class Facts:
         return self.explained.schools if Ability.LEVELS.of(self.ranker.chosen_) else None
 
     def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
-        """Return AUCs by own function and by the consensus, and what lies between them."""
+        """Return AUCs by own function and by the consensus, and their paired difference."""
         found = self.diagnostics
         if found is None or not np.isfinite(found.own_auc).any():
             return None

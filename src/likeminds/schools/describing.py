@@ -32,14 +32,14 @@ _END = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """What groups of people would say about items.
+    """Predicted shares of a yes to each item, by group of people.
 
     Attributes
     ----------
     soft : SoftLabels
         The crowd's and the schools' shares of a yes.
     ends, doubt : arrays of shape (n_axes, 2, n_items)
-        Those of the people at the low and the high end of each direction, and their errors.
+        Those of people at the low and the high end of each direction, and standard errors.
     """
 
     soft: SoftLabels
@@ -57,7 +57,7 @@ class Opinions:
         coordinates: Float,
         rng: Generator,
     ) -> "Opinions | None":
-        """Ask everybody; None where the ranker has no log-odds, and no labels that give some."""
+        """Predict all shares; None where scores are no log-odds and no labels calibrate them."""
         liking = Liking.of_ranker(ranker, items, said)
         if liking is None:
             return None
@@ -106,7 +106,7 @@ class Crowd:
 
     @cached_property
     def added(self) -> Float:
-        """What each school adds to the consensus, on average over its members."""
+        """The mean group level of each school's members: (n_schools, n_features)."""
         division = self.division
         n_schools = division.membership.shape[1]
         added = np.zeros((n_schools, len(self.spread)))

@@ -170,7 +170,7 @@ class Items:
         coef : array of shape (n_people, n_features)
             Everybody's weights.
         rng : Generator
-            Chooses who is asked where there are very many.
+            Draws the sample where there are very many people.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class Items:
 
 
 def _fingerprints(features: FloatArray) -> list[bytes]:
-    """Return something hashable for each row, the same for the same numbers."""
+    """Return a hashable key for each row, the same for the same numbers."""
     return [row.tobytes() for row in features.astype(np.float64) + 0.0]  # minus zero is zero
 
 

@@ -23,7 +23,7 @@ _UNDECIDED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Everybody's weights in three levels.
+    """Everybody's weights as the sum of three levels.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Levels:
 
     @classmethod
     def of_ranker(cls, ranker: Any) -> "Levels":
-        """Take a fitted ranker apart; refuse one without a group level.
+        """Return the levels of a fitted ranker; refuse one without a group level.
 
         Examples
         --------
@@ -113,7 +113,7 @@ class Levels:
         return np.diag(self.scale**2) if items is None else items.spread
 
     def alike(self, spread: Float) -> "Levels":
-        """Return the levels of people who are all equally decided.
+        """Return the levels with everybody's scores scaled to about the same spread.
 
         Twice the weights give the same ranking: somebody who is merely more decided is of the
         same school. So everybody's consensus + group is divided by the spread of its scores
@@ -132,7 +132,7 @@ class Levels:
         unit = np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
         shared = shared / unit
         consensus = shared.mean(axis=0)
-        # Lengths that differ add the direction of the consensus to those in which people do.
+        # Scaling by unequal lengths adds a direction to the group level: that of the consensus.
         k = self.n_directions + 1 if self.n_directions else self.n_directions
         group, personal = shared - consensus, self.personal / unit
         return replace(self, consensus=consensus, group=group, personal=personal, n_directions=k)
@@ -159,7 +159,7 @@ class Levels:
         values, vectors = np.linalg.eigh(moved.T @ moved)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
         k = self._n_strong(values)
-        # A direction may be turned around at will: its largest entry is to be positive.
+        # The sign of a direction is arbitrary: its largest entry is to be positive.
         turned = vectors[:, :k]
         turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(k)])
         return np.asarray(moved @ turned), np.asarray((inverse @ turned).T)

@@ -1,4 +1,4 @@
-"""How likely each person says yes to each item, whichever kind of ranker it is."""
+"""Log-odds that each person says yes to each item, for any kind of ranker."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,25 +22,25 @@ _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Liking:
-    """What people would say about items: the log-odds of a yes, and how sure that is.
+    """The log-odds of a yes by each person to each item, and their variance.
 
     Attributes
     ----------
     rows : array of shape (n_items, p)
-        The items, as the weights see them.
+        The items, in the coordinates of the weights.
     weights : array of shape (n_people, p)
-        Everybody's.
+        Everybody's weights.
     intercept : array of shape (n_people,)
-        What makes scores log-odds.
+        Everybody's intercept.
     variance : array of shape (n_items,)
-        Of the log-odds for somebody of whom nothing is known; zero where nobody knows it.
+        Predictive variance of the log-odds for somebody without labels; zero for rankers
+        without uncertainty.
     known : array of shape (n_people, m, p), optional
-        Everybody's K: the sum of squares of K times an item is what their labels take away from
-        its variance.
+        Everybody's K: the labels of a person reduce the variance of an item x by |K x|^2.
     shared : array of shape (n_items,)
-        The part of an item's variance that is the same for all people.
+        The part of an item's variance that is common to all people.
     offset : array of shape (n_items,) or float
-        What all see in an item beyond its features.
+        Item effects: what items add to everybody's log-odds beyond their features.
     """
 
     rows: Float
@@ -53,10 +53,10 @@ class Liking:
 
     @classmethod
     def of_ranker(cls, ranker: Any, items: Items, said: Annotations | None) -> "Liking | None":
-        """Ask a ranker about items.
+        """Return a ranker's log-odds of items.
 
-        Where its scores are no log-odds, they are made so by labels: a factor for all, and a
-        number for each person, by logistic regression. None without labels.
+        Where its scores are no log-odds, they are calibrated to labels by logistic regression:
+        one slope for all, and an intercept for each person. None without labels.
         """
         ranker = as_ranker(ranker)
         slope, intercept = 1.0, ranker.learned("intercept_")
@@ -103,7 +103,7 @@ class Liking:
         )
 
     def of_people(self, people: Index) -> tuple[Float, Float]:
-        """Return everybody's probabilities of a yes, and how fast they grow with the log-odds.
+        """Return people's probabilities of a yes, and their derivatives by the log-odds.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Liking:
 
 
 def _calibrated(ranker: Any, said: Annotations) -> tuple[float, Float] | None:
-    """Return what turns scores into log-odds; None where no label says."""
+    """Return slope and intercepts that turn scores into log-odds; None without both labels."""
     people = lookup(said.user_ids, ranker.users_, "users")[said.user_codes]
     counted = people >= 0
     if said.weights is not None:
@@ -141,17 +141,17 @@ def _calibrated(ranker: Any, said: Annotations) -> tuple[float, Float] | None:
 def calibrate(
     scores: Float, labels: Bool, people: Index, n_people: int, weight: Float
 ) -> tuple[float, Float]:
-    """Fit log-odds of labels: a factor of the scores for all, and a number for each person.
+    """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
 
-    Everybody's number is drawn towards the crowd's, as if it were normal with a standard
-    deviation of 1; the factor is not negative.
+    Intercepts have a normal prior around the crowd's, with a standard deviation of 1; the slope
+    is not negative.
 
     Parameters
     ----------
     scores, labels, people, weight : arrays of shape (n_labels,)
         What was predicted, and what was said by whom (positions), and how much it counts.
     n_people : int
-        How many people there are; who said nothing gets the crowd's number.
+        How many people there are; who said nothing gets the crowd's intercept.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def calibrate(
     for _ in range(_STEPS):
         p = expit(both[0] * z + both[1] + own[people])
         slope, bend = weight * (labels - p), weight * p * (1.0 - p)
-        # People's numbers are eliminated from Newton's step.
+        # People's intercepts are eliminated from Newton's step (Schur complement).
         inner = sums(bend) + 1.0 / _READINESS**2
         gradient = sums(slope) - own / _READINESS**2
         crossed = np.stack([sums(bend * z), sums(bend)])
@@ -187,7 +187,7 @@ def calibrate(
         step = np.linalg.solve(matrix, right)
         theirs = (gradient - step @ crossed) / inner
         largest = float(np.abs(np.concatenate([step, theirs])).max())
-        # A longer step leaves what a parabola knows about log-odds.
+        # A longer step leaves the region where the quadratic model of the loss holds.
         damp = min(1.0, _LONGEST / max(largest, _CLOSE))
         both, own = both + damp * step, own + damp * theirs
         if largest < _CLOSE:

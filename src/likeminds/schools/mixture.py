@@ -1,4 +1,4 @@
-"""How many schools there are, who belongs to which, and whether another crowd would say so.
+"""A Gaussian mixture of people: the number of schools, memberships, and stability.
 
 Schools are a mixture of normal distributions with one common covariance: people differ inside
 each school as they do inside any other. The number is that with the best integrated completed
@@ -119,7 +119,7 @@ def _criterion(mixture: GaussianMixture, points: Float, *, ruled: bool) -> float
 
 
 def _stability(points: Float, found: GaussianMixture, rng: Generator) -> tuple[Float, float]:
-    """Divide resampled crowds afresh, and see how the schools come back."""
+    """Return Jaccard index by school, and adjusted Rand index, means over bootstrap samples."""
     k = found.n_components
     if k == 1:
         return np.ones(1), 1.0
@@ -136,7 +136,7 @@ def _stability(points: Float, found: GaussianMixture, rng: Generator) -> tuple[F
 
 
 def _jaccard(first: Bool, second: Bool) -> Float:
-    """Return the members in common over the members of either, for all pairs of sets."""
+    """Return the Jaccard index of all pairs of sets."""
     both = first.astype(np.float64) @ second.T.astype(np.float64)
     either = first.sum(axis=1)[:, None] + second.sum(axis=1) - both
     return np.asarray(both / np.maximum(either, 1))

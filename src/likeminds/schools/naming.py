@@ -204,7 +204,7 @@ def strengths(deviations: Float, spread: Float) -> Float:
     varied = variance > 1e-12 * variance.max(initial=0.0)
     inner = spread[np.ix_(varied, varied)]
     alone = np.zeros(len(variance))
-    # A little more of each feature alone, lest those that are sums of others divide by zero.
+    # A ridge, lest features that are linear combinations of others divide by zero.
     alone[varied] = 1.0 / np.linalg.inv(inner + 1e-9 * np.diag(variance[varied])).diagonal()
     part = np.maximum(deviations * (deviations @ spread), deviations**2 * alone)
     return np.asarray(np.sign(deviations) * np.sqrt(np.maximum(part, 0.0)))
@@ -226,7 +226,7 @@ def leading(strength: Float) -> Index:
         return np.arange(0)
     squares = (strength / largest) ** 2
     total = float(squares.sum())
-    # A hair less, lest rounding makes one more of equal ones.
+    # Slightly less, lest rounding makes one more of equal ones.
     n = int(np.ceil(total**2 / float((squares**2).sum()) - 1e-9))
     return np.argsort(-squares, kind="stable")[:n]
 

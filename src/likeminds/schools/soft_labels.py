@@ -60,7 +60,7 @@ class SoftLabels:
         return np.asarray(np.clip(bounds.min(axis=0), 0.0, 1.0))
 
     def of_row(self, row: int) -> dict[str, Any]:
-        """Return what is known about the item in a row of the table of features, plain."""
+        """Return votes, shares and errors of the item in a row of the table of features."""
         place = int(np.searchsorted(self.rows, row))
         return {
             "votes": int(self.n_votes[place]),
@@ -88,7 +88,7 @@ class SoftLabels:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Who said what about which items.
+    """Votes of people on items, as sparse matrices.
 
     Attributes
     ----------
@@ -139,14 +139,14 @@ def shares_of_groups(
     groups : array of shape (n_groups, n_people)
         Who belongs to which.
     rng : Generator
-        Chooses who is asked where there are very many.
+        Draws the sample where there are very many people.
 
     Returns
     -------
     share, error : arrays of shape (n_groups, n_items)
-        The error has three parts: everybody who did not vote may say yes or no, by chance; what
-        is not known about an item errs alike for all of them; and where not all are asked, there
-        might have been others.
+        The standard error has three parts: the Bernoulli variance of who did not vote; the
+        variance of an item's log-odds that all people share; and, where not all are asked, the
+        sampling variance.
     """
     member = groups.astype(np.float64)
     size = member.sum(axis=1)[:, None]

@@ -28,8 +28,8 @@ def score_variances(weights: Float, spread: Float) -> Float:
 def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
     """Return the correlation over the items of everybody's scores with the consensus's.
 
-    1 is the same ranking, -1 the reverse. Weights that tell no items apart are as unlike as can
-    be said (0) to those that do, and like those that do not, either (1).
+    1 is the same ranking, -1 the reverse. Where only one of the two has variance, the
+    correlation is taken as 0; where neither has, as 1.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def shares(levels: Levels, spread: Float) -> Float:
     -------
     array of shape (n_people, 3)
         Of consensus, group and personal: the variance of each one's scores over the sum of the
-        three (which is the variance of the whole where they do not go together).
+        three (which is the variance of the whole where they are uncorrelated).
     """
     parts = np.column_stack(
         [
@@ -76,7 +76,7 @@ def shares(levels: Levels, spread: Float) -> Float:
 
 
 def loners(levels: Levels, spread: Float) -> Bool:
-    """Return who sees it their own way.
+    """Return whose personal level is not zero, or is larger than chance would make it.
 
     Where the personal level is exactly zero for most, those for whom it is not. Where it is
     merely small, those for whom it is larger than chance lets it be among so many: the cube root

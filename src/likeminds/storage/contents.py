@@ -1,4 +1,4 @@
-"""What a model is made of, as arrays and a tree in JSON; and back, as far as it is asked for.
+"""Models serialised to arrays and a tree in JSON, and deserialised lazily.
 
 A node of the tree is a plain value, a list of nodes, or an object with one key that says what
 it stands for:
@@ -42,7 +42,7 @@ from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
 from likeminds.storage.safetensors import ArrayFile
 
-# Nothing else is ever made from a file.
+# The only classes of models that are instantiated from a file.
 MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
 del MODELS["DecomposedRanker"]  # components are no plain values
 _DATA: dict[str, type[Any]] = {
@@ -58,11 +58,11 @@ _LEARNED_FROM = ("statistics_", "annotations_")
 
 
 class CannotStoreError(TypeError):
-    """A value that has no place in a file."""
+    """A value that cannot be serialised."""
 
 
 class Contents:
-    """Take models apart.
+    """Serialise models to nodes and arrays.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Contents:
     Attributes
     ----------
     arrays : dict of arrays
-        What was met so far; one that was met twice is there once.
+        The arrays of all nodes so far; one that several nodes share is there once.
     holds_data : bool
         Whether labels that were learned from are among them.
     """
@@ -133,7 +133,7 @@ class Contents:
         raise CannotStoreError(f"{name} is a {type(value).__name__}.")
 
     def _once(self, value: object, node: Callable[[], Any]) -> Any:
-        # Kept alive with its node: the number of an object that is gone may be used again.
+        # The object is kept alive with its node: the id of a deleted one may be reused.
         if id(value) not in self._met:
             self._met[id(value)] = (value, node())
         return self._met[id(value)][1]
@@ -157,7 +157,7 @@ class Contents:
 
 
 def model_from(node: Any, file: ArrayFile) -> Any:
-    """Return a model; what is more than a plain value is read when it is asked for."""
+    """Return a model; its arrays and data are read lazily."""
     described = node["model"]
     if described["class"] not in MODELS:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")

@@ -1,4 +1,4 @@
-"""What earlier files held: a crowd taken apart into arrays, and fewer parameters."""
+"""Migration from earlier formats: a crowd in separate arrays, and fewer parameters."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ _APART = (*_LEARNED, "prior_loadings_", "prior_residual_", "prior_unsure_", "pre
 
 
 def before(kind: str) -> dict[str, Any]:
-    """Return what parameters amounted to before rankers had them, where that is no default."""
+    """Return the values of parameters that earlier files lack, where these are not the defaults."""
     return {"item_effects": False} if kind == "HierarchicalRanker" else {}
 
 
 def renew(model: Any) -> None:
-    """Let a ranker whose file held a crowd in pieces have the crowd, made when it is asked for."""
+    """Replace the separate arrays of an earlier file by the crowd, which is made lazily."""
     names = model._fitted_names()
     if "prior_loadings_" not in names:
         return
@@ -38,7 +38,7 @@ def renew(model: Any) -> None:
 
 
 def _learned(model: Any, parts: dict[str, Any]) -> Crowd:
-    """Return what a `HierarchicalRanker` learned."""
+    """Return the crowd of a `HierarchicalRanker`: the prior it learned."""
     loss = PRIOR_LOSSES[model.loss_]
     basis = parts["basis_"]
     coordinates = Coordinates(
@@ -58,7 +58,7 @@ def _learned(model: Any, parts: dict[str, Any]) -> Crowd:
 
 
 def _spread(model: Any, parts: dict[str, Any]) -> Crowd:
-    """Return how people differ, as a `ThreeLevelRanker` learned it."""
+    """Return the crowd of a `ThreeLevelRanker`: the distribution of people's weights."""
     mean = model.consensus_ * model.scale_
     return Crowd(
         Coordinates(parts["origin_"], model.scale_, None, intercept=False),

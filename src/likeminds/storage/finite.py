@@ -1,4 +1,4 @@
-"""Numbers that no model may hold: NaN and infinity, which would spoil every ranking in silence."""
+"""Checks that the arrays of a model are finite: NaN would silently spoil every ranking."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ _PIECE = 1 << 24
 def first_not_finite(
     fitted: Mapping[str, Any], array: Callable[[str], NDArray[Any]], *, nested: bool
 ) -> str | None:
-    """Return the name of the first fitted attribute that holds such numbers.
+    """Return the name of the first fitted attribute with NaN or infinity.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _is_finite(node: Any, array: Callable[[str], NDArray[Any]], nested: bool) ->
 
 
 def _all_finite(array: NDArray[Any]) -> bool:
-    """Say whether all numbers of an array are finite, without a mask as long as it is."""
+    """Return whether all numbers of an array are finite, without a mask of its size."""
     if array.dtype.kind != "f" or not array.size:
         return True
     rows = np.atleast_1d(array)

@@ -2,8 +2,8 @@
 
 A file of format 3 holds in its header a card for people, a tree that says which arrays make up
 the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
-It is written whole or not at all, and read where it lies: opening the model of a million people
-touches the header alone. Format 2, which held the learned prior in pieces, and format 1, which
+It is written atomically and mapped into memory: opening the model of a million people reads
+the header alone. Format 2, which held the learned prior in pieces, and format 1, which
 had no card for people and was read at once, are read still.
 """
 
@@ -268,7 +268,7 @@ def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]
 
 
 def _readable(value: Any) -> Any:
-    """Return what any reader of JSON can hold: infinity as a text, other things by their looks."""
+    """Return a value in strict JSON: NaN and infinity as texts; refuse objects of other types."""
     if isinstance(value, Mapping):
         if set(value) == {"model"}:
             described = value["model"]

@@ -1,4 +1,4 @@
-"""Arrays in one file: written in a stream, read where they lie, and checked.
+"""Arrays in one safetensors file: written as a stream, memory-mapped, with checksums.
 
 The format is that of safetensors (the length of a header, the header in JSON, the arrays one
 after the other), so that any of its readers can open the file. Its own library holds all arrays
@@ -6,7 +6,7 @@ as bytes to write them, and copies them to read them; here a file of any size is
 the arrays themselves, and opened by mapping it into memory.
 
 Each array has a checksum, and so has the header (with the digits of its own checksum taken as
-zeros). They tell damage and careless changes; they are no signature, and whoever can write the
+zeros). They detect damage and careless changes; they are no signature, and whoever can write the
 file can write a new checksum.
 """
 
@@ -43,7 +43,7 @@ READ_AT_ONCE = 1 << 26
 # array: a hundred thousand features take 2 MiB, two thousand attributes 15 MiB. Read as JSON, one
 # that was made to do harm takes up to forty times its length in memory.
 LONGEST_HEADER = 1 << 25
-# Levels of a tree of JSON; ours have ten or so.
+# Depth of a JSON tree; ours have ten levels or so.
 _DEEPEST = 100
 _PIECE = 1 << 24
 _LENGTH = 8  # bytes of the number that says how long the header is
@@ -61,7 +61,7 @@ def write_arrays(
     metadata: Mapping[str, str],
     replacing: FileVersion | None = None,
 ) -> FileVersion:
-    """Write arrays and texts to one file, whole or not at all, in pieces (see `write_whole`)."""
+    """Write arrays and metadata to one file, atomically and in pieces (see `write_whole`)."""
     # Large types first: then everything is aligned.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     layout, end = {}, 0
@@ -101,14 +101,14 @@ class ArrayFile:
     path : Path
         Where it is.
     header_only : bool, default=False
-        Whether the arrays are of no interest.
+        Whether to read the header only, without the arrays.
 
     Attributes
     ----------
     metadata : dict of str
         The texts in its header.
     is_whole : bool
-        Whether it is small enough to be read and checked at once.
+        Whether it is small enough to be read and checked at once, not mapped.
     version : FileVersion
         Which file this is: another one may be in its place by now.
     """
@@ -139,14 +139,14 @@ class ArrayFile:
         return list(self._layout)
 
     def incomplete(self, why: object) -> ModelFileError:
-        """Return the error that the file is not what it should be."""
+        """Return the error for an incomplete or damaged file."""
         return ModelFileError(
             f"{self.path} is not a complete likeminds model: {why}. Save it again."
         )
 
     @contextmanager
     def damage_told(self) -> Iterator[None]:
-        """Let whatever goes wrong with what the file holds be an error that says so."""
+        """Turn any error that the file's content causes into a `ModelFileError`."""
         try:
             yield
         except ModelFileError:
@@ -164,14 +164,14 @@ class ArrayFile:
             raise self.incomplete("it is nested too deeply") from error
 
     def not_finite(self, name: str) -> ModelFileError:
-        """Return the error that no ranking can come of what the file holds."""
+        """Return the error for an attribute with NaN or infinity."""
         return ModelFileError(
             f"{self.path} cannot be used: its {name} holds numbers that are NaN or infinite. Fit "
             "the model again."
         )
 
     def check_header(self) -> None:
-        """Refuse a header that was changed."""
+        """Refuse a header that does not match its checksum."""
         said = self.metadata.get("checksum")
         if not isinstance(said, str) or len(said) != len(_NO_CHECKSUM):
             raise self.incomplete("its header has no checksum")
@@ -180,12 +180,12 @@ class ArrayFile:
             raise self._refuse_changed("header")
 
     def check_arrays(self) -> None:
-        """Refuse a file of which any array was changed."""
+        """Refuse a file of which any array does not match its checksum."""
         for name in self._layout:
             self.array(name)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array, as a view that cannot be written to; its first reader checks it."""
+        """Return a read-only view of an array; its checksum is verified on first use."""
         if name not in self._read:
             array = self.unchecked(name)
             if _checksum(_pieces(array)) != self._checksums.get(name):
@@ -194,7 +194,7 @@ class ArrayFile:
         return self._read[name]
 
     def made(self, name: str, make: Callable[[NDArray[Any]], Any]) -> Any:
-        """Return what is made of an array, once for all who ask."""
+        """Return the object made from an array, cached by the array's name."""
         if name not in self._made:
             self._made[name] = make(self.array(name))
         return self._made[name]
@@ -205,7 +205,7 @@ class ArrayFile:
         return sums
 
     def unchecked(self, name: str) -> NDArray[Any]:
-        """Return an array as it is."""
+        """Return an array without verifying its checksum."""
         dtype, shape, begin = self._layout[name]
         return np.ndarray(shape, dtype, buffer=self._content, offset=self._start + begin)
 
@@ -216,7 +216,7 @@ class ArrayFile:
 
 
 def parse(text: str | bytes) -> Any:
-    """Read JSON of a few levels, with which nothing recursive can be brought to its limits."""
+    """Parse JSON of limited depth, so that no recursion over it exceeds the interpreter's limit."""
     value = json.loads(text)
     _refuse_deep(value, _DEEPEST)
     return value
@@ -245,7 +245,7 @@ def _header_bytes(length: bytes, size: int, read: Any) -> bytes:
 def _checked_layout(
     header: Mapping[str, Any], size: int
 ) -> dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]:
-    """Return type, shape and place of each array, if they fill the file without gaps."""
+    """Return type, shape and offset of each array, if they fill the file without gaps."""
     layout, reached = {}, 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         if entry["dtype"] not in _TYPES:

@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """What is never shown, as it is written and as it is meant."""
+        """Passwords of the address, which are never shown: percent-encoded and decoded."""
         parts = _SERVER.fullmatch(self.url)
         if parts is None:
             return []

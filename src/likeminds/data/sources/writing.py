@@ -1,4 +1,4 @@
-"""Write a table to a file, whole or not at all, or to standard output."""
+"""Write a table to a file, atomically, or to standard output."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def write_table(table: Any, target: str | PathLike[str]) -> str:
     name = fspath(target)
     if name == "-":
         text = _csv(table).decode()
-        # A program gets what is there; somebody who looks at it, nothing that moves the cursor.
+        # A pipe gets the text as it is, a terminal gets it with control characters escaped.
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return name
     write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))

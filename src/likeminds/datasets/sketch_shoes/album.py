@@ -55,9 +55,9 @@ class Album(Sequence[Pictures]):
         return self.map(_itself, size)
 
     def map(self, work: Callable[[Pictures], T], size: int = _CHUNK) -> Iterator[T]:
-        """Iterate over what some work makes of the pictures, at most ``size`` at a time.
+        """Iterate over the results of a function of the pictures, at most ``size`` at a time.
 
-        The work is done where pictures are drawn: only its results travel.
+        It is called in the processes that draw: only its results are sent back.
         """
         parts = [self.shoes[first : first + size] for first in range(0, len(self), size)]
         if self.n_jobs in {None, 1}:

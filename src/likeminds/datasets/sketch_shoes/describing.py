@@ -58,7 +58,7 @@ def describe_album(
 
 
 class _Describe:
-    """The extractors side by side, as something that travels to where pictures are drawn."""
+    """The extractors side by side, as a callable that can be sent to worker processes."""
 
     def __init__(self, extractors: "Sequence[ImageExtractor]") -> None:
         self.extractors = extractors

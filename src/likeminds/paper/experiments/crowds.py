@@ -91,7 +91,7 @@ def _of_images(
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:
-    """Leave out the features of items that nobody labelled: they would travel with every fit."""
+    """Leave out features of items without labels: they would be sent to every worker process."""
     used, place = np.unique(annotations.item_codes, return_inverse=True)
     items = annotations.item_ids[used]
     return Annotations(

@@ -15,7 +15,7 @@ from likeminds.comparing.cells import digest_of, work_on
 class Job:
     """A function of a module, and its arguments: plain numbers, texts and tuples of them.
 
-    It returns what JSON can hold.
+    Its result can be written as JSON.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        """What tells this result from all others."""
+        """Hash of the function's name, its arguments and the version of the library."""
         where = f"{self.function.__module__}.{self.function.__qualname__}"
         return digest_of(where, dict(self.arguments), __version__)
 
