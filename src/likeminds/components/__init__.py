@@ -1,7 +1,7 @@
-"""What a person's weights are made of: the levels, each with its penalty.
+"""Components of a person's weights: the levels, each with its penalty.
 
 A ranker is a list of components. Each owns one *part* (an array), adds it to everybody's
-weights, and says what it costs. A new component is one class with the methods of `Component`
+weights, and defines its penalty. A new component is one class with the methods of `Component`
 (two of them come with `PerPerson`); solvers ask for nothing else.
 
 In the paper's symbols (Yang, Xu, Cao and Huang, AAAI 2019): `Consensus` is theta with

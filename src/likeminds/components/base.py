@@ -1,4 +1,4 @@
-"""What solvers ask of a component, and what most components have in common."""
+"""The interface of components, and the base class of most."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,15 +9,15 @@ from likeminds._support.arrays import Float
 
 
 class Component(Protocol):
-    """One level of the weights: a part, what it adds, what it costs."""
+    """One level of the weights: a part, its contribution to the weights, its penalty."""
 
     @property
     def name(self) -> str:
-        """What this level is called, in results and messages."""
+        """The name of this level in results and messages."""
         ...
 
     def zeros(self, n_people: int, n_features: int) -> Float:
-        """Return the part that adds nothing."""
+        """Return a part of zeros."""
         ...
 
     def collect(self, gradient: Float) -> Float:
@@ -44,15 +44,15 @@ class Component(Protocol):
 class PerPerson:
     """Base of the components whose part has one row per person.
 
-    A subclass adds ``name``, ``value`` and ``prox``, and may say better what the ``residual`` is.
+    A subclass adds ``name``, ``value`` and ``prox``, and may define a sharper ``residual``.
     """
 
     def zeros(self, n_people: int, n_features: int) -> Float:
-        """Return the matrix that adds nothing."""
+        """Return a matrix of zeros."""
         return np.zeros((n_people, n_features))
 
     def collect(self, gradient: Float) -> Float:
-        """Each person has their own row."""
+        """Return the gradient as it is: each person has their own row."""
         return gradient
 
     def prox(self, point: Float, step: float) -> Float:
@@ -60,7 +60,7 @@ class PerPerson:
         raise NotImplementedError
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return how far a proximal step goes: nowhere, exactly where it should end."""
+        """Return the length of a proximal step: zero exactly at a critical point."""
         return float(np.linalg.norm(part - self.prox(part - gradient, 1.0)))
 
 

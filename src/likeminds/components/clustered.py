@@ -5,7 +5,7 @@ In the symbols of clustered multi-task learning (Jacob, Bach and Vert, 2008; Zho
 mu between 0 and 1 that sum up to the number of clusters.
 
 At its best, M shares its eigenvectors with the weights. So the penalty is a function of the
-weights' singular values alone, with mu found by pouring a budget over them:
+weights' singular values alone, with mu found by water-filling:
 
     rho1 eta (1 + eta) min over mu of sum_j sigma_j^2 / (eta + mu_j).
 """
@@ -59,8 +59,8 @@ class Clustered(PerPerson):
     def prox(self, point: Float, step: float) -> Float:
         """Shrink each direction by its own factor, the best M given.
 
-        With sigma eliminated, the same budget is poured over the point's singular values, above
-        a higher ground.
+        With sigma eliminated, mu is found by water-filling over the point's singular values,
+        with a higher ground.
         """
         found = SingularValues.of(point)
         lift = 2.0 * step * self._price
@@ -74,7 +74,7 @@ class Clustered(PerPerson):
         return float(np.linalg.norm(gradient + found.scaled(slope)))
 
     def matrix(self, part: Float) -> Float:
-        """Return M, shape (n_people, n_people): who is in a cluster with whom, relaxed."""
+        """Return M, shape (n_people, n_people): the relaxed membership matrix."""
         found = SingularValues.of(part)
         there = found.not_zero
         left, _ = found.left_and_right(there)

@@ -11,7 +11,7 @@ from likeminds.components.singular import top_directions
 
 @dataclass(frozen=True)
 class Group(PerPerson):
-    """What schools of thought share: a matrix whose weak directions are penalised.
+    """The group level, one row per person: a matrix whose weak directions are penalised.
 
     The penalty is alpha times the sum of the squared singular values after the first
     ``n_groups``, which co-clusters people and features, plus ``shrinkage`` times the sum of

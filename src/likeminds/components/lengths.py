@@ -11,8 +11,8 @@ from likeminds.components.base import PerPerson
 class SumOfLengths(PerPerson):
     """Base: a subclass says of what the lengths are taken.
 
-    The penalty is alpha times their sum, the prox shortens each by the same amount, and a
-    piece of length zero forgives a gradient up to alpha.
+    The penalty is alpha times their sum, the prox shortens each by the same amount, and at a
+    piece of length zero the subdifferential is the ball of radius alpha.
     """
 
     alpha: float
@@ -33,7 +33,7 @@ class SumOfLengths(PerPerson):
         return shrunk
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the distance, piece by piece; a zero piece forgives a gradient up to alpha."""
+        """Return the distance, by piece: at a zero piece, the gradient's excess over alpha."""
         length = self.lengths(part)
         slope = gradient + self.alpha * part / np.where(length > 0, length, 1.0)
         distance = self.lengths(slope)
@@ -42,13 +42,13 @@ class SumOfLengths(PerPerson):
         return float(np.linalg.norm(distance))
 
     def silencing_alpha(self, gradient: Float) -> float:
-        """Return the smallest alpha that leaves nothing of the part, given the slope at zero."""
+        """Return the smallest alpha at which the part is zero, given the gradient at zero."""
         return float(self.lengths(gradient).max())
 
 
 @dataclass(frozen=True)
 class Personal(SumOfLengths):
-    """What is a person's own: zero for most, with the penalty alpha * sum of |P_i|.
+    """The personal level, zero for most people: the penalty is alpha * sum of |P_i|.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class SharedFeatures(SumOfLengths):
 
 @dataclass(frozen=True)
 class Sparse(SumOfLengths):
-    """Few weights that are not zero: alpha times the sum of their sizes.
+    """Few weights that are not zero: alpha times the sum of their absolute values.
 
     Examples
     --------
@@ -99,5 +99,5 @@ class Sparse(SumOfLengths):
     name: str = "sparse"
 
     def lengths(self, part: Float) -> Float:
-        """Return the size of each entry."""
+        """Return the absolute value of each entry."""
         return np.abs(part)

@@ -1,4 +1,4 @@
-"""Few directions for everybody: the trace norm, and the trace norm with a cap."""
+"""Low rank: the trace norm, and the trace norm with a cap."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from likeminds.components.singular import SingularValues
 
 @dataclass(frozen=True)
 class LowRank(PerPerson):
-    """Few directions: alpha times the sum of the singular values after the first ``n_free``.
+    """Low rank: alpha times the sum of the singular values after the first ``n_free``.
 
     With ``n_free=0`` that is the trace norm, which is convex.
 
@@ -41,7 +41,7 @@ class LowRank(PerPerson):
         return found.scaled(left / np.where(found.sigma > 0, found.sigma, 1.0))
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the distance: exact along the part's directions, forgiving across them."""
+        """Return the distance; across the part's directions, singular values count beyond alpha."""
         found = SingularValues.of(part)
         there = found.not_zero
         left, right = found.left_and_right(there)
@@ -55,13 +55,13 @@ class LowRank(PerPerson):
         return float(np.hypot(np.linalg.norm(along), np.linalg.norm(beyond)))
 
     def silencing_alpha(self, gradient: Float) -> float:
-        """Return the smallest alpha that leaves nothing of the part, given the slope at zero."""
+        """Return the smallest alpha at which the part is zero, given the gradient at zero."""
         return float(SingularValues.of(gradient).sigma[0])
 
 
 @dataclass(frozen=True)
 class CappedLowRank(PerPerson):
-    """Few directions, none of them dear: alpha * sum_j min(sigma_j, threshold).
+    """Low rank, with capped singular values: alpha * sum_j min(sigma_j, threshold).
 
     What is above the threshold costs no more for being large, so that strong directions are
     not shrunk. The penalty is not convex; solvers take it in stages (see `stage`). With an
@@ -114,5 +114,5 @@ class CappedLowRank(PerPerson):
         return self.stage(part).residual(part, gradient)
 
     def silencing_alpha(self, gradient: Float) -> float:
-        """Return the smallest alpha that leaves nothing of the part, given the slope at zero."""
+        """Return the smallest alpha at which the part is zero, given the gradient at zero."""
         return LowRank(self.alpha).silencing_alpha(gradient)

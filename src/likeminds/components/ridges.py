@@ -1,4 +1,4 @@
-"""Squared lengths: a shared vector near zero, people near their mean."""
+"""Ridge penalties: of a shared vector, and of people's deviations from their mean."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from likeminds.components.base import PerPerson
 
 @dataclass(frozen=True)
 class Consensus:
-    """What everybody shares: one vector, with the penalty alpha |theta|^2.
+    """The consensus, one vector for everybody, with the ridge penalty alpha |theta|^2.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class Consensus:
     name: str = "consensus"
 
     def zeros(self, n_people: int, n_features: int) -> Float:  # noqa: ARG002
-        """Return the vector that adds nothing."""
+        """Return a vector of zeros."""
         return np.zeros(n_features)
 
     def collect(self, gradient: Float) -> Float:
@@ -45,7 +45,7 @@ class Consensus:
 
 @dataclass(frozen=True)
 class MeanRegularised(PerPerson):
-    """People near their mean, which is free: alpha * sum_i |P_i - mean of P|^2.
+    """Ridge penalty on deviations from the mean, which is free: alpha * sum_i |P_i - mean of P|^2.
 
     Examples
     --------

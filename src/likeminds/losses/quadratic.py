@@ -4,8 +4,8 @@ Every such loss is a least squares problem of person i with weights w,
 
     l_i(w) = 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i),
 
-and they differ only in what Z and t are made of: that is what a `Loss` says. Solvers see nothing
-but the `QuadraticLoss` it makes: after the statistics are built, no iteration touches a row of a
+and they differ only in how Z and t are made of rows: that is what a `Loss` defines. Solvers see
+only the `QuadraticLoss` it makes: after the statistics are built, no iteration touches a row of a
 person who has enough of them again.
 """
 
@@ -37,7 +37,7 @@ class Factors:
     Attributes
     ----------
     rows : Rows
-        Whose labels, about which items.
+        The rows of these people.
     origin, scale : arrays of shape (d,)
         Where features are measured from, and in which unit.
     make : callable
@@ -150,7 +150,7 @@ class QuadraticLoss:
         return self.apply(W) - self.linear
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
-        """Return the loss; free of charge where the gradient at W is known."""
+        """Return the loss; with the gradient at W given, no pass over the people is needed."""
         if gradient is None:
             gradient = self.gradient(W)
         # w'Aw - 2 b'w = w'(Aw - b) - b'w
@@ -158,14 +158,14 @@ class QuadraticLoss:
 
 
 class Loss(ABC):
-    """What people's labels cost, as a quadratic function of their weights.
+    """A loss of labels that is quadratic in each person's weights.
 
     A subclass has a name and the methods below; docs/losses.md writes one.
 
     Attributes
     ----------
     name : str
-        What rankers call it.
+        The name by which rankers take it.
     sees_origin : bool
         Whether scores count as such, so that the zero of the features matters: then there is
         nothing (no intercept, no difference) that takes a constant out of them.
@@ -194,16 +194,16 @@ class Loss(ABC):
 
     @abstractmethod
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return how much the loss of people counts, and as how many observations.
+        """Return the weight of each person's loss in a likelihood, and its number of observations.
 
         As a regression, that is: a mean counts as often as there are independent terms in it,
-        a sum once. ``class_weight`` is positive, people with labels of one class are not asked.
+        a sum once. ``class_weight`` is positive: people with labels of one class are left out.
         """
 
     def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the ``counts`` of everybody; people with labels of one class have nothing to say.
+        """Return the ``counts`` of everybody; zeros for people with labels of one class only.
 
-        This is what newcomers' labels are weighed by against what the crowd is like.
+        They weigh the likelihood of newcomers' labels against the prior.
         """
         able = has_both_classes(class_weight)
         weight, count = self.counts(np.where(able[:, None], class_weight, 1.0))
@@ -215,7 +215,7 @@ class Loss(ABC):
         Parameters
         ----------
         statistics : Statistics
-            Who said what.
+            The statistics of everybody's rows.
         scale : array of shape (n_features,), optional
             Measure features in these units.
         """

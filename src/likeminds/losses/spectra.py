@@ -27,7 +27,7 @@ class Spectrum:
     Attributes
     ----------
     people : array of shape (p,)
-        Who they are.
+        Their positions among all people.
     basis : array of shape (p, r, d)
         The matrices Q_i; rows of zeros where the curvature is zero.
     curvature : array of shape (p, r)

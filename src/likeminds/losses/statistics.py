@@ -1,4 +1,4 @@
-"""Per-person sufficient statistics: all that any of our losses needs to know of the rows.
+"""Per-person sufficient statistics of the rows, for every loss here.
 
 For each person and each class of label: the number of rows (or the sum of their weights),
 their mean, and their scatter around that mean. People with many labels have these as
@@ -96,12 +96,12 @@ class Dense:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What everybody said, reduced to what the losses need.
+    """Sufficient statistics of everybody's labels, for every quadratic loss.
 
     Attributes
     ----------
     user_ids : array of shape (n_people,)
-        Who they are.
+        The ids of the people.
     origin : array of shape (n_features,)
         The point that means are measured from: near the data, so that features far from
         zero lose no digits.
@@ -110,7 +110,7 @@ class Statistics:
     rows : Rows
         Rows of the people who have too few for that.
     form : {"auto", "dense", "factored"}
-        Who is which: "auto" gives arrays to people with at least as many rows as features.
+        "auto" gives arrays to people with at least as many rows as features.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well scores rank what each person likes, and what a difference is worth."""
+"""Ranking metrics by person, and tests of paired differences."""
 
 from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
 

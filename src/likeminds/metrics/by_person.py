@@ -1,4 +1,4 @@
-"""How well scores rank what each person likes, one number per person.
+"""Ranking metrics, one value per person.
 
 A ranking for people who disagree is judged person by person: pooled over people, a score
 gains from knowing who says "yes" often, which ranks nothing. Every metric here gives one
@@ -28,7 +28,7 @@ _BLOCK_ROWS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class MetricByPerson:
-    """One value per person, and what they amount to.
+    """A metric by person, with its mean and standard error.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ from likeminds._support.arrays import Bool, Float
 
 
 def discoveries(p_values: Float, level: float) -> Bool:
-    """Return which p-values are discoveries, of which at most a share is false on average.
+    """Return which p-values are discoveries, with the false discovery rate at most ``level``.
 
     The procedure of Benjamini and Hochberg (1995); NaN is no test, and no discovery.
 

@@ -1,4 +1,4 @@
-"""Paired statistics: what a difference is worth, over people and over repeats."""
+"""Paired statistics: intervals and tests of differences, over people and over repeats."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What is believed about people: their weights, and how sure that is."""
+"""Posterior distributions of people's weights, and of the scores and ranks they imply."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -24,7 +24,7 @@ from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
 from likeminds.prior.tasks import Tasks
 
-# Rankings drawn from a posterior to see how far an item's rank may move.
+# Rankings drawn from a posterior for the credible intervals of ranks.
 _DRAWS = 2000
 # Rows whose uncertainty is computed at a time: nobody's is copied for all rows.
 _ROWS_AT_ONCE = 1 << 12
@@ -34,8 +34,8 @@ _ROWS_AT_ONCE = 1 << 12
 class Beliefs:
     """Posterior distributions of some people's weights: normal, by Laplace's approximation.
 
-    A person's covariance is Omega - K'K with a matrix K of few rows: the prior's, less what the
-    labels say about the directions they say most about.
+    A person's covariance is Omega - K'K with a matrix K of few rows: the prior's, less the
+    reduction of variance in the directions that the labels tell most about.
 
     Attributes
     ----------
@@ -47,10 +47,10 @@ class Beliefs:
     known : array of shape (n_people, m, p)
         The matrices K.
     coordinates, prior, likelihood
-        What the numbers refer to; the prior with what is not known about it.
+        What the numbers refer to; the prior includes the uncertainty of its parameters.
     items : Items, optional
-        What is believed about items, where they have a character of their own. Who passes
-        `Annotations` says which items they are; rows of features are of items nobody knows.
+        Posteriors of items, where they have effects of their own. `Annotations` say which
+        items they are; rows of features are taken for items that nobody has labelled.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Beliefs:
 
     @classmethod
     def given(cls, crowd: Crowd, users: IdArray, points: Float, known: FloatArray) -> "Beliefs":
-        """Return what is believed about people, given what the crowd is like."""
+        """Return the posteriors of people, given the crowd's predictive prior."""
         likelihood = crowd.likelihood
         return cls(
             users, points, known, crowd.coordinates, crowd.predictive, likelihood, crowd.items
@@ -107,7 +107,7 @@ class Beliefs:
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> Float:
-        """Return how uncertain the scores are, as seen from the average item's score."""
+        """Return the standard errors of scores, relative to the average item's score."""
         rows, people = self._rows(X, users)
         return self.deviation(self.see(rows, X), people)
 
@@ -149,7 +149,7 @@ class Beliefs:
         return Seen.of(features, self.coordinates, self.items, named)
 
     def deviation(self, seen: Seen, people: Index, less: Seen | None = None) -> Float:
-        """Return standard deviations of scores (-1: of a stranger), or of their differences.
+        """Return standard deviations of scores (-1: of somebody unknown), or of their differences.
 
         Without ``less``, scores are seen from the average item's.
         """
@@ -170,7 +170,7 @@ class Beliefs:
         return np.sqrt(variance)
 
     def _of_items(self, seen: Seen, people: Index) -> Float:
-        """Return what is uncertain about scores because of their items."""
+        """Return the variance of scores that is due to their items."""
         if seen.own is None:
             return np.zeros(len(seen))
         size = self.coordinates.size
@@ -199,7 +199,7 @@ class Beliefs:
         return label_probability(self._apart(a, b, people), deviation)
 
     def items_from(self, said: Annotations, people: Index) -> Items:
-        """Return what labels say about items that nobody knew; ``people`` gave them."""
+        """Return the posteriors of items not seen in training, from labels that ``people`` gave."""
         if self.items is None:
             raise ValueError("Items have no character of their own here.")
         item, which = compact(said.item_codes, said.n_items)
@@ -243,9 +243,9 @@ class Beliefs:
         """Choose, one after the other, the items whose labels shrink the uncertainty most.
 
         The uncertainty is the sum over the items of the variance of the score, as seen from
-        their mean score; a label takes away what it tells about it on average (to first order).
-        Of an item that has a character of its own, a label tells that, too; and what it tells
-        about the person is blurred by what is not known of the item.
+        their mean score; a label is credited with its expected reduction (to first order). Where
+        items have effects of their own, a label reduces the item's variance, too, and that
+        variance lowers its information about the person.
         """
         if not 1 <= n <= len(seen):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
@@ -272,14 +272,14 @@ class Beliefs:
         return np.array(chosen)
 
     def covariance(self, person: int) -> Float:
-        """Return a person's covariance in coordinates, shape (p, p); -1 is a stranger."""
+        """Return a person's covariance in coordinates, shape (p, p); -1 is the prior's."""
         if person < 0:
             return self.prior.covariance
         known = self.known[person].astype(np.float64)
         return np.asarray(self.prior.covariance - known.T @ known)
 
     def _apart(self, a: Seen, b: Seen, people: Index) -> Float:
-        """Return how much higher the items of a score than those of b (-1: for a stranger)."""
+        """Return how much higher the items of a score than those of b (-1: for the consensus)."""
         weights = np.vstack([self.points, self.prior.mean])[people]
         mean = np.einsum("nd,nd->n", a.rows - b.rows, weights)
         return np.asarray(mean + a.effects - b.effects)
@@ -363,13 +363,13 @@ def posterior_of(
 ) -> tuple[Float, NDArray[np.float32]]:
     """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
 
-    The mode is that of the prior; the uncertainty has what is not known about the prior, too.
+    The mode is that of the prior; the uncertainty includes that of the prior's parameters.
     """
     prior = crowd.prior if shifts is None else replace(crowd.prior, shifts=shifts)
     predictive = prior if crowd.wider is None else crowd.wider
     size = len(prior.mean)
     points = prior.means(np.arange(n_people))
-    # What people pay for the doubt about items takes a few rows more.
+    # The penalty for the uncertainty of items takes a few rows more.
     n_more = 0 if crowd.items is None else crowd.items.n_factors
     known = np.zeros((n_people, min(rank + n_more, size + n_more), size), dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""Features as the prior sees them: centred, in units of their spread, without idle directions."""
+"""Coordinates of the prior: features centred, scaled, without directions of no variance."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 
-# Directions with less than this share of the strongest one's variance are rounding: no label
-# says anything about them.
+# Directions with less than this share of the strongest one's variance are rounding: labels
+# carry no information about them.
 _IDLE = 1e-10
 # Numbers that differ by less than this share of their size are equal but for rounding.
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where features are measured from, in which units and along which directions.
+    """An affine map of features: its origin, units and directions.
 
     Attributes
     ----------

@@ -1,15 +1,15 @@
-"""Learning Gamma of W_i ~ N(theta + Gamma z_i, Omega), and how strongly to hold it back.
+"""Learning Gamma of W_i ~ N(theta + Gamma z_i, Omega), and its ridge penalties.
 
     J(mean, Omega, Gamma) = J of everybody's labels around their own means
                             + 1/2 sum_c ridge_c |Gamma_c|^2
 
 where Gamma_c are the columns of covariate c, in the units of the first guess. With first_i, what
-`Moments.first` sums over people, the slope of J by Gamma is -L^-T sum_i first_i z_i', and what is
-known about Gamma is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
+`Moments.first` sums over people, the gradient of J by Gamma is -L^-T sum_i first_i z_i', and its
+Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
 A step solves that; it is shortened until J falls. Steps alternate with those of the prior, which
 see everybody's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
-the consensus's does in `objective`): one for each covariate, so that those which go with nothing
-vanish by themselves. They are learned in the first rounds; after that J never rises.
+the consensus's does in `objective`): one for each covariate, so that those without an
+effect shrink to zero. They are learned in the first rounds; after that J never rises.
 """
 
 from collections.abc import Callable
@@ -45,14 +45,14 @@ _EXACT = 1e-7
 
 @dataclass(frozen=True)
 class Slopes:
-    """Gamma in units of the first guess, and what belongs to it.
+    """Gamma in units of the first guess, and its ridge penalties.
 
     Attributes
     ----------
     values : array of shape (p, k)
         Gamma, divided by ``unit``.
     ridges : array of shape (n_covariates,)
-        How strongly each covariate is held back.
+        The ridge penalty of each covariate.
     """
 
     values: Float
@@ -61,7 +61,7 @@ class Slopes:
 
 @dataclass(frozen=True)
 class Regressors:
-    """Everybody's z, and how it is measured.
+    """Everybody's covariates z, and the units of Gamma.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Regressors:
     blocks : array of shape (k,)
         Which covariate each column belongs to.
     unit : array of shape (p,)
-        What Gamma is measured in.
+        The unit of each row of Gamma.
     n_covariates : int
         How many covariates there are, with columns or without.
     """
@@ -85,26 +85,26 @@ class Regressors:
         return np.asarray(self.z @ (slopes.values * self.unit[:, None]).T)
 
     def penalty(self, slopes: Slopes) -> float:
-        """Return what Gamma costs."""
+        """Return the ridge penalty of Gamma."""
         return 0.5 * float((slopes.ridges[self.blocks] * slopes.values**2).sum())
 
     def nothing(self) -> Slopes:
-        """Return where everybody starts: covariates go with nothing."""
+        """Return the start: Gamma is zero."""
         return Slopes(np.zeros((len(self.unit), self.z.shape[1])), np.ones(self.n_covariates))
 
 
 @dataclass(frozen=True)
 class Said:
-    """What the crowd says about Gamma.
+    """J and its derivatives by Gamma.
 
     Attributes
     ----------
     objective : float
         J, without the penalties.
     slope : array of shape (p, k)
-        Minus the slope of J by Gamma in its units.
+        Minus the gradient of J by Gamma in its units.
     known : array of shape (p, p)
-        What one person's labels say about their mean, on average, in the units of Gamma.
+        The information of one person's labels about their mean, averaged, in units of Gamma.
     """
 
     objective: float
@@ -113,7 +113,7 @@ class Said:
 
 
 def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes: Slopes) -> Said:
-    """Visit everybody around their own means; ``pulls`` are brought up to date."""
+    """Find everybody's mode around their own mean, and sum; ``pulls`` are updated in place."""
     prior, likelihood = model.prior, model.likelihood
     moved = replace(prior, shifts=regressors.shifts(slopes))
 
@@ -139,7 +139,7 @@ def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes
 
 
 class Quadratic:
-    """J as a function of Gamma to second order, around where the crowd was asked."""
+    """J as a function of Gamma to second order, around the Gamma of the last pass."""
 
     def __init__(self, said: Said, slopes: Slopes, regressors: Regressors) -> None:
         values, self._vectors = np.linalg.eigh(said.known)
@@ -149,13 +149,13 @@ class Quadratic:
         self._target = said.slope + said.known @ slopes.values @ self._scatter
 
     def _turned(self, ridges: Float) -> tuple[Float, Float, Float]:
-        """Return what makes the columns' ridges one: factors, eigenvectors, eigenvalues."""
+        """Return the scaling that makes all ridges one, with eigenvectors and eigenvalues."""
         root = 1.0 / np.sqrt(ridges[self._blocks])
         values, vectors = np.linalg.eigh(root[:, None] * self._scatter * root)
         return root, vectors, np.maximum(values, 0.0)
 
     def minimum(self, ridges: Float) -> tuple[Float, Float]:
-        """Return the best Gamma, and of each covariate how many of its numbers are known."""
+        """Return the best Gamma, and the effective degrees of freedom of each covariate."""
         root, vectors, values = self._turned(ridges)
         doubt = 1.0 / (self._values[:, None] * values + 1.0)
         rotated = self._vectors.T @ (self._target * root) @ vectors * doubt
@@ -188,16 +188,16 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class LearnedTraits:
-    """Where learning stopped.
+    """The learned prior and Gamma.
 
     Attributes
     ----------
     learned : Learned
         The prior; its trace goes on with the rounds in which nothing but J counts.
     slopes, unsure : arrays of shape (p, k) and (p, p)
-        Gamma, and what is not known about Gamma z.
+        Gamma, and the covariance of Gamma z.
     ridges : array of shape (n_covariates,)
-        How strongly each covariate is held back.
+        The ridge penalty of each covariate.
     """
 
     learned: Learned
@@ -213,7 +213,7 @@ def learn_traits(
     *,
     tol: float,
 ) -> LearnedTraits:
-    """Learn the prior and Gamma by turns.
+    """Learn the prior and Gamma in alternation.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def learn_with_people(
     learn: Callable[..., Learned],
     tol: float,
 ) -> tuple[Learned, Traits | None]:
-    """Learn the prior, and what covariates of people go with, if there are any."""
+    """Learn the prior, and Gamma if there are covariates of people."""
     if annotations.people is None:
         return learn(), None
     people = annotations.people.of(annotations.user_ids.tolist())

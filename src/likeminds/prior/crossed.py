@@ -3,10 +3,10 @@
     eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
 
 To people, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
-items, people are what sums over their labels say of them. Neither side takes the other's word for
-certain. People are integrated out of what is said about b_j: of a label's information h, 1 - h s^2
-is left, where s^2 is the variance of its score for that person. And as f_j is known only as
-N(f_j, T_j), weights cost the more the less is known of what they weigh: the mean of log(1 + exp)
+items, people are sums over labels. Neither side takes the other's estimate as exact. People
+are integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is
+left, where s^2 is the variance of its score for that person. And as f_j is known only as
+N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the mean of log(1 + exp)
 exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
 
@@ -27,7 +27,7 @@ from likeminds.prior.posterior import Mode, Moments, Spread, moments_of, over_bl
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import LabelTasks, Task
 
-# The most that log(1 + exp) bends.
+# The largest second derivative of log(1 + exp).
 BEND = 0.25
 
 
@@ -41,16 +41,16 @@ def are_shared(annotations: Annotations) -> bool:
 
 @dataclass(frozen=True)
 class ItemSums:
-    """What people say about items: sums over labels.
+    """Derivatives of J by the items' effects and factors: sums over labels.
 
     Attributes
     ----------
     slope, known : arrays of shape (m,)
-        Minus the slope of J by b_j, and its curvature, people integrated out.
+        Minus the gradient of J by b_j, and its curvature, people integrated out.
     crossed : array of shape (m, p)
         The curvature by b_j and by the mean of z.
     slope_of_factors : array of shape (m, r)
-        Minus the slope by f_j.
+        Minus the gradient of J by f_j.
     seen : array of shape (m, r, r)
         The sum over labels of h times the second moment of v_i.
     bound : array of shape (m, r, r)
@@ -77,7 +77,7 @@ class ItemSums:
 
 @dataclass(frozen=True)
 class CrossedTasks:
-    """Labels with what is believed about their items.
+    """Labels with the posteriors of their items.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class CrossedTasks:
     item : array of shape (n_places,)
         The item of each place; the padding's is one past the last.
     items : Items
-        What is believed about them.
+        Their posteriors.
     left_out : array of shape (n_places,), optional
-        Labels that nobody learns from.
+        Labels that are left out of the likelihood.
     """
 
     labels: LabelTasks
@@ -111,10 +111,10 @@ class CrossedTasks:
     def of_newcomers(
         cls, annotations: Annotations, coordinates: Coordinates, items: Items
     ) -> "CrossedTasks":
-        """Take the labels of people who were not there when the items were learned.
+        """Take the labels of people not seen in training.
 
-        What is not known of an item blurs what its label says: of the information h, as much
-        is left as h / (1 + h variance).
+        The variance of an item lowers the information of its label: of h, as much is left as
+        h / (1 + h variance).
         """
         if annotations.has_items:
             own = items.of(annotations.item_ids)
@@ -158,7 +158,7 @@ class CrossedTasks:
         return self.counts > 0
 
     def with_items(self, items: Items) -> "CrossedTasks":
-        """Return the same labels, with other beliefs about items."""
+        """Return the same labels, with other posteriors of the items."""
         new = replace(self, items=items)
         vars(new)["counts"] = self.counts
         vars(new)["labelled"] = self.labelled
@@ -190,7 +190,7 @@ class CrossedTasks:
 
 @dataclass(frozen=True)
 class CrossedMoments(Moments):
-    """What the crowd says about its prior, and about items."""
+    """Moments of the people's posteriors, and the sums by item."""
 
     sums: ItemSums
 
@@ -203,7 +203,7 @@ class CrossedMoments(Moments):
 def crossed_moments(
     tasks: CrossedTasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float
 ) -> CrossedMoments:
-    """Visit everybody, as `posterior.moments` does; the items' sums come with it."""
+    """Return what `posterior.moments` does, with the sums by item."""
 
     def visit(number: int) -> CrossedMoments:
         task = tasks.task(number)
@@ -219,7 +219,7 @@ def crossed_moments(
 def _with_items(
     found: Moments, mode: Mode, spread: Spread, tasks: CrossedTasks, prior: Prior
 ) -> CrossedMoments:
-    """Add what a block says about its items, and what their doubt means to it."""
+    """Add a block's sums by item, and the effect of the items' variance on its moments."""
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
     assert isinstance(curvature, Diagonal)
     h = curvature.root**2
@@ -229,7 +229,7 @@ def _with_items(
     moved = system.eta(system.shift(spread, curvature)) - system.offset
     pull = mode.said.pull - curvature.tilt(spread.variance) + h * moved
     by_item = _ByItem(item, len(items.effects))
-    # What is left of b_j's doubt is the people's, too: they share its items.
+    # The posterior variance of b_j adds to the people's: they share its items.
     weight = np.append(items.doubt, 0.0)[item] * h**2
     flat = with_scores.reshape(-1, with_scores.shape[2])
     shared = (flat * weight.reshape(-1, 1)).T @ flat
@@ -251,7 +251,7 @@ def _with_items(
 def _with_factors(
     sums: ItemSums, mode: Mode, spread: Spread, by_item: "_ByItem", root: Float
 ) -> ItemSums:
-    """Add what a block says about the factors; ``root`` are the rows of L that make v of z."""
+    """Add a block's sums for the factors; ``root`` are the rows of L that make v of z."""
     curvature, system = mode.said.curvature, mode.system
     assert isinstance(curvature, Diagonal)
     h = curvature.root**2

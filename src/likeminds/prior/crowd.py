@@ -1,4 +1,4 @@
-"""What a person's labels are weighed against."""
+"""The learned prior with all that newcomers' posteriors need."""
 
 from dataclasses import dataclass, replace
 
@@ -18,20 +18,20 @@ _INTERCEPT_SPREAD = 2.0
 
 @dataclass(frozen=True)
 class Crowd:
-    """What is known about people before they say anything.
+    """The prior of people without labels, with the coordinates and likelihood it goes with.
 
     Attributes
     ----------
     coordinates, likelihood
-        How items are seen, and what labels say.
+        The coordinates of items, and the likelihood of labels.
     prior : Prior
-        What people are like.
+        The distribution of people's weights.
     wider : Prior, optional
-        The same, with what is not known about the prior itself.
+        The same, with the uncertainty of its own parameters.
     traits : Traits, optional
-        What covariates of people go with.
+        The effects of covariates of people.
     items : Items, optional
-        What is believed about items beyond their features, where they were seen by several.
+        Posteriors of the items' effects and factors, where several people labelled an item.
     """
 
     coordinates: Coordinates
@@ -43,12 +43,12 @@ class Crowd:
 
     @property
     def predictive(self) -> Prior:
-        """What people are like, as far as it is known."""
+        """The prior with the uncertainty of its own parameters, where that is known."""
         return self.prior if self.wider is None else self.wider
 
     @property
     def everybody(self) -> Prior:
-        """What people are like of whom nothing is known, not even their covariates."""
+        """The prior of people whose covariates are not known."""
         if self.traits is None:
             return self.prior
         whole = self.prior.covariance + self.traits.covariance
@@ -63,7 +63,7 @@ class Crowd:
         return np.pad(shifts, ((0, 0), (0, more)))
 
     def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
-        """Return what is added to the weights of features by a covariate.
+        """Return the effect of a covariate on the weights of features.
 
         By each of its categories; by a standard deviation more where it is a number (None).
         """
@@ -73,10 +73,10 @@ class Crowd:
         return [(kind, self.coordinates.weights(added[None])[0]) for kind, added in told]
 
     def of_single_labels(self, positive_share: float) -> "Crowd":
-        """Return the crowd as labels of single items see it, where it was taught by choices.
+        """Return the crowd for labels of single items, where it was learned from choices.
 
         A choice says nothing about the odds of liking the average item. They are one more
-        coordinate, near those of the labels that the crowd was taught with.
+        coordinate, near those of the labels in training.
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
         return replace(

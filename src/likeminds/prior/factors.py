@@ -1,4 +1,4 @@
-"""Features of items that nobody told: how many to learn, found by labels left out."""
+"""Factors: features of items that are learned, and where their search starts."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from likeminds.prior.posterior import over_blocks, solved
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
-# Residuals of labels that were as good as certain do not count for more than this lets them.
+# Added to the curvature of a label, by whose root its residual is divided.
 _LEAST_CURVATURE = 0.05
 
 
@@ -27,7 +27,7 @@ class Guess:
 
 
 def with_factors(objective: Objective, model: Model, n_more: int, share: float) -> Guess:
-    """Add factors: the leading directions of what is left of the labels."""
+    """Add factors: the leading directions of the labels' residuals."""
     tasks = objective.tasks
     assert isinstance(tasks, CrossedTasks)
     items = tasks.items
@@ -70,7 +70,7 @@ def _leading(objective: Objective, n_factors: int) -> Float:
     factors = np.zeros((n_items, n_factors))
     factors[:, : len(strongest)] = vectors[strongest].T
     length = np.sqrt((factors**2).mean(axis=0))
-    # Which way round is anybody's choice: the largest is positive.
+    # The sign is arbitrary: the largest is positive.
     largest = np.abs(factors).argmax(axis=0)
     length *= np.where(factors[largest, np.arange(n_factors)] < 0, -1.0, 1.0)
     return np.asarray(factors / np.where(length == 0, 1.0, length))

@@ -1,6 +1,6 @@
-"""A square that everybody pays besides the prior, as a prior of their own.
+"""A quadratic penalty of each person besides the prior, as a prior of their own.
 
-With the prior N(0, I) of z and a square z'Ez / 2 on top, z = A y with y ~ N(0, I) and
+With the prior N(0, I) of z and a penalty z'Ez / 2 on top, z = A y with y ~ N(0, I) and
 A = (I + E)^-1/2. E lives in a few directions that all people share, so that A does, too.
 """
 

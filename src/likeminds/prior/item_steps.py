@@ -1,4 +1,4 @@
-"""The items' step: b_j, f_j and what they are drawn from, given what people say.
+"""The items' step: b_j, f_j and their prior, given the people's posteriors.
 
 b_j and the mean of people are found together: both add the same to all scores of an item, and
 what is left of one once the other is known is what it moves by. Of the curvature by the b_j, only
@@ -45,13 +45,13 @@ def step_items(objective: Objective, at: Visited, measure: Measure) -> tuple[Obj
 
 
 def with_items(objective: Objective, items: Items) -> Objective:
-    """Return the objective with other beliefs about items."""
+    """Return the objective with other posteriors of the items."""
     assert isinstance(objective.tasks, CrossedTasks)
     return replace(objective, tasks=objective.tasks.with_items(items))
 
 
 class _ItemMove:
-    """Where a step leads to from a model and what is believed about items."""
+    """A step from a model and the posteriors of the items."""
 
     def __init__(self, objective: Objective, at: Visited) -> None:
         tasks, found = objective.tasks, at.found
@@ -86,7 +86,7 @@ class _ItemMove:
         self._unsure = np.linalg.inv(identity + sums.bound)
 
     def to(self, share: float) -> tuple[Items, Model]:
-        """Return what is believed after a share of the whole way."""
+        """Return items and model after a share of the whole step."""
         items, model = self._items, self._model
         mean = model.prior.mean + share * self._shift
         effects = items.effects + share * self._growth
@@ -125,7 +125,7 @@ def in_units(items: Items, prior: Prior, labelled: Bool) -> tuple[Items, Prior]:
     scaled = replace(
         items, factors=items.factors / unit, unsure=items.unsure / unit[:, None] / unit
     )
-    # What nothing is known about stays as unsure as ever.
+    # Items without labels keep their prior.
     scaled.factors[~labelled] = 0.0
     scaled.unsure[~labelled] = np.eye(items.n_factors)
     residual = prior.residual.copy()

@@ -1,4 +1,4 @@
-"""What is believed about items beyond their features."""
+"""Posteriors of what items add to scores beyond their features."""
 
 from dataclasses import dataclass, replace
 
@@ -11,23 +11,23 @@ from likeminds.data.identifiers import join_ids, lookup
 
 @dataclass(frozen=True)
 class Items:
-    """What is believed about items, and what they are drawn from.
+    """Posteriors of the items' effects and factors, and their prior.
 
     Attributes
     ----------
     ids : array of shape (m,)
-        Which items they are.
+        The ids of the items.
     effects, doubt : arrays of shape (m,)
-        b_j, and its variance.
+        b_j, and its posterior variance.
     variance : float
-        tau^2: the variance of b_j.
+        tau^2: the prior variance of b_j.
     factors : array of shape (m, r)
         f_j.
     unsure : array of shape (m, r, r)
-        T_j, the covariance of f_j.
+        T_j, the posterior covariance of f_j.
     share : float
-        Which share of T_j people pay for. All of it is too much where items are well known
-        (factors that help vanish), and much less too little where they are not.
+        The share of T_j that is penalised in people's weights. All of it is too much where
+        items are well known (factors that help vanish), much less too little where they are not.
     """
 
     ids: IdArray
@@ -52,7 +52,7 @@ class Items:
         return int(self.factors.shape[1])
 
     def cost(self, known: Float, labelled: Bool) -> float:
-        """Return what is added to J by items, of which people say so much about b_j."""
+        """Return what items add to J, given the information ``known`` about b_j."""
         b = self.effects[labelled]
         total = 0.5 * float(b @ b) / self.variance
         total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
@@ -79,7 +79,7 @@ class Items:
         return np.asarray(scores)
 
     def of(self, ids: IdArray) -> "Items":
-        """Return these items, in this order; of those not known here, what they are drawn from."""
+        """Return these items, in this order; for those not known here, the prior."""
         where = lookup(ids, self.ids, "items")
         known, r = where >= 0, self.n_factors
         return replace(

@@ -28,7 +28,7 @@ EXACTER = 100.0
 _FEWER = 0.1
 # What a direction has to gain for each label to be noticed: a hundredth of a bit.
 _NOTICED = 0.01 * float(np.log(2.0))
-# Directions that do not pay are followed by so many more before the search ends.
+# Numbers of directions tried beyond the best one before the search ends.
 _PATIENCE = 2
 # Logarithms of standard deviations and of the precision stay within these bounds.
 _SMALLEST, _LARGEST = -9.0, 7.0
@@ -38,7 +38,7 @@ _MEMORY = 20
 
 @dataclass(frozen=True)
 class Learned:
-    """Where learning stopped, and how it came there.
+    """The learned prior, and how it was found.
 
     Attributes
     ----------
@@ -49,17 +49,17 @@ class Learned:
     converged, interrupted : bool
         Whether it ended by the tolerance; whether it was stopped from outside.
     pulls : array
-        Where the next visit to the crowd may start.
+        Where the search for modes may start next.
     n_groups : int
         How many of the prior's directions stand out.
     criterion : list of float
-        For each number of directions, from none, what was compared: smaller is better.
+        For each number of directions, from none, objective plus penalty: smaller is better.
     unsure : array of shape (p, p)
-        The covariance of the prior's mean: how well the crowd knows its consensus.
+        The posterior covariance of the prior's mean.
     is_whole : bool
         Whether all of Omega was learned, not only a few directions.
     items : Items, optional
-        What is believed about items, where they have a character of their own.
+        Posteriors of items, where they have effects of their own.
     """
 
     model: Model
@@ -98,7 +98,7 @@ def learn(
     n_groups : int or None
         The number of leading directions; None leaves it to the data.
     likelihood : Likelihood
-        What labels say; a regression's precision is where learning starts.
+        The likelihood of labels; a regression's precision is where learning starts.
     tol, max_iter, callback
         As in `HierarchicalRanker`.
     shifts : array of shape (n_people, size), optional
@@ -154,7 +154,7 @@ def choose_form(start: Objective, n_groups: int | None, at: Visited | None = Non
     All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
     (half of it: what the labels of as many other people would cost). Else as many directions
     are as pay for themselves. Where people have fewer labels than there are coordinates the
-    pseudo-people may outweigh what they say, so that no direction gets off the ground: then
+    pseudo-people may outweigh their labels, so that no direction gets any variance: then
     fewer of them are tried, too. ``at`` is where the rough learning ended, if it is done.
     """
     size = len(start.unit)
@@ -169,7 +169,7 @@ def choose_form(start: Objective, n_groups: int | None, at: Visited | None = Non
         return first
     freer = replace(start, pseudo=_FEWER * start.pseudo)
     second = _judged(freer, _learn_roughly(freer, ROUGH_STEPS))
-    # With as many directions as before, the model that was held back more is the better one.
+    # With as many directions as before, the model with more shrinkage is the better one.
     finds_more = second.n_groups > first.n_groups and min(second.criterion) < min(first.criterion)
     return second if finds_more else first
 
@@ -187,7 +187,7 @@ def _learn_roughly(start: Objective, n_steps: int) -> Visited:
 
 
 def _judged(start: Objective, at: Visited) -> Form:
-    """Return the leading directions of Omega that pay.
+    """Return the leading directions of Omega that lower the criterion.
 
     Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
     directions one that is nothing but noise gains up to p, too; and a gain of less than a
@@ -211,7 +211,7 @@ def _truncated(start: Objective, at: Visited, rank: int) -> Model:
 
 
 def follow_ridge(start: Objective, at: Visited) -> Visited:
-    """Let the ridge follow what is known of the consensus."""
+    """Update the ridge penalty of the consensus by its fixed point."""
     ridge = start.learned_ridge(at.model, at.found)
     theta = at.model.prior.mean[: start.n_weights]
     more = 0.5 * (ridge - at.model.ridge) * float(theta @ theta)
@@ -254,7 +254,7 @@ def descend(
             callback=watch.step,
             options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": _MEMORY},
         )
-        # A line search that finds nothing lower has arrived, as far as rounding can tell.
+        # A line search that finds nothing lower has converged to within rounding.
         converged = not watch.stopped and found.nit < max_iter
     except KeyboardInterrupt:
         converged, watch.stopped = False, True
@@ -269,7 +269,7 @@ def descend(
 
 
 class _Watch:
-    """Keeps the best vector and the objective of each step, and tells the callback."""
+    """Keeps the best vector and the objective of each step, and calls the callback."""
 
     def __init__(self, objective: Objective, callback: Callback | None) -> None:
         self._objective = objective
@@ -297,6 +297,6 @@ class _Watch:
 
 
 def first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
-    """Return where everybody starts: no consensus, and scores that differ by about one."""
+    """Return the start: a mean of zero, and scores that differ by about one."""
     prior = Prior(np.zeros(size), np.zeros((size, 0)), first_guess(size, n_weights))
     return Model(prior, likelihood, ridge=1.0)

@@ -1,4 +1,4 @@
-"""What labels say about scores: logistic, a choice among items, or the squared AUC loss.
+"""Likelihoods of labels given scores: logistic, a choice among items, the squared AUC loss.
 
 All are functions of the scores eta = row . weights of a person's rows. Their curvature is
 written as H = R R': with R known, posteriors need no more of a likelihood than R times a vector
@@ -29,7 +29,7 @@ class Curvature(Protocol):
         ...
 
     def tilt(self, variance: Float) -> Float:
-        """Return the slope by eta of half the log-determinant, shape (b, n).
+        """Return the gradient by eta of half the log-determinant, shape (b, n).
 
         ``variance`` is that of R' eta under the posterior.
         """
@@ -38,16 +38,16 @@ class Curvature(Protocol):
 
 @dataclass(frozen=True)
 class Said:
-    """What the labels of a block say at some eta.
+    """The loss of a block's labels at some eta, with its derivatives.
 
     Attributes
     ----------
     loss : array of shape (b,)
         Minus the logarithm of the probability of each person's labels.
     pull : array of shape (b, n)
-        Minus the slope of the loss by eta.
+        Minus the gradient of the loss by eta.
     curvature : Curvature
-        Its curvature.
+        Its Hessian by eta.
     """
 
     loss: Float
@@ -64,11 +64,11 @@ class Likelihood(Protocol):
         ...
 
     def at(self, eta: Float, task: Task) -> Said:
-        """Return what the labels say at an eta, shape (b, n)."""
+        """Return the loss and its derivatives at an eta, shape (b, n)."""
         ...
 
     def telling(self, eta: Float) -> Float:
-        """Return how much one more label of items with these scores would tell, shape (n,)."""
+        """Return the information of one more label of items with these scores, shape (n,)."""
         ...
 
 
@@ -86,7 +86,7 @@ class Diagonal:
     times_root_back = times_root
 
     def tilt(self, variance: Float) -> Float:
-        """Return the slope of half the log-determinant; ``bend`` is that of log H by eta."""
+        """Return the gradient of half the log-determinant; ``bend`` is that of log H by eta."""
         if self.bend is None:
             return np.zeros_like(variance)
         return np.asarray(0.5 * self.bend * variance)
@@ -99,7 +99,7 @@ class Logistic:
     is_quadratic = False
 
     def at(self, eta: Float, task: Task) -> Said:
-        """Return what the labels say."""
+        """Return the loss and its derivatives."""
         # One exponential, which cannot overflow, serves the loss and the chance.
         rare = np.exp(-np.abs(eta))
         loss = np.maximum(eta, 0.0) - task.response * eta + np.log1p(rare)
@@ -141,7 +141,7 @@ class Chances:
         return away.reshape(stack.shape)
 
     def tilt(self, variance: Float) -> Float:
-        """Return the slope of half the log-determinant."""
+        """Return the gradient of half the log-determinant."""
         in_all = self._in_sets(np.ones_like(variance), variance)
         tilt = 0.5 * (self._sets(variance) - self._sets(self.chance) * in_all)
         return tilt.reshape(variance.shape)
@@ -173,7 +173,7 @@ class Choice:
     is_quadratic = False
 
     def at(self, eta: Float, task: Task) -> Said:
-        """Return what the labels say."""
+        """Return the loss and its derivatives."""
         size = task.set_size
         scores = (eta + task.log_count).reshape(len(eta), -1, size)
         highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
@@ -186,7 +186,7 @@ class Choice:
         return Said(loss, task.weight * (task.response - curvature.chance), curvature)
 
     def telling(self, eta: Float) -> Float:
-        """Return what a choice between an item and one with score zero would tell."""
+        """Return the information of a choice between an item and one with score zero."""
         return Logistic().telling(eta)
 
 
@@ -204,7 +204,7 @@ class Regression:
     is_quadratic = True
 
     def at(self, eta: Float, task: Task) -> Said:
-        """Return what the labels say."""
+        """Return the loss and its derivatives."""
         left = task.response - eta
         curvature = self.precision * task.weight
         constant = task.comparisons * np.log(self.precision)

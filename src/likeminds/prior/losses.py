@@ -1,4 +1,4 @@
-"""What a prior can be learned from: each loss with all that depends on it."""
+"""Losses that a prior can be learned from, each with its likelihood and tasks."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -13,20 +13,20 @@ from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
 
 
 class PriorLoss(ABC):
-    """What labels cost, for a ranker with a learned prior; docs/losses.md writes one.
+    """A loss of labels, for a ranker with a learned prior; docs/losses.md writes one.
 
     Attributes
     ----------
     name : str
-        What rankers call it.
+        The name by which rankers take it.
     likelihood : Likelihood
-        What labels say about scores; a regression's precision is where learning starts.
+        The likelihood of labels; a regression's precision is where learning starts.
     has_intercept : bool
         Whether people have one: the log-odds of liking the average item.
     one_class_teaches : bool
-        Whether people with labels of one class only say anything.
+        Whether people with labels of one class only carry information.
     takes_items : bool
-        Whether items may have a character of their own; see `crossed`.
+        Whether items may have effects of their own; see `crossed`.
     """
 
     name: ClassVar[str]
@@ -45,7 +45,7 @@ class PriorLoss(ABC):
         crowd: Crowd,
         positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
     ) -> tuple[Tasks, Crowd]:
-        """Return newcomers' labels, and the crowd they are weighed against: as in training.
+        """Return newcomers' labels, and the crowd whose prior they are combined with.
 
         ``positive_share`` is that of the labels in training. The crowd returned may have more
         coordinates than the one given, after its own.
@@ -69,7 +69,7 @@ class LogisticLoss(PriorLoss):
     def of_newcomers(
         self, annotations: Annotations, crowd: Crowd, positive_share: float
     ) -> tuple[Tasks, Crowd]:
-        """Return newcomers' labels; with what is believed about their items, if anything is."""
+        """Return newcomers' labels, with the posteriors of their items where there are any."""
         if crowd.items is None:
             return super().of_newcomers(annotations, crowd, positive_share)
         tasks = CrossedTasks.of_newcomers(annotations, crowd.coordinates, crowd.items)

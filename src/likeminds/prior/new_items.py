@@ -1,4 +1,4 @@
-"""Items that come later: what a few labels say about them, people being what they are."""
+"""Posteriors of items not seen in training, from a few labels, the people held fixed."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def fold_in(
     sure: Float,
     v: Float,
 ) -> Items:
-    """Return what labels say about items of which only their distribution is known.
+    """Return the posteriors of items of which only the prior is known, given labels.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def fold_in(
         The item of each label, the label, and how much it counts.
     eta, sure : arrays of shape (n,)
         The score without the item's own part, for the person who gave the label, and its
-        variance, which blurs what the label says.
+        variance, which lowers the information of the label.
     v : array of shape (n, r)
         That person's weights of the learned features.
     """

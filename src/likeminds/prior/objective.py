@@ -1,13 +1,13 @@
-"""The objective of the prior's parameters: minus the log marginal likelihood, and its slope.
+"""The objective of the prior's parameters: minus the log marginal likelihood; its gradient.
 
     J(mean, B, s, v) = sum_i [loss_i + |z_i|^2 / 2 + log |S_i^-1| / 2]
                        + ridge/2 |theta|^2 + (priors of B, s and v)
 
 at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
-directions. With the moments of `posterior.Moments`, the slope of J by Omega is
+directions. With the moments of `posterior.Moments`, the gradient of J by Omega is
 1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
 the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
-there in far fewer visits to the crowd.
+there in far fewer passes over the people.
 """
 
 from dataclasses import dataclass, replace
@@ -23,19 +23,19 @@ from likeminds.prior.tasks import Tasks
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
 # by about one). Residuals: a gamma distribution of shape 1 + _OFF_ZERO. The likelihood is so flat
-# near zero that its maximum often sits there, sure of what it cannot know; this moves it off zero
+# near zero that its maximum often lies there, with intervals too narrow; this moves it off zero
 # by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
 # are as wide as they should be). All: a scale so large that it matters only where labels can be
 # separated perfectly, and the likelihood has no maximum.
 _FAR = 10.0
 _OFF_ZERO = 2.0
-# Pseudo-people who hold the whole of Omega back (see `scoring`), as a share of the people.
+# Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
 _PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
 class Model:
-    """A prior, what labels say, and how strongly the consensus is held back."""
+    """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
 
     prior: Prior
     likelihood: Likelihood
@@ -55,9 +55,9 @@ class Objective:
     model : Model
         Where the search starts; it gives the vector its layout.
     unit : array of shape (p,)
-        What the mean and the leading directions are measured in.
+        The units of the mean and the leading directions.
     pulls : array
-        Where visits to the crowd start; brought up to date by each of them.
+        Where the search for modes starts; updated by each pass over the people.
     enough : float
         How exactly modes are found: see `posterior.solved`.
     pseudo : float
@@ -91,7 +91,7 @@ class Objective:
         return len(self.start) - len(self.unit) * (1 + self.model.prior.rank)
 
     def model_at(self, vector: Float) -> Model:
-        """Return what a vector stands for."""
+        """Return the model that a vector encodes."""
         size, rank = len(self.unit), self.model.prior.rank
         mean, directions, logs = np.split(vector, [size, size + size * rank])
         residual = np.full(size, np.exp(logs[0]))
@@ -104,7 +104,7 @@ class Objective:
         return replace(self.model, prior=prior, likelihood=likelihood)
 
     def visit(self, model: Model) -> Moments:
-        """Visit everybody."""
+        """Find everybody's mode, and return the moments of the posteriors."""
         if isinstance(self.tasks, CrossedTasks):
             return crossed_moments(
                 self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough
@@ -125,7 +125,7 @@ class Objective:
         return len(self.unit) - self.n_factors
 
     def cost_of_items(self, found: Moments) -> float:
-        """Return what is added to J by items, where they have a character of their own."""
+        """Return what items add to J, where they have effects of their own."""
         if isinstance(self.tasks, CrossedTasks) and isinstance(found, CrossedMoments):
             return self.tasks.items.cost(found.sums.known, self.tasks.labelled)
         return 0.0
@@ -145,7 +145,7 @@ class Objective:
         return np.array([numbers[0], *numbers[self.n_weights :]])
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
-        """Return J per person, and its slope."""
+        """Return J per person, and its gradient."""
         model = self.model_at(vector)
         found = self.visit(model)
         value, slope = self.value(model, found), self._slope(model, found)
@@ -169,9 +169,9 @@ class Objective:
         return np.concatenate([mean * self.unit, directions.ravel(), logs])
 
     def covariance_of_mean(self, model: Model, found: Moments) -> Float:
-        """Return how uncertain the mean is, shape (p, p), given all else.
+        """Return the posterior covariance of the mean, shape (p, p), given all else.
 
-        The consensus itself is N(0, I / ridge), and what the crowd knows of the mean is
+        The consensus itself is N(0, I / ridge), and the information about the mean is
         L^-T (U I - spread) L^-1.
         """
         held, free = self.information_about_mean(model, found), self.n_free
@@ -180,7 +180,7 @@ class Objective:
         return covariance
 
     def information_about_mean(self, model: Model, found: Moments) -> Float:
-        """Return what is known about the mean, shape (p, p), items integrated out."""
+        """Return the information about the mean, shape (p, p), items integrated out."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
         known = found.n_people * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
@@ -205,12 +205,12 @@ _LEAST_KNOWN = 1e-3
 
 
 def _missing(found: Moments) -> Float:
-    """Return U I - second: twice the slope of J by Omega, as L sees it."""
+    """Return U I - second: twice the gradient of J by Omega, in the basis of L."""
     return np.asarray(found.n_people * np.eye(len(found.first)) - found.second)
 
 
 def slope_by_log_precision(found: Moments, likelihood: Regression) -> float:
-    """Return the slope of J by the logarithm of a regression's precision."""
+    """Return the derivative of J by the logarithm of a regression's precision."""
     squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
     explained = found.n_people * len(found.first) - np.trace(found.spread)
     return float(0.5 * (squares + explained - found.comparisons))

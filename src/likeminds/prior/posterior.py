@@ -1,12 +1,12 @@
-"""Everybody's posterior, given the prior: its mode, and how sure it is (Laplace).
+"""Everybody's posterior, given the prior: its mode and covariance (Laplace).
 
 A person's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so that in z the prior is
 the identity. People with more rows than coordinates are solved in z (*primal*, matrices of
 coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
 of rows x rows). Newton's method finds the mode; for the regression it takes one step.
 
-Where features of items are learned, people also pay for how little is known of them (see
-`crossed`): a square in z, one for each person. It is part of their prior (`Held`), and what is
+Where features of items are learned, their uncertainty adds a penalty (see `crossed`): a
+quadratic form in z, one for each person. It is part of their prior (`Held`), and what is
 said above of z then holds of y, with z = A y.
 """
 
@@ -28,7 +28,7 @@ from likeminds.prior.tasks import SMALL_BYTES, Task, Tasks
 
 R = TypeVar("R")
 
-# What Newton's method may leave to gain (see `solved`); it stops in any case after so many steps
+# The gain at which Newton's method stops (see `solved`); it stops in any case after so many steps
 # and halvings.
 _EXACT = 1e-9
 _STEPS = 100
@@ -90,7 +90,7 @@ class Primal:
         return state if self.held is None else self.held.of_vectors(state)
 
     def spread(self, curvature: Curvature) -> Spread:
-        """Return everybody's uncertainty."""
+        """Return everybody's posterior covariance."""
         scaled = curvature.times_root_back(self.rows)
         covariance, half = _inverse(_plus_identity(_gram(scaled)))
         variance = np.einsum("bnp,bnp->bn", scaled @ covariance, scaled)
@@ -158,7 +158,7 @@ class Dual:
         return inner if self.held is None else self.held.of_vectors(inner)
 
     def spread(self, curvature: Curvature) -> Spread:
-        """Return everybody's uncertainty."""
+        """Return everybody's posterior covariance."""
         inner, half = _inverse(self.inner(curvature))
         size = self.rows.shape[2]
         scaled = curvature.times_root_back(self.rows)
@@ -208,7 +208,7 @@ class Dual:
 
 @dataclass(frozen=True)
 class Mode:
-    """Where a block's posteriors have their maximum."""
+    """The modes of a block's posteriors."""
 
     task: Task
     system: Primal | Dual
@@ -225,7 +225,7 @@ def solved(
     *,
     gain: float = _EXACT,
 ) -> Mode:
-    """Find the modes of a block, from the pulls of an earlier visit if there are any.
+    """Find the modes of a block, from the pulls of an earlier pass if there are any.
 
     Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
     more step would gain about its square.
@@ -236,7 +236,7 @@ def solved(
 
 
 def system_of(task: Task, prior: Prior) -> Primal | Dual:
-    """Return a block's rows as the prior sees them."""
+    """Return the primal or dual system of a block, with rows whitened by the prior."""
     rows = prior.whitened(task.rows)
     offset = task.rows @ prior.mean
     if prior.shifts is not None:
@@ -277,7 +277,7 @@ def _newton(
 
 @dataclass(frozen=True)
 class Moments:
-    """What the crowd says about its prior.
+    """Sums over people of the moments of their posteriors.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class Moments:
         The part of it that is the labels' loss at the modes.
     first, second : arrays of shape (p,) and (p, p)
         Sums over people of the first and second moments of z. They are those of the
-        Laplace approximation's slope: at a stationary point of the objective, the mean of
+        Laplace approximation's gradient: at a stationary point of the objective, the mean of
         the first is zero, and that of the second the identity.
     spread : array of shape (p, p)
         The sum over people of the covariance of z.
@@ -320,7 +320,7 @@ class Moments:
 def moments(
     tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float = _EXACT
 ) -> Moments:
-    """Visit everybody; ``pulls`` are where the visit starts, and are brought up to date."""
+    """Find everybody's mode, and sum the moments; ``pulls`` are the start, updated in place."""
 
     def visit(number: int) -> Moments:
         task = tasks.task(number)
@@ -334,13 +334,13 @@ def moments(
 
 
 def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
-    """Yield what the work makes of each block, by its number; in threads where that pays."""
+    """Yield the result of the work on each block, by its number; in threads if there is much."""
     numbers = range(len(tasks.plan))
     return map(work, numbers) if tasks.n_bytes < SMALL_BYTES else in_threads(work, numbers)
 
 
 def moments_of(mode: Mode, likelihood: Likelihood, spread: Spread) -> Moments:
-    """Return what a block of people says about its prior, given where its posteriors are."""
+    """Return the moments of a block of people, given the modes of their posteriors."""
     system, z = mode.system, mode.system.z(mode.state)
     curvature = mode.said.curvature
     second = z.T @ z + spread.total
@@ -363,7 +363,7 @@ def moments_of(mode: Mode, likelihood: Likelihood, spread: Spread) -> Moments:
 
 
 def _as_stack(directions: Float, n_people: int, held: Held | None) -> Float:
-    """Return directions, shape (p, r), as everybody's y sees them: (b, r, p)."""
+    """Return directions, shape (p, r), in everybody's y: (b, r, p)."""
     stack = np.repeat(directions.T[None], n_people, axis=0)
     return stack if held is None else held.of_rows(stack)
 

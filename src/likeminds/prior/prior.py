@@ -1,4 +1,4 @@
-"""What people are drawn from: N(mean, Omega), with Omega of low rank plus a residual.
+"""The prior of people's weights: N(mean, Omega), with Omega of low rank plus a residual.
 
     Omega = D (I + F F') D,      D = diag(s, ..., s, v)
 
@@ -21,7 +21,7 @@ _LEAST = 1e-10
 
 @dataclass(frozen=True)
 class Prior:
-    """A normal distribution of people.
+    """A normal distribution of people's weights.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Prior:
     residual : array of shape (p,)
         Standard deviations of what the leading directions do not explain.
     shifts : array of shape (n_people, p), optional
-        How far each person's mean is from that of all, by what else is known about them.
+        How far each person's mean is from that of all, by their covariates.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Prior:
         return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])))
 
     def predictive(self, unsure: Float, n_groups: int) -> "Prior":
-        """Return the prior with what is not known about it.
+        """Return the prior with the uncertainty of its mean and directions.
 
         A person is the mean plus coordinates times leading directions. The directions are no
         better known than the mean, whose covariance is ``unsure``; and as the coordinates have
@@ -75,7 +75,7 @@ class Prior:
         return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
 
     def with_coordinate(self, mean: float, deviation: float) -> "Prior":
-        """Return the prior with one more coordinate, which goes with none of the others."""
+        """Return the prior with one more coordinate, independent of the others."""
         loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
         return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
 
@@ -149,11 +149,11 @@ class Prior:
         return np.asarray(self.inverse_root * self.residual)
 
     def directions(self, rank: int, n_weights: int) -> Float:
-        """Return an orthonormal basis, shape (n_weights, rank), of what schools differ in."""
+        """Return an orthonormal basis, shape (n_weights, rank), of the leading directions."""
         _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
         leading = vectors[:, ::-1][:, :rank]
         if not rank:
             return np.asarray(leading)
-        # Which way round is anybody's choice: the largest weight is positive.
+        # The sign is arbitrary: the largest weight is positive.
         largest = np.abs(leading).argmax(axis=0)
         return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))

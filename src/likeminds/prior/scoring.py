@@ -1,13 +1,13 @@
 """Learning the whole of Omega, by scoring: as many steps as Newton's method, as cheap as EM's.
 
-EM moves Omega to the second moments of the posteriors, and is slow where labels say little:
-there, posteriors are the prior again. How little is known, though: seen through L (L L' = Omega)
-and along the eigenvectors of the mean posterior covariance, with eigenvalues 1 - k_a, the
-information about the entry (a, b) of Omega is that of k_a k_b U people whose weights are seen
-without error. To divide EM's step by it is Fisher's scoring.
+EM moves Omega to the second moments of the posteriors, and is slow where labels carry little
+information: there, posteriors equal the prior. That information is known: in the basis of L
+(L L' = Omega), along the eigenvectors of the mean posterior covariance, with eigenvalues 1 - k_a,
+the information about the entry (a, b) of Omega is that of k_a k_b U people whose weights are
+seen without error. To divide EM's step by it is Fisher's scoring.
 
 The crowd is joined by pseudo-people, a fixed share of it, for whom all weights are alike
-N(0, s^2): Omega is shrunk towards what they would say. J grows by
+N(0, s^2): Omega is shrunk towards their covariance. J grows by
 
     pseudo/2 [log |Omega| + log |T^-1| ],  T = diag(s^2, ..., s^2, v^2)
 
@@ -35,7 +35,7 @@ _SHORTER, _SHORTEST = 0.4, 1e-3
 
 @dataclass(frozen=True)
 class Visited:
-    """A model, what the crowd says about it, and J."""
+    """A model, the moments of the posteriors under it, and J."""
 
     model: Model
     found: Moments
@@ -43,7 +43,7 @@ class Visited:
 
 
 def visited(objective: Objective, model: Model) -> Visited:
-    """Visit everybody; J includes the pseudo-people."""
+    """Return the moments under a model, and J, which includes the pseudo-people."""
     found = objective.visit(model)
     theta = model.prior.mean[: objective.n_weights]
     pseudo = objective.pseudo * found.n_people
@@ -67,7 +67,7 @@ def step(objective: Objective, at: Visited) -> Visited:
 
 
 class _Move:
-    """Where scoring leads to from a model."""
+    """A step of scoring from a model."""
 
     def __init__(self, objective: Objective, at: Visited) -> None:
         self._model = model = at.model
@@ -96,7 +96,7 @@ class _Move:
             self._sharper = by_log / (0.5 * max(found.comparisons, 1.0))
 
     def to(self, share: float) -> Model:
-        """Return the model at a share of the whole way."""
+        """Return the model after a share of the whole step."""
         model = self._model
         growth = np.exp(np.clip(share * self._growth, -_LONGEST, _LONGEST))
         root = (self._root @ self._axes) * np.sqrt(growth)

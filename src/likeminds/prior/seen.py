@@ -1,4 +1,4 @@
-"""Items as people see them: their coordinates, and what they have beyond their features."""
+"""Items to be scored: their coordinates, and the posteriors of their own effects."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Seen:
         Coordinates, as seen from the average item: the intercept's is zero. The last ones are
         the features that were learned.
     own : Items, optional
-        What each has beyond its features, where items have a character of their own.
+        The posterior of each item, where items have effects of their own.
     is_named : bool
         Whether it was said which items they are.
     """
@@ -37,7 +37,7 @@ class Seen:
         items: Items | None,
         said: Annotations | None = None,
     ) -> "Seen":
-        """See rows of features; ``said`` tells which items they are of."""
+        """Return rows of features in coordinates; ``said`` has the items they are of."""
         rows = coordinates.differences(features - coordinates.origin)
         if items is None:
             return cls(rows)

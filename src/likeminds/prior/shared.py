@@ -6,8 +6,8 @@ J is minus the logarithm of the marginal likelihood, approximately. People are i
     J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
         + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
 
-with P_i = share/4 sum_j T_j over a person's labels. How many factors there are, and which share of
-their doubt people pay for, is what predicts labels best that were left out.
+with P_i = share/4 sum_j T_j over a person's labels. The number of factors, and the share of
+their uncertainty that is penalised, are those that predict held-out labels best.
 """
 
 from dataclasses import dataclass, replace
@@ -35,12 +35,12 @@ from likeminds.prior.objective import Model, Objective
 from likeminds.prior.scoring import Visited, step, visited
 from likeminds.solvers.base import Callback
 
-# Numbers of factors that are tried, until so many in a row predict no better; and which shares
-# of their doubt people pay for.
+# Numbers of factors that are tried, until so many in a row predict no better; and the shares
+# of their uncertainty that are penalised.
 _RUNGS = (1, 2, 3, 4, 6, 8)
 _PATIENCE = 2
 _SHARES = (1.0, 0.4)
-# The share of labels that is left out to choose by.
+# The share of labels that is held out for this choice.
 _LEFT_OUT = 0.15
 # Steps of the quasi-Newton method between two of the items' steps.
 _AT_ONCE = 8
@@ -48,14 +48,14 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class _State:
-    """Where learning stands: the objective has the items, what was visited the model."""
+    """The state of learning: the objective holds the items, ``Visited`` the model."""
 
     objective: Objective
     at: Visited
 
     @classmethod
     def first(cls, objective: Objective, model: Model) -> "_State":
-        """Return where a model stands."""
+        """Return the state at a model."""
         return cls(objective, visited(objective, model))
 
 
@@ -71,7 +71,7 @@ def learn_crossed(
     n_factors: int | None = None,
     callback: Callback | None = None,
 ) -> Learned:
-    """Learn what people and what items are like; the parameters are those of `learning.learn`.
+    """Learn the priors of people and of items; the parameters are those of `learning.learn`.
 
     ``n_factors`` is how many features of items are learned; None leaves it to the data.
     """
@@ -90,7 +90,7 @@ def learn_crossed(
 
 
 def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
-    """Learn everything roughly, with as many factors as asked for, or as pay."""
+    """Learn everything roughly, with the number of factors asked for, or a chosen one."""
     if n_factors is None:
         return _learn_roughly(_chosen_factors(start))
     state = _learn_roughly(_State.first(start, start.model))
@@ -100,7 +100,7 @@ def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
 
 
 def _chosen_factors(start: Objective) -> _State:
-    """Return what predicts labels best that were left out; then nothing is left out."""
+    """Return the state that predicts held-out labels best, its objective then of all labels."""
     tasks = start.tasks
     assert isinstance(tasks, CrossedTasks)
     out = _left_out(tasks)
@@ -136,7 +136,7 @@ _Tried = tuple[_State, Float]
 
 
 def _climb(plain: _Tried, share: float, out: Bool, best: _Tried) -> _Tried:
-    """Add factors while labels left out are predicted better for it; return the best of all."""
+    """Add factors while held-out labels are predicted better for it; return the best of all."""
     tasks = plain[0].objective.tasks
     assert isinstance(tasks, CrossedTasks)
     rows = tasks.labels.rows
@@ -154,13 +154,13 @@ def _climb(plain: _Tried, share: float, out: Bool, best: _Tried) -> _Tried:
 
 
 def _is_better(losses: Float, others: Float, person: Index) -> bool:
-    """Say whether losses are smaller by more than chance; people are what varies."""
+    """Say whether losses are smaller by more than a standard error, taken over people."""
     gain = np.bincount(person, weights=others - losses)
     return bool(gain.sum() > np.sqrt(float(gain @ gain)))
 
 
 def _losses(state: _State, out: Bool) -> Float:
-    """Return what the labels left out cost, by label."""
+    """Return the losses of the held-out labels."""
     tasks = state.objective.tasks
     assert isinstance(tasks, CrossedTasks)
     eta = scores_at(state.objective, state.at.model)[out]
@@ -227,7 +227,7 @@ def _alternate(
 
 
 def _by_directions(objective: Objective, model: Model) -> Visited:
-    """Visit everybody; J is that of a few directions."""
+    """Return the moments under a model, and J of the prior with a few directions."""
     found = objective.visit(model)
     return Visited(model, found, objective.value(model, found))
 

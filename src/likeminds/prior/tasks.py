@@ -34,11 +34,11 @@ class Task:
     rows : array of shape (b, n, p)
         Coordinates.
     response, weight : arrays of shape (b, n)
-        What eta should be like, and how much it counts.
+        The response to eta, and the weight of the row.
     comparisons : array of shape (b,)
         How many observations a person's rows amount to.
     places : array of shape (b, n), optional
-        Where the rows' pulls are kept from one visit to the next.
+        Where the rows' pulls are kept from one pass to the next.
     set_size : int
         How many rows in succession are a set that one was chosen from; see `choices`.
     log_count : array of shape (b, n), optional
@@ -71,7 +71,7 @@ class Tasks(Protocol):
 
     @property
     def n_places(self) -> int:
-        """How many pulls are kept from one visit to the next."""
+        """How many pulls are kept from one pass to the next."""
         ...
 
     @property
@@ -132,7 +132,7 @@ class LabelTasks(KeptTasks):
     rows : Rows
         The labels.
     coordinates : Coordinates
-        How to see the items.
+        The coordinates of the items.
     is_ready : bool
         Whether the table of the rows is in coordinates already.
     """

@@ -1,4 +1,4 @@
-"""What covariates of people go with: W_i ~ N(theta + Gamma z_i, Omega)."""
+"""Effects of covariates of people: W_i ~ N(theta + Gamma z_i, Omega)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from likeminds.data.covariates import CovariateEncoder, Covariates
 
 @dataclass(frozen=True)
 class Traits:
-    """What a crowd has taught about covariates.
+    """Effects of covariates on people's weights, learned from a crowd.
 
     Attributes
     ----------
@@ -19,11 +19,11 @@ class Traits:
     slopes : array of shape (p, k)
         Gamma.
     ridges : array of shape (n_covariates,)
-        How strongly the columns of each covariate are held back.
+        The ridge penalty of the columns of each covariate.
     scatter : array of shape (k, k)
         The covariance of z in the crowd.
     unsure : array of shape (p, p)
-        The covariance of what is not known about Gamma z, on average over the crowd.
+        The posterior covariance of Gamma z, on average over the crowd.
     """
 
     encoder: CovariateEncoder
@@ -34,7 +34,7 @@ class Traits:
 
     @property
     def covariance(self) -> Float:
-        """How much people differ by their covariates, shape (p, p)."""
+        """The covariance between people of Gamma z, shape (p, p)."""
         return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
@@ -52,7 +52,7 @@ class Traits:
         return list(zip(kinds, z @ own.T, strict=True))
 
     def covariance_by(self, name: str) -> Float:
-        """Return how much people differ by one covariate alone, shape (p, p)."""
+        """Return the covariance between people of one covariate's part of Gamma z, shape (p, p)."""
         own = self.encoder.blocks == self.encoder.names.index(name)
         slopes = self.slopes[:, own]
         return np.asarray(slopes @ self.scatter[np.ix_(own, own)] @ slopes.T)

@@ -1,4 +1,4 @@
-"""Several attributes of the same items: one ranker for each, asked together."""
+"""Several attributes of the same items: one ranker for each."""
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -23,7 +23,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.matching import Matching
 from likeminds.rankers.model import Ability, Model
 
-# Told, after each attribute, its name, how many are done, and of how many.
+# Called after each attribute with its name, how many are done, and of how many.
 Callback = Callable[[str, int, int], None]
 ByAttribute = Annotations | Mapping[str, Annotations]
 
@@ -162,7 +162,7 @@ class AttributeModel(Matching, Model, BaseEstimator):  # type: ignore[misc]
         return float(np.mean(list(self.scores(X).values())))
 
     def newcomer(self, X: ByAttribute) -> "AttributeNewcomers":
-        """Return what labels say about new people, by any of the attributes; nothing is refitted.
+        """Return the posteriors of new people, by attribute, from their labels, without a refit.
 
         Parameters
         ----------
@@ -204,14 +204,14 @@ class AttributeModel(Matching, Model, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class AttributeNewcomers(Matching):
-    """What is believed about new people, by attribute.
+    """Posteriors of new people, by attribute.
 
     Attributes
     ----------
     model : AttributeModel
-        The crowd they are seen against.
+        The model whose rankers are their prior.
     beliefs : dict of Beliefs
-        What their labels said, by the attributes they labelled.
+        Their posteriors, by the attributes they labelled.
     """
 
     model: AttributeModel

@@ -28,7 +28,7 @@ def with_callbacks(method: Method) -> Method:
 
 @contextmanager
 def both_callbacks(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
-    """Give one function that tells the plain callback and scikit-learn's own of a step."""
+    """Yield one function that calls the plain callback and scikit-learn's own."""
     if not getattr(estimator, "_skl_callbacks", None):
         yield plain
         return

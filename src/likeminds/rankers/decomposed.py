@@ -1,4 +1,4 @@
-"""Rankers whose weights are a sum of components, whichever one likes."""
+"""Rankers whose weights are a sum of any components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,13 +58,13 @@ class ComponentsRanker(StatisticsRanker):
         if not found:
             raise AttributeError(f"This {type(self).__name__} has no group level.")
         part = self.parts_[found[0]]
-        # Whoever has the consensus's weights (labels of one class only) stands in the middle.
+        # People with the consensus's weights (labels of one class only) have zeros.
         differs = (self.coef_ != self.consensus_).any(axis=1)
         return np.where(differs[:, None], part - part[differs].mean(axis=0), 0.0)
 
     @property
     def personal_(self) -> Float:  # type: ignore[override]
-        """What is left of everybody's weights, where there is a group level."""
+        """The weights less consensus and group level, where there is a group level."""
         return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
     def _solver(self) -> Solver:
@@ -91,7 +91,7 @@ class ComponentsRanker(StatisticsRanker):
             setattr(self, f"{name}_part_", part / self.scale_)
         weights = total_weights(parts, len(has_pairs)) / self.scale_
         self.consensus_ = weights[has_pairs].mean(axis=0)
-        # People without pairs get the consensus: their labels say nothing about a ranking.
+        # People without pairs get the consensus: their labels carry no information about a ranking.
         self.coef_ = np.where(has_pairs[:, None], weights, self.consensus_)
 
 
@@ -134,7 +134,7 @@ class DecomposedRanker(ComponentsRanker):
     coef_ : array of shape (n_people, n_features)
         Their weights. People with labels of one class only get the consensus.
     consensus_ : array of shape (n_features,)
-        The mean of the others' weights; what strangers get.
+        The mean of the others' weights; the weights of people not seen in training.
     parts_ : dict of arrays
         The parts of the weights, by the names of their components; each is also an attribute,
         ``<name>_part_``.

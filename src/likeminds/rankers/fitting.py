@@ -1,4 +1,4 @@
-"""What rankers fitted to a quadratic loss share: from annotations to weights."""
+"""Base classes of the rankers that take more labels, and of those with a quadratic loss."""
 
 import warnings
 from collections.abc import Hashable, Iterable
@@ -98,7 +98,7 @@ class GrowingRanker(Ranker):
             )
 
     def _fit_more(self, more: Annotations) -> None:
-        """Learn from what was seen before and from more."""
+        """Learn from the earlier labels and from more."""
         raise NotImplementedError
 
 
@@ -183,7 +183,7 @@ class StatisticsRanker(GrowingRanker):
         """Make the fitted attributes of the parts, which are in units of ``scale_``."""
         theta, G, P = (part / self.scale_ for part in parts)
         self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
-        # People without pairs teach nothing and get the consensus: they are not part of the
+        # People without pairs have no loss and get the consensus: they are not part of the
         # mean, and their own deviation is zero.
         mean_group = G[has_pairs].mean(axis=0)
         self.consensus_ = theta + mean_group

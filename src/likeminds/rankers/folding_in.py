@@ -2,11 +2,11 @@
 
 The weights of somebody new are consensus + B c + V, with the strong directions B of the group
 level. Fitted to a few labels alone, c would be free and V as free as the penalties leave it;
-so both are held to what the crowd shows: c ~ N(0, S) with the covariance S of the people's own
+so both have a prior taken from the crowd: c ~ N(0, S) with the covariance S of the people's own
 coordinates, and V is as large as theirs in the mean square. With the squared loss as a regression
 whose precision is that of the crowd's residuals, the best c and V are one small linear system.
 Deviations longer than the knee of the model's personal level cost their length, not its square
-(see `solvers.deviations`): somebody who is really different is let be different.
+(see `solvers.deviations`): large deviations are not shrunk in proportion.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
 from likeminds.solvers.reduced import Problem, fit_coordinates
 
-# People whose residuals tell the precision: more would not tell it better.
+# People whose residuals estimate the precision: more would hardly improve it.
 _SAMPLE = 2000
 # Directions of a newcomer's covariance that are kept, as in `HierarchicalRanker`.
 _COVARIANCE_RANK = 16
@@ -49,11 +49,11 @@ class FoldingIn:
     Attributes
     ----------
     crowd : Crowd
-        How people differ, and how well the levels meet their labels.
+        The prior of newcomers' weights, and the precision of labels.
     loss : Loss
-        What newcomers' labels cost.
+        The loss of newcomers' labels.
     knee : float
-        Longer deviations cost their length.
+        The length of deviations beyond which their penalty is linear.
     """
 
     crowd: Crowd
@@ -73,7 +73,7 @@ class FoldingIn:
         n_groups: int,
         knee: float,
     ) -> "FoldingIn":
-        """Learn how much people differ, and how well the levels meet their labels.
+        """Estimate the covariance of people's weights, and the precision of their labels.
 
         ``parts`` and ``consensus`` are in units of ``scale``.
         """
@@ -173,7 +173,7 @@ class _FactorTasks:
         return Task(people, Z, target, weight, self.count[people])
 
     def sample(self, most: int) -> "_FactorTasks":
-        """Nobody learns a prior from newcomers."""
+        """Refuse: no prior is learned from newcomers."""
         raise NotImplementedError
 
 

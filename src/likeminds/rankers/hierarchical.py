@@ -1,4 +1,4 @@
-"""The ranker with nothing to tune: people are draws from a prior that the crowd teaches."""
+"""The ranker with nothing to tune: people are draws from a prior that is learned."""
 
 import warnings
 from dataclasses import replace
@@ -33,12 +33,12 @@ class HierarchicalRanker(PriorRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
-    and how much the consensus is held back are learned by maximising the marginal likelihood of
+    and the ridge penalty of the consensus are learned by maximising the marginal likelihood of
     the labels (Laplace approximation; exact for ``loss="auc"``): there is nothing to tune. Where
     there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
     in all directions; else it has a few leading directions, and an equal residual in all others.
-    What a person's labels say is weighed against what the crowd is like, and the result comes
-    with its uncertainty. Where annotations have covariates of people z_i (``people=``), weights are
+    A person's weights are the mode of their posterior given this prior, and come with its
+    covariance. Where annotations have covariates of people z_i (``people=``), weights are
     W_i ~ N(theta + Gamma z_i, Omega); Gamma is learned, and shrunk as much as it has to be. A
     keyboard interrupt keeps the best prior found so far.
 
@@ -56,17 +56,17 @@ class HierarchicalRanker(PriorRanker):
         Akaike's criterion, or all of Omega (of which those that stand out are called leading).
     loss : {"auto", "logistic", "choice", "auc"} or PriorLoss, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
-        with labels of one class teach, too. "choice": each positive label is a choice among it
+        with labels of one class count, too. "choice": each positive label is a choice among it
         and the negatives shown with it (its group; without groups, all of the person's): a
         conditional logit, which needs no intercept. "auc": the squared AUC loss of
         `ThreeLevelRanker`, as a regression whose precision is learned. "auto" is "choice" where
         labels came in groups with one positive each, else "logistic".
     item_effects : bool or "auto", default="auto"
-        Whether items have a character of their own. "auto": where two people judge one item,
+        Whether items have effects of their own. "auto": where two people judge one item,
         and the loss is "logistic" (the others know items by their features alone).
     n_item_factors : int or "auto", default="auto"
-        How many features of items are learned, where items have a character of their own.
-        "auto" takes as many as predict labels best that were left out.
+        How many features of items are learned, where items have effects of their own.
+        "auto" takes as many as predict held-out labels best.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -94,18 +94,18 @@ class HierarchicalRanker(PriorRanker):
         The loss that was used, and the share of positive labels.
     crowd_ : Crowd
         What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
-        ``likelihood`` of labels, and ``predictive``, the prior with what is not known about it;
+        ``likelihood`` of labels, and ``predictive``, the prior with its parameters' uncertainty;
         ``traits`` (Gamma) where there are covariates of people.
     information_ : array of shape (n_people, covariance_rank, p)
-        What each person's labels take away from the prior's covariance: K of `Beliefs`.
+        The matrices K of `Beliefs`: a person's posterior covariance is the prior's less K'K.
     intercept_ : array of shape (n_people,)
-        What makes scores log-odds of a positive label (zeros but for the logistic loss).
+        What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
-        Whether items have a character of their own, and how many of their features were learned.
+        Whether items have effects of their own, and how many of their features were learned.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
         Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_people, r)
-        v_i, what people make of the features that were learned.
+        v_i, people's weights of the features that were learned.
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -219,7 +219,7 @@ class HierarchicalRanker(PriorRanker):
         self._set_levels(points)
 
     def _tasks(self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates) -> Tasks:
-        """Return everybody's labels, with their items where those have a character of their own."""
+        """Return everybody's labels, with their items where those have effects of their own."""
         if self._has_items(loss, annotations):
             nothing = Items.unknown(annotations.item_ids)
             return CrossedTasks.of_annotations(annotations, coordinates, nothing)

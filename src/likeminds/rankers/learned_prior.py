@@ -1,4 +1,4 @@
-"""What a ranker with a learned prior holds once it is fitted, and what can be asked of it."""
+"""Base of the rankers with a learned prior: fitted attributes, scores and uncertainties."""
 
 from collections.abc import Hashable, Iterable
 from copy import copy
@@ -27,7 +27,7 @@ from likeminds.rankers.fitting import GrowingRanker
 
 
 class PriorRanker(GrowingRanker):
-    """Base: from the prior and everybody's posterior to fitted attributes, and back to answers."""
+    """Base: fitted attributes, scores and uncertainties from prior and posteriors."""
 
     loss: str | PriorLoss
     covariance_rank: int
@@ -47,7 +47,7 @@ class PriorRanker(GrowingRanker):
         """Score each row for its person: the higher, the more the item is to their liking.
 
         Scores order the items of one person; their zero means nothing, and scores of two
-        people are not comparable. Where items have a character of their own, `Annotations` say
+        people are not comparable. Where items have effects of their own, `Annotations` say
         which items they are; rows of features are scored as items nobody has labelled. People not
         seen in training get the consensus; or what goes with their covariates, where annotations
         have these and the ranker has learned from such.
@@ -208,14 +208,14 @@ class PriorRanker(GrowingRanker):
     def new_items(self, said: Annotations) -> Self:
         """Return a ranker that also knows items it has not seen, from a few labels of each.
 
-        Nothing is learned anew: people are what they are, and the new items are weighed against
-        what items are like. It is for items what `newcomer` is for people.
+        Nothing is refitted: people's weights and the prior of items are held fixed, and the new
+        items get their posterior. It is for items what `newcomer` is for people.
 
         Parameters
         ----------
         said : Annotations
-            Labels of items that were not there in training, by people who were (of others, only
-            the prior is known).
+            Labels of items not seen in training, by people who were (of others, only the prior
+            is known).
 
         Returns
         -------
@@ -291,7 +291,7 @@ class PriorRanker(GrowingRanker):
 
     @property
     def item_effects_(self) -> bool:
-        """Whether items have a character of their own."""
+        """Whether items have effects of their own."""
         return self.crowd_.items is not None
 
     @property
@@ -301,17 +301,17 @@ class PriorRanker(GrowingRanker):
 
     @property
     def items_(self) -> IdArray:
-        """The items that have a character of their own."""
+        """The items that have effects of their own."""
         return self._items().ids
 
     @property
     def item_effect_(self) -> Float:
-        """What all see in each item beyond its features: b_j."""
+        """The effect of each item on everybody's score, beyond its features: b_j."""
         return self._items().effects
 
     @property
     def item_effect_error_(self) -> Float:
-        """How uncertain that is: a standard deviation."""
+        """The posterior standard deviation of each item's effect."""
         return np.asarray(np.sqrt(self._items().doubt))
 
     @property
@@ -329,7 +329,7 @@ class PriorRanker(GrowingRanker):
         return PriorNewcomers(self.crowd_, loss, self.positive_share_, self.covariance_rank)
 
     def _beliefs(self) -> Beliefs:
-        """Return what is believed about everybody seen in training."""
+        """Return the posteriors of everybody seen in training."""
         points = self.crowd_.coordinates.points(self.coef_, self.intercept_)
         if self.crowd_.items is not None:
             points = np.hstack([points, self.factor_weights_])
@@ -343,11 +343,11 @@ class PriorNewcomers:
     Attributes
     ----------
     crowd : Crowd
-        What people are like.
+        The prior of newcomers' weights.
     loss : PriorLoss
-        What newcomers' labels cost.
+        The loss of newcomers' labels.
     positive_share : float
-        Of the labels in training.
+        The share of positive labels in training.
     rank : int
         How many directions of the posterior covariance are kept.
     """

@@ -1,4 +1,4 @@
-"""Wishes about several attributes at once: how well items match them."""
+"""Queries about several attributes at once: how well items match them."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -12,7 +12,7 @@ from likeminds.data.identifiers import as_id_array
 
 
 class Matching:
-    """What can be asked of several attributes at once."""
+    """Rankings by several attributes at once."""
 
     attributes_: list[str]
 
@@ -44,7 +44,7 @@ class Matching:
         X : array of shape (n_items, n_features)
             The items, which are ranked against each other.
         user : id, optional
-            Whose eyes to see with; by default the consensus's.
+            For whom items are scored; by default for the consensus.
         like, not_like : lists of attributes
             What is wished for, and what is not; without both, all attributes are.
 

@@ -1,4 +1,4 @@
-"""What a model is: one ranker, or one for each of several attributes; what can be asked of it."""
+"""The interface of models: one ranker, or one for each of several attributes."""
 
 from enum import Enum
 from typing import Any
@@ -8,12 +8,12 @@ from likeminds._support.checks import listing
 from likeminds._support.read_later import ReadLater
 from likeminds.data.annotations import Annotations
 
-# What an attribute is called where there is but one, without a name.
+# The name of the attribute where there is only one, without a name.
 NAMELESS = ""
 
 
 class Model(ReadLater):
-    """Base of what is fitted, saved and asked.
+    """Base of rankers and of models with several attributes.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Model(ReadLater):
 
 
 class Ability(Enum):
-    """What some models can do and others cannot: the method, and what to say of those."""
+    """Methods that only some models have, each with the message for the others."""
 
     UPDATES = ("update", "takes no more labels: fit it to all of them")
     NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")

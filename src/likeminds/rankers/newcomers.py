@@ -1,4 +1,4 @@
-"""People who were not there when the ranker was fitted: what their labels say about them."""
+"""People not seen in training: their posteriors, given their labels."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
@@ -17,11 +17,11 @@ from likeminds.prior.crowd import Crowd
 
 
 class Newcomers(Protocol):
-    """What a ranker has to take newcomers with, without a refit."""
+    """The prior of newcomers, and how to find their posteriors without a refit."""
 
     @property
     def crowd(self) -> Crowd:
-        """What people are like before they say anything."""
+        """The prior of people without labels."""
         ...
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
@@ -38,11 +38,11 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     *,
     people: Any = None,
 ) -> Beliefs:
-    """Return what labels say about people, given the crowd; nothing is learned anew.
+    """Return the posteriors of people not seen in training, given their labels, without a refit.
 
-    Any number of labels will do. Without any, people are what the crowd is like: the
-    consensus, and as uncertain as the crowd is diverse. Labels of one class say something
-    to the logistic loss; the AUC loss has no pair to learn from, and leaves the consensus.
+    Any number of labels will do. Without any, the posterior is the prior: the consensus, with
+    the covariance of the crowd. Labels of one class are informative with the logistic loss;
+    the AUC loss has no pair to learn from, and leaves the consensus.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: every ranker we have, or those somebody names."""
+"""The rankers of a comparison: every ranker of the library, or those named by the caller."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -58,7 +58,7 @@ RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, D
 # Those with a sensible choice of every parameter: compared as they are.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
-# What people may say for short.
+# Short names.
 _SHORT = {
     "hierarchical": "HierarchicalRanker",
     "threelevel": "ThreeLevelRankerCV",

@@ -71,7 +71,7 @@ class ThreeLevelRanker(StatisticsRanker):
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
-        "fast" is Newton's method with all eliminated that can be; "accelerated" is the solver
+        "fast" is Newton's method on the reduced problem; "accelerated" is the solver
         for any list of components; "paper" is the published algorithm, a reference that takes
         thousands of iterations.
     tol : float, default=1e-4
@@ -100,9 +100,9 @@ class ThreeLevelRanker(StatisticsRanker):
     consensus_ : array of shape (n_features,)
         What all agree on: theta plus the mean of G.
     group_ : array of shape (n_people, n_features)
-        What a person's school of thought wants differently: G, centred.
+        The group level, a person's deviation in common with others: G, centred.
     personal_ : array of shape (n_people, n_features)
-        What is the person's own: P.
+        The personal level: P.
     raw_consensus_, raw_group_, raw_personal_ : arrays
         theta, G and P before centring. theta is not identified (the strong directions of G
         can absorb any of it at no cost), which is why the centred form is the one to read.
@@ -119,8 +119,8 @@ class ThreeLevelRanker(StatisticsRanker):
     converged_ : bool
         Whether the residual fell to ``tol``.
     crowd_, knee_ : Crowd, float
-        How people differ and how well the levels meet their labels, and from what length of
-        their deviation on newcomers are let be different: what `newcomer` goes by.
+        What `newcomer` needs: the prior of newcomers' weights with the precision of labels, and
+        the length of a deviation beyond which its penalty is linear.
     n_labels_ : int
         How many labels were learned from.
     statistics_ : Statistics

@@ -7,9 +7,9 @@ safe:
 
 * each component has a step of its own: a vector that all people share meets the sum of their
   curvatures, a matrix with a row for each meets one at a time;
-* the step grows again where the line search was too timid;
-* momentum is dropped when it points uphill, and a step that raises the objective is taken back
-  and made without momentum, which never raises it, convex or not.
+* the step grows again where the line search left it shorter than needed;
+* momentum is reset when it is no descent direction, and a step that raises the objective is
+  undone and repeated without momentum, which never raises it, convex or not.
 
 Components with a ``stage`` (see `CappedLowRank.stage`) are minimised in stages, each from the
 solution of the one before, until the stage no longer changes.
@@ -47,7 +47,7 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class AcceleratedSolver:
-    """Minimise a loss plus any components.
+    """Minimise a loss plus the penalties of any components.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class AcceleratedSolver:
 
 @dataclass
 class _Path:
-    """Where the solver is and where it was, with the gradients there."""
+    """The current and the previous iterate, with the gradients at both."""
 
     loss: QuadraticLoss
     components: Sequence[Component]
@@ -139,7 +139,7 @@ class _Path:
         self.relative = [known[part.shape] / largest for part in self.parts]
 
     def next_stage(self) -> list[Component]:
-        """Return what is to be minimised next, and forget where we came from."""
+        """Return the components to minimise next, and reset the momentum."""
         self.momentum, self.former, self.former_gradient = 1.0, self.parts, self.gradient
         pairs = zip(self.components, self.parts, strict=True)
         stage = [_stage_of(component, part) for component, part in pairs]
@@ -147,7 +147,7 @@ class _Path:
         return stage
 
     def step(self, stage: Sequence[Component]) -> None:
-        """Take a step with momentum, or where that leads up, one without."""
+        """Take a step with momentum, or one without where that raises the objective."""
         following = (1.0 + np.sqrt(1.0 + 4.0 * self.momentum**2)) / 2.0
         trial = self._line_search(stage, (self.momentum - 1.0) / following)
         value = self._objective(stage, trial.parts, trial.gradient)
@@ -174,7 +174,7 @@ class _Path:
         return objective(self.loss, stage, parts, gradient)
 
     def _record(self, stage: Sequence[Component]) -> None:
-        """Write down the objective, which is not what a stage minimises."""
+        """Record the objective, which is not what a stage minimises."""
         same = list(stage) == list(self.components)
         value = self.value if same else self._objective(self.components, self.parts, self.gradient)
         self.objectives.append(value)
@@ -189,7 +189,7 @@ class _Path:
         return size
 
     def _line_search(self, stage: Sequence[Component], beta: float) -> "_Trial":
-        """Step from the point extrapolated by ``beta``, shorter and shorter until it is safe."""
+        """Step from the point extrapolated by ``beta``; backtrack until the step is safe."""
         at = [x + beta * (x - y) for x, y in zip(self.parts, self.former, strict=True)]
         gradient = self.gradient + beta * (self.gradient - self.former_gradient)
         slopes = [component.collect(gradient) for component in stage]
@@ -212,7 +212,7 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A step: where it leads, the gradient there, and by component what moved and changed."""
+    """A step: its end, the gradient there, and by component the changes of part and gradient."""
 
     parts: Parts
     gradient: Float
@@ -238,7 +238,7 @@ class _Trial:
         return float(np.sqrt(_inner(pieces, pieces)))
 
     def goes_on_from(self, parts: Parts) -> bool:
-        """Say whether the step points where the parts have been going."""
+        """Say whether the move from ``parts`` has no negative inner product with the prox step."""
         way = [new - old for new, old in zip(self.parts, parts, strict=True)]
         return _inner(self._pulls, way) >= 0
 

@@ -1,4 +1,4 @@
-"""What a solver is asked for and what it returns."""
+"""The interface of solvers: parameters, solution, optimality residual."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
 
 Parts = tuple[Float, ...]
-# Told of every step: its number, the objective, the residual. To say True is to stop.
+# Called after each step with its number, the objective, the residual. True stops the solver.
 Callback = Callable[[int, float, float], bool | None]
 
 
 @dataclass(frozen=True)
 class History:
-    """How a solver came to its solution, one entry per step.
+    """Objective and residual of a solver, one entry per step.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class History:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver stopped.
+    """The result of a solver.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Solution:
     converged : bool
         Whether the residual fell to the tolerance.
     history : History
-        The way there.
+        Objective and residual by step.
     interrupted : bool
-        Whether the user or a callback stopped it before.
+        Whether the user or a callback stopped it earlier.
     """
 
     parts: Parts
@@ -66,7 +66,7 @@ class Solution:
 
 
 class Solver(Protocol):
-    """Something that minimises loss + penalties."""
+    """A minimiser of loss plus penalties."""
 
     def solve(
         self,
@@ -87,7 +87,7 @@ class Solver(Protocol):
 
 
 def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> Parts:
-    """Return the parts that add nothing to anybody's weights."""
+    """Return parts of zeros."""
     return tuple(component.zeros(*loss.shape) for component in components)
 
 

@@ -73,7 +73,7 @@ class ReducedHessian:
 
 @dataclass(frozen=True)
 class _Bending:
-    """What one block of people adds to the Hessian."""
+    """The contribution of one block of people to the Hessian."""
 
     part: Spectrum
     weight: float

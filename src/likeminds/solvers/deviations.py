@@ -19,7 +19,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots
 from likeminds.components import Consensus, Group, Personal
 
-# Penalties of zero leave a level unbounded: a whiff of the curvature keeps it finite.
+# Penalties of zero leave a level unbounded: a small multiple of the curvature bounds it.
 _WHIFF = 1e-12
 _TINY = 1e-300
 
@@ -109,7 +109,7 @@ def deviate(curvature: Float, slope: Float, x: Float, penalty: Penalty) -> Devia
     x : array of shape (p, r)
         Their shared weights.
     penalty : Penalty
-        What deviations cost.
+        The penalty of deviations.
     """
     pull = slope - curvature * x
     stiffness = np.full(len(x), 2.0 * penalty.tail)

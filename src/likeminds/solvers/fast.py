@@ -50,7 +50,7 @@ _RACE_TOL, _RACE_STEPS = 1e-2, 10
 
 @dataclass(frozen=True)
 class FastSolver:
-    """Newton's method with everything eliminated that can be.
+    """Newton's method on the consensus and the strong directions, all else eliminated.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class FastSolver:
         max_iter: int = 1000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Do what `solve` does, with eigenvectors in hand."""
+        """Do what `solve` does, given the eigenvectors."""
         consensus, group, personal = _three_levels(components)
         loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
@@ -131,7 +131,7 @@ class FastSolver:
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
     def _race(self, problem: Problem, go: Callable[..., Descent]) -> Descent:
-        """Give every start a few steps, and return where the best has come to."""
+        """Take a few steps from every start, and return the descent with the lowest objective."""
         starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
         runs: list[Descent] = []
         for point in islice(starts, self.n_starts):
@@ -149,7 +149,7 @@ class Decomposition:
     Attributes
     ----------
     loss : QuadraticLoss
-        What was decomposed.
+        The loss that was decomposed.
     blocks : list of Spectrum
         People in memory.
     stands_for : list of float
@@ -165,7 +165,7 @@ class Decomposition:
 
     @classmethod
     def of(cls, loss: QuadraticLoss, memory: int) -> "Decomposition":
-        """Decompose whom ``memory`` has room for."""
+        """Decompose as many people as fit into ``memory``."""
         rows = loss.factors.rows
         need = 8 * loss.shape[1] * (len(rows.index) + len(rows.people))
         if need <= memory:
@@ -203,7 +203,7 @@ class Decomposition:
 
 
 class _Record:
-    """Remembers objective and residual of each step, and passes them on."""
+    """Records objective and residual of each step, and passes them to the callback."""
 
     def __init__(self, constant: float, callback: Callback | None) -> None:
         self.constant, self.callback = constant, callback

@@ -1,8 +1,8 @@
 """Algorithms 1 and 2 of the paper: proximal gradient with one step size for all levels.
 
 In the paper's symbols: rho_k is ``step_constant``, alpha is ``factor``, the reference point
-is the last iterate. Kept to the letter, as the reference that other solvers are measured
-against; two remarks on what the letter leaves open.
+is the last iterate. Implemented literally, as the reference that other solvers are measured
+against; two remarks on what the paper leaves open.
 
 * The test of the line search compares loss values that agree in all but the last digits
   near the solution. The loss is quadratic, so the same inequality is tested here as
@@ -34,7 +34,7 @@ from likeminds.solvers.base import (
 
 @dataclass(frozen=True)
 class PaperHistory(History):
-    """What Theorem 2 speaks of, one entry per step.
+    """The quantities of Theorem 2, one entry per step.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class PaperHistory(History):
     step_constant : array of shape (n_steps,)
         The constant rho that the line search settled on.
     curvature : array of shape (n_steps,)
-        The smallest constant that would have done (eta in the paper's proof).
+        The smallest constant that would have passed (eta in the paper's proof).
     """
 
     squared_steps: Float
@@ -55,7 +55,7 @@ class PaperHistory(History):
 
 @dataclass(frozen=True)
 class PaperSolver:
-    """The published algorithm.
+    """The published algorithm: proximal gradient with backtracking.
 
     Parameters
     ----------

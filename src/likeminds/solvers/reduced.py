@@ -1,4 +1,4 @@
-"""The problem that is left: a smooth one in the consensus and the strong directions.
+"""The reduced problem: a smooth one in the consensus and the strong directions.
 
 The weights of person i are theta + B c_i + V_i, where the columns of B are the strong
 directions of the group level. V_i (see `deviations`) and the coordinates c_i are eliminated
@@ -29,7 +29,7 @@ Fit = tuple[Deviations, Float]
 
 @dataclass(frozen=True)
 class Problem:
-    """Everybody, and what their levels cost.
+    """The people of the reduced problem, and the penalties of their levels.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Problem:
     stands_for : list of float
         How many people's curvature each of a block stands for (1 unless it is a sample).
     weights : list of float
-        How many people's loss each of a block stands for: the same, or 1 where those who are
-        not kept speak for themselves.
+        How many people's loss each of a block stands for: the same, or 1 where the loss of
+        those who are not kept is computed, too.
     penalty : Penalty
-        What the levels cost.
+        The penalties of the levels.
     n_people, n_features : int
         How many there are in all.
     unit : float
@@ -77,7 +77,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Point:
-    """Where we are, and all that is known there.
+    """An iterate, with the objective, its gradient and the fits there.
 
     Attributes
     ----------
@@ -144,15 +144,15 @@ def fit_coordinates(
 ) -> tuple[Float, Deviations]:
     """Minimise phi_i(theta + B c_i) + head |c_i|^2 over each c_i.
 
-    Newton's method; who fails to descend takes the step of the parabola above phi_i next,
-    which always descends. Before the knee both are exact, and one step is enough.
+    Newton's method; people whose objective does not fall take the step of the parabola above
+    phi_i next, which always lowers it. Before the knee both are exact, and one step is enough.
 
     Parameters
     ----------
     part : Spectrum
         The people.
     problem : Problem
-        What coordinates and deviations cost, and how accurate they have to be.
+        The penalties of coordinates and deviations, and the accuracy required.
     at : array of shape (p, r)
         Q_i theta.
     directions : array of shape (p, r, k)
@@ -191,7 +191,7 @@ def fit_coordinates(
 
 @dataclass(frozen=True)
 class FactorFit:
-    """What a pass over people who are not kept needs to know of a block of them."""
+    """Coordinates, deviations, objective and gradient of a block of people who are not kept."""
 
     people: Index
     C: Float
@@ -238,7 +238,7 @@ def _fit_factors(  # noqa: PLR0917 - the same as everywhere here
 
 
 def horizontal(T: Float, B: Float) -> Float:
-    """Keep of a step what really moves the span of B."""
+    """Project a step onto the tangents that move the span of B."""
     T = T.copy()
     T[1:] -= (T[1:] @ B) @ B.T
     return T

@@ -12,13 +12,13 @@ from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_devia
 
 _TINY = 1e-300
 
-# Told of every point: objective and residual. To say True is to stop.
+# Called at each point with objective and residual. True stops the descent.
 Watcher = Callable[[float, float], bool]
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a descent stopped, and how."""
+    """The last point of a descent, and whether it was interrupted."""
 
     point: Point
     interrupted: bool = False
