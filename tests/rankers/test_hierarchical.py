@@ -20,7 +20,7 @@ from likeminds.prior.learning import descend, score
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.objective import Model, Objective
-from likeminds.prior.posterior import Dual, Primal, moments, solved
+from likeminds.prior.posterior import Dual, Primal, find_mode, moments
 from likeminds.prior.prior import Prior
 from likeminds.rankers.baselines import ConsensusOnly
 
@@ -79,7 +79,7 @@ def choice_cost(point, rows, labels, weights, prior):
 def all_modes(tasks, prior, likelihood):
     found = {}
     for number in range(len(tasks.plan)):
-        mode = solved(tasks.task(number), prior, likelihood)
+        mode = find_mode(tasks.task(number), prior, likelihood)
         points = prior.mean + mode.system.z(mode.state) @ prior.root.T
         found.update(zip(mode.task.people.tolist(), points, strict=True))
     return np.array([found[person] for person in sorted(found)])
@@ -294,7 +294,7 @@ def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     prior = make_prior(rng, coordinates.size)
     points = np.repeat(prior.mean[None], crowd.n_people, axis=0)
     for number in range(len(tasks.plan)):
-        mode = solved(tasks.task(number), prior, Choice())
+        mode = find_mode(tasks.task(number), prior, Choice())
         points[mode.task.people] += mode.system.z(mode.state) @ prior.root.T
         expected = [
             choice_cost(points[i], coordinates.rows(rows), labels, weights, prior)

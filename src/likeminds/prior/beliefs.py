@@ -19,7 +19,7 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Curvature, Likelihood
 from likeminds.prior.new_items import fold_in
-from likeminds.prior.posterior import Dual, Primal, over_blocks, solved, system_of
+from likeminds.prior.posterior import Dual, Primal, find_mode, over_blocks, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
 from likeminds.prior.tasks import Tasks
@@ -378,7 +378,7 @@ def posterior_of(
         # as a block is left behind.
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
-        mode = solved(task, prior, crowd.likelihood, earlier)
+        mode = find_mode(task, prior, crowd.likelihood, earlier)
         points[task.people] = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
         system = mode.system if predictive is prior else system_of(task, predictive)
         inner = _known(system, mode.said.curvature, min(rank, size))

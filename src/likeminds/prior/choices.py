@@ -10,7 +10,7 @@ from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.tasks import KeptTasks, Task, evenly, planned
+from likeminds.prior.tasks import KeptTasks, Task, evenly, plan_blocks
 
 
 def are_choices(annotations: Annotations) -> bool:
@@ -117,7 +117,7 @@ class ChoiceTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return planned(self.sets, self.n_bytes)
+        return plan_blocks(self.sets, self.n_bytes)
 
     @property
     def n_bytes(self) -> int:
@@ -129,7 +129,7 @@ class ChoiceTasks(KeptTasks):
         rows = self.sets.of(evenly(self.n_people, most))
         return ChoiceTasks(rows, self.size, self.set_size)
 
-    def _made(self, chosen: Index) -> Task:
+    def _make(self, chosen: Index) -> Task:
         block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
         n_people, n_sets = len(chosen), block.rows.shape[1]
         items = block.rows.reshape(n_people, n_sets * self.set_size, self.size + 1)
@@ -168,8 +168,8 @@ def _sets(annotations: Annotations) -> tuple[Index, Float, Float]:
     # Where the negatives that go with each positive begin and end.
     begin = np.searchsorted(together[negatives], together[positives], "left")
     end = np.searchsorted(together[negatives], together[positives], "right")
-    refused = end > begin  # a choice among one item says nothing
-    positives, begin, end = positives[refused], begin[refused], end[refused]
+    kept = end > begin  # a choice among one item says nothing
+    positives, begin, end = positives[kept], begin[kept], end[kept]
     place = begin[:, None] + np.arange((end - begin).max(initial=0))
     inside = place < end[:, None]
     members = np.empty((len(positives), 1 + place.shape[1]), dtype=np.intp)

@@ -25,7 +25,7 @@ from likeminds.data.covariates import CovariateEncoder
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.learning import Learned, first_guess
 from likeminds.prior.objective import Model
-from likeminds.prior.posterior import over_blocks, solved
+from likeminds.prior.posterior import find_mode, over_blocks
 from likeminds.prior.tasks import Tasks
 from likeminds.prior.traits import Traits
 
@@ -120,7 +120,7 @@ def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes
     def visit(number: int) -> tuple[float, Float, Float]:
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
-        mode = solved(task, moved, likelihood, earlier, gain=_EXACT)
+        mode = find_mode(task, moved, likelihood, earlier, gain=_EXACT)
         if task.places is not None:
             pulls[task.places] = mode.said.pull
         curvature, first = mode.said.curvature, mode.system.z(mode.state)

@@ -23,7 +23,7 @@ from likeminds.losses.rows import Rows
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Diagonal, Likelihood
-from likeminds.prior.posterior import Mode, Moments, Spread, moments_of, over_blocks, solved
+from likeminds.prior.posterior import Mode, Moments, Spread, find_mode, moments_of, over_blocks
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import LabelTasks, Task
 
@@ -207,7 +207,7 @@ def crossed_moments(
 
     def visit(number: int) -> CrossedMoments:
         task = tasks.task(number)
-        mode = solved(task, prior, likelihood, pulls[task.places], gain=gain)
+        mode = find_mode(task, prior, likelihood, pulls[task.places], gain=gain)
         pulls[task.places] = mode.said.pull
         spread = mode.system.spread(mode.said.curvature)
         found = moments_of(mode, likelihood, spread)

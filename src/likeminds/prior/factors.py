@@ -10,7 +10,7 @@ from scipy.sparse.linalg import svds
 from likeminds._support.arrays import Float
 from likeminds.prior.crossed import BEND, CrossedTasks
 from likeminds.prior.objective import Model, Objective
-from likeminds.prior.posterior import over_blocks, solved
+from likeminds.prior.posterior import find_mode, over_blocks
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
@@ -82,7 +82,7 @@ def scores_at(objective: Objective, model: Model) -> Float:
 
     def look(number: int) -> None:
         task = objective.tasks.task(number)
-        mode = solved(
+        mode = find_mode(
             task, model.prior, model.likelihood, objective.pulls[task.places], gain=objective.enough
         )
         scores[task.places] = mode.system.eta(mode.state)

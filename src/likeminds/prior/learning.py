@@ -11,7 +11,7 @@ from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import Visited, step, visited
+from likeminds.prior.scoring import Visited, step, visit_crowd
 from likeminds.prior.tasks import Tasks
 from likeminds.solvers.base import Callback
 
@@ -161,14 +161,14 @@ def choose_form(start: Objective, n_groups: int | None, at: Visited | None = Non
     if at is None:
         at = _learn_roughly(start, ROUGH_STEPS if n_groups != 0 else 1)
     if n_groups is not None:
-        return Form(_truncated(start, at, n_groups), False, n_groups, [])
-    first = _judged(start, at)
+        return Form(_truncate(start, at, n_groups), False, n_groups, [])
+    first = _judge_form(start, at)
     if at.found.objective + 0.5 * size * (size + 1) <= min(first.criterion):
         return replace(first, model=at.model, is_whole=True)
     if at.found.comparisons >= size * at.found.n_people:
         return first
     freer = replace(start, pseudo=_FEWER * start.pseudo)
-    second = _judged(freer, _learn_roughly(freer, ROUGH_STEPS))
+    second = _judge_form(freer, _learn_roughly(freer, ROUGH_STEPS))
     # With as many directions as before, the model with more shrinkage is the better one.
     finds_more = second.n_groups > first.n_groups and min(second.criterion) < min(first.criterion)
     return second if finds_more else first
@@ -176,7 +176,7 @@ def choose_form(start: Objective, n_groups: int | None, at: Visited | None = Non
 
 def _learn_roughly(start: Objective, n_steps: int) -> Visited:
     """Learn the whole of Omega, not very exactly."""
-    at = visited(start, start.model)
+    at = visit_crowd(start, start.model)
     for _ in range(n_steps):
         new = step(start, at)
         gain, at = at.value - new.value, new
@@ -186,7 +186,7 @@ def _learn_roughly(start: Objective, n_steps: int) -> Visited:
     return at
 
 
-def _judged(start: Objective, at: Visited) -> Form:
+def _judge_form(start: Objective, at: Visited) -> Form:
     """Return the leading directions of Omega that lower the criterion.
 
     Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
@@ -198,21 +198,21 @@ def _judged(start: Objective, at: Visited) -> Form:
     cost = size + min(size, _NOTICED * at.found.comparisons)
     criterion: list[float] = []
     for rank in range(start.n_weights + 1):
-        value = start.visit(_truncated(start, at, rank)).objective
+        value = start.visit(_truncate(start, at, rank)).objective
         criterion.append(value + rank * cost)
         if rank - int(np.argmin(criterion)) == _PATIENCE:
             break
     best = int(np.argmin(criterion))
-    return Form(_truncated(start, at, best), False, best, criterion)
+    return Form(_truncate(start, at, best), False, best, criterion)
 
 
-def _truncated(start: Objective, at: Visited, rank: int) -> Model:
+def _truncate(start: Objective, at: Visited, rank: int) -> Model:
     return replace(at.model, prior=at.model.prior.truncated(rank, start.n_weights))
 
 
 def follow_ridge(start: Objective, at: Visited) -> Visited:
     """Update the ridge penalty of the consensus by its fixed point."""
-    ridge = start.learned_ridge(at.model, at.found)
+    ridge = start.learn_ridge(at.model, at.found)
     theta = at.model.prior.mean[: start.n_weights]
     more = 0.5 * (ridge - at.model.ridge) * float(theta @ theta)
     return Visited(replace(at.model, ridge=ridge), at.found, at.value + more)
@@ -222,7 +222,7 @@ def score(
     objective: Objective, *, tol: float, max_iter: int, callback: Callback | None = None
 ) -> Learned:
     """Learn the whole of Omega from where the objective's model stands; J never rises."""
-    at = visited(objective, objective.model)
+    at = visit_crowd(objective, objective.model)
     trace, converged, stopped = [at.value], False, False
     try:
         while not (converged or stopped) and len(trace) <= max_iter:

@@ -59,7 +59,7 @@ class Objective:
     pulls : array
         Where the search for modes starts; updated by each pass over the people.
     enough : float
-        How exactly modes are found: see `posterior.solved`.
+        How exactly modes are found: see `posterior.find_mode`.
     pseudo : float
         Pseudo-people, as a share of the people: see `scoring`.
     shifts : array of shape (n_people, p), optional
@@ -191,7 +191,7 @@ class Objective:
             held -= crossed.T @ (crossed / known_of_items[:, None])
         return np.asarray(held)
 
-    def learned_ridge(self, model: Model, found: Moments) -> float:
+    def learn_ridge(self, model: Model, found: Moments) -> float:
         """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""
         unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
         # Every direction of the consensus that is well known counts.

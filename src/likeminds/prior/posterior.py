@@ -28,7 +28,7 @@ from likeminds.prior.tasks import SMALL_BYTES, Task, Tasks
 
 R = TypeVar("R")
 
-# The gain at which Newton's method stops (see `solved`); it stops in any case after so many steps
+# The gain at which Newton's method stops (see `find_mode`); in any case after so many steps
 # and halvings.
 _EXACT = 1e-9
 _STEPS = 100
@@ -217,7 +217,7 @@ class Mode:
     penalty: Float
 
 
-def solved(
+def find_mode(
     task: Task,
     prior: Prior,
     likelihood: Likelihood,
@@ -325,7 +325,7 @@ def moments(
     def visit(number: int) -> Moments:
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
-        mode = solved(task, prior, likelihood, earlier, gain=gain)
+        mode = find_mode(task, prior, likelihood, earlier, gain=gain)
         if task.places is not None:
             pulls[task.places] = mode.said.pull
         return moments_of(mode, likelihood, mode.system.spread(mode.said.curvature))

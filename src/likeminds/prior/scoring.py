@@ -42,7 +42,7 @@ class Visited:
     value: float
 
 
-def visited(objective: Objective, model: Model) -> Visited:
+def visit_crowd(objective: Objective, model: Model) -> Visited:
     """Return the moments under a model, and J, which includes the pseudo-people."""
     found = objective.visit(model)
     theta = model.prior.mean[: objective.n_weights]
@@ -59,7 +59,7 @@ def step(objective: Objective, at: Visited) -> Visited:
     move = _Move(objective, at)
     share = 1.0
     while share > _SHORTEST:
-        new = visited(objective, move.to(share))
+        new = visit_crowd(objective, move.to(share))
         if new.value <= at.value:
             return new
         share *= _SHORTER

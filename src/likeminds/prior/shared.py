@@ -32,7 +32,7 @@ from likeminds.prior.learning import (
 )
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Model, Objective
-from likeminds.prior.scoring import Visited, step, visited
+from likeminds.prior.scoring import Visited, step, visit_crowd
 from likeminds.solvers.base import Callback
 
 # Numbers of factors that are tried, until so many in a row predict no better; and the shares
@@ -56,7 +56,7 @@ class _State:
     @classmethod
     def first(cls, objective: Objective, model: Model) -> "_State":
         """Return the state at a model."""
-        return cls(objective, visited(objective, model))
+        return cls(objective, visit_crowd(objective, model))
 
 
 def learn_crossed(
@@ -181,7 +181,7 @@ def _learn_roughly(state: _State) -> _State:
     for _ in range(ROUGH_STEPS):
         before = at.value
         at = step(objective, at)
-        objective, at = step_items(objective, at, visited)
+        objective, at = step_items(objective, at, visit_crowd)
         gain = before - at.value
         at = follow_ridge(objective, at)
         if gain <= ROUGH * abs(at.value):
@@ -198,7 +198,7 @@ def _alternate(
     callback: Callback | None,
 ) -> Learned:
     """Learn people's prior given the items, and the items given people, in turns; J never rises."""
-    measure: Measure = visited if is_whole else _by_directions
+    measure: Measure = visit_crowd if is_whole else _by_directions
     at = measure(objective, objective.model)
     trace, converged, stopped = [at.value], False, False
     try:

@@ -114,12 +114,12 @@ class KeptTasks:
         """Return one block, from memory where all of them fit there."""
         if number in self._kept:
             return self._kept[number]
-        task = self._made(self.plan[number])
+        task = self._make(self.plan[number])
         if self.n_bytes <= _KEPT_BYTES:
             self._kept[number] = task
         return task
 
-    def _made(self, chosen: Index) -> Task:
+    def _make(self, chosen: Index) -> Task:
         raise NotImplementedError
 
 
@@ -169,7 +169,7 @@ class LabelTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return planned(self.rows, self.n_bytes)
+        return plan_blocks(self.rows, self.n_bytes)
 
     @property
     def n_bytes(self) -> int:
@@ -181,7 +181,7 @@ class LabelTasks(KeptTasks):
         rows = self.rows.of(evenly(self.n_people, most))
         return LabelTasks(rows, self.coordinates, self.is_ready)
 
-    def _made(self, chosen: Index) -> Task:
+    def _make(self, chosen: Index) -> Task:
         rows = self.rows
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
@@ -232,7 +232,7 @@ class AucTasks(KeptTasks):
         """Return the labels of at most so many people, evenly spread."""
         return AucTasks(self.labels.sample(most))
 
-    def _made(self, chosen: Index) -> Task:
+    def _make(self, chosen: Index) -> Task:
         rows, coordinates = self.labels.rows, self.labels.coordinates
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         if not self.labels.is_ready:
@@ -251,7 +251,7 @@ class AucTasks(KeptTasks):
         )
 
 
-def planned(rows: Rows, n_bytes: int) -> list[Index]:
+def plan_blocks(rows: Rows, n_bytes: int) -> list[Index]:
     """Divide people into blocks, few of them where there is little to do."""
     return list(rows.plan(_SMALL_PADDING) if n_bytes < SMALL_BYTES else rows.plan())
 
