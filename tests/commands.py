@@ -1,6 +1,7 @@
 """Run commands as a shell would: in a folder, with what they print kept apart."""
 
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -79,3 +80,10 @@ def commands_in(text: str) -> list[str]:
 def shown(lines: Sequence[str]) -> str:
     """Return some lines as one text."""
     return "\n".join(lines)
+
+
+def told(folder, *words, stdin=""):
+    """Return what a command tells a program."""
+    done = run(folder, *words, "--json", stdin=stdin)
+    assert done.code == 0, done.err
+    return json.loads(done.out)

@@ -10,20 +10,13 @@ import pyarrow as pa
 import pytest
 
 import likeminds
-from commands import run
+from commands import run, told
 from likeminds.data.sources import read_table, write_table
 from likeminds.datasets import exports
 
 SAID = ("--annotations", "annotations.csv")
 DATA = (*SAID, "--features", "features.csv")
 FIT = ("fit", *DATA, "--out", "m.likeminds", "--quiet")
-
-
-def told(folder, *words, stdin=""):
-    """Return what a command tells a program."""
-    done = run(folder, *words, "--json", stdin=stdin)
-    assert done.code == 0, done.err
-    return json.loads(done.out)
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,8 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     own = auc_by_person(said.labels, ranker.decision_function(said), said.users, said.weights)
     weights = ranker.learned("consensus_")
     shared = np.zeros(len(said)) if weights is None else said.X @ weights
+    if ranker.learned("item_effects_"):  # what all see in an item belongs to the consensus
+        shared = shared + ranker._item_scores(said, None, np.full(len(said), -1))
     consensus = auc_by_person(said.labels, shared, said.users, said.weights)
     known = lookup(own.users, ranker.users_, "users") >= 0
     total = {

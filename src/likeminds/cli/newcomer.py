@@ -74,7 +74,7 @@ def newcomer(
     new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:
-        for about, scores in new.questions(person, like or [], not_like or []):
+        for about, scores in new.questions(person, like or [], not_like or [], shown.ids):
             rows += best(shown, scores(shown.features), top, person, about)
         asked += new.items_to_ask(person, shown, ask) if ask else []
     show(talk, rows, out, more={"ask": asked} if ask else {})
@@ -125,7 +125,7 @@ class _Newcomers:
         return list(dict.fromkeys([*labelled, *self.described])) or [_NEW]
 
     def questions(
-        self, person: Any, like: Sequence[str], not_like: Sequence[str]
+        self, person: Any, like: Sequence[str], not_like: Sequence[str], items: Any
     ) -> Iterator[tuple[str, Scores]]:
         """Give, by what it is about, each function that scores items for a newcomer."""
         if like or not_like:
@@ -141,7 +141,7 @@ class _Newcomers:
             return
         for name in self.strangers:
             belief, who = self._belief(name, person)
-            yield name, _scores(belief, who)
+            yield name, _scores(belief, who, items)
 
     def items_to_ask(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
         """Return the items to ask about, most telling first, as rows of a table."""
@@ -151,7 +151,8 @@ class _Newcomers:
         for name in self.strangers:
             belief, who = self._belief(name, person)
             left = np.setdiff1d(np.arange(len(shown.ids)), self._rows_labelled(name, person))
-            chosen = left[belief.next_items(shown.features[left], who, min(n, len(left)))]
+            asked = _about(who, shown.ids[left], shown.features[left])
+            chosen = left[belief.next_items(asked, who, min(n, len(left)))]
             named = {"attribute": name} if name else {}
             rows += [
                 {"person": person} | named | {"place": place, "item": shown.ids[i]}
@@ -187,15 +188,25 @@ def _covariates(columns: Columns) -> "Covariates | None":
     return Covariates.read(columns.people, columns.person)
 
 
-def _scores(belief: Any, person: Any) -> Scores:
-    def scores(X: Any) -> Any:
-        import numpy as np
+def _scores(belief: Any, person: Any, items: Any) -> Scores:
+    return lambda X: belief.decision_function(_about(person, items, X))
 
-        users = np.empty(len(X), dtype=object)
-        users[:] = [person] * len(X)
-        return belief.decision_function(X, users)
 
-    return scores
+def _about(person: Any, items: Any, features: Any) -> "Annotations":
+    """Return items to be scored for a person: rows whose labels nobody knows yet."""
+    import numpy as np
+
+    from likeminds.data.annotations import Annotations
+
+    users = np.empty(len(items), dtype=object)
+    users[:] = [person] * len(items)
+    return Annotations(
+        users=users,
+        items=items,
+        labels=np.zeros(len(items), dtype=bool),
+        features=features,
+        features_per="row",
+    )
 
 
 def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":

@@ -114,7 +114,8 @@ def scores_by(ranker: Any, person: Any, items: "IdArray") -> Scores:
         import numpy as np
 
         # Some rankers know items by their ids.
-        known = {} if ranker.learned("item_ids_") is None else {"items": items}
+        by_id = ranker.learned("item_ids_") is not None or ranker.learned("item_effects_")
+        known = {"items": items} if by_id else {}
         if person is None:
             return ranker.decision_function(X, **known)
         users = np.empty(len(X), dtype=object)

@@ -85,7 +85,11 @@ def link_features(
         if item_ids is not None:
             raise ValueError("features is a mapping by item id already: leave item_ids out.")
         features, item_ids = list(features.values()), list(features)
-    matrix, found_names = _read_matrix(features)
+    if items is not None and isinstance(features, np.ndarray) and features.shape[1:] == (0,):
+        matrix: FloatArray = np.zeros((len(features), 0))  # known by their ids alone
+        found_names: tuple[str, ...] | None = None
+    else:
+        matrix, found_names = _read_matrix(features)
     names = as_names(found_names if names is None else names, matrix.shape[1])
     per = _features_per(features_per, items, item_ids, len(matrix), n_rows)
     every_row = np.arange(len(matrix))
@@ -240,6 +244,8 @@ def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatA
     """Return columns of numbers (or true/false) as a matrix; name those that are not."""
     import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
 
+    if not columns:  # items are known by their ids alone
+        return np.zeros((len(frame), 0))
     refuse_unknown(frame, columns, "features")
     kinds = frame.schema
     types = [kinds[column] for column in columns]

@@ -303,8 +303,8 @@ class Beliefs:
         self, items: ArrayLike | Annotations, user: Hashable | None
     ) -> tuple[FloatArray, int]:
         """Return items' features, and the position of the person who is asked about them."""
-        rows = items.X if isinstance(items, Annotations) else as_matrix(items, "items")
-        rows, people = self._rows(rows, None if user is None else [user] * len(rows))
+        known = items if isinstance(items, Annotations) else as_matrix(items, "items")
+        rows, people = self._rows(known, None if user is None else [user] * len(known))
         return rows, int(people[0])
 
     def _rows(

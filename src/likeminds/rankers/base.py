@@ -373,7 +373,13 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
         if self.fitted_on_annotations_ and not hasattr(X, "columns"):
             # Annotations name their features; an array that goes with them need not.
-            rows = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=self)
+            rows = check_array(
+                X,
+                dtype=dtype,
+                ensure_all_finite=False,
+                ensure_min_features=min(1, self.n_features_in_),
+                estimator=self,
+            )
             _check_n_features(self, rows, reset=False)
             return np.asarray(rows)
         return np.asarray(validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False))

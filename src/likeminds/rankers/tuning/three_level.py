@@ -69,6 +69,7 @@ class ThreeLevelRankerCV(RankerCV):
 
     # A parameter of its own, not that of a ranker inside.
     user_column: int | str | None = None
+    _needs_no_features = False
 
     statistics_: Statistics
 

@@ -1,0 +1,52 @@
+"""Votes on statements, without any features: every command of the command line."""
+
+import numpy as np
+import pytest
+
+from commands import run, told
+
+
+@pytest.fixture(scope="module")
+def votes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("votes")
+    rng = np.random.default_rng(0)
+    liked = rng.normal(0, 1.5, 20)
+    chance = 1 / (1 + np.exp(-liked))
+    lines = ["person,item,label"]
+    for i in range(30):
+        lines += [f"p{i},s{j},{int(rng.random() < chance[j])}" for j in rng.permutation(20)[:14]]
+    (folder / "votes.csv").write_text("\n".join(lines) + "\n")
+    (folder / "new.csv").write_text("item,label\ns1,1\ns2,0\ns3,1\n")
+    (folder / "more.csv").write_text("person,item,label\nzoe,s1,1\nzoe,s2,0\nzoe,snew,1\n")
+    assert run(folder, "fit", "-a", "votes.csv", "--out", "v.likeminds").code == 0
+    return folder, int(liked.argmax()), liked
+
+
+def test_rank_knows_what_all_see_in_an_item(votes):
+    folder, _, liked = votes
+    rows = told(folder, "rank", "--model", "v.likeminds", "--top", "20")["rankings"]
+    ranked = liked[[int(row["item"][1:]) for row in rows]]
+    assert np.corrcoef(ranked, -np.arange(20))[0, 1] > 0.8
+
+
+def test_the_consensus_is_evaluated_with_it(votes):
+    folder, *_ = votes
+    (total,) = told(folder, "evaluate", "--model", "v.likeminds", "-a", "votes.csv")["scores"]
+    assert total["consensus_auc"] > 0.7
+    assert total["auc"] > 0.7
+
+
+def test_newcomers_are_ranked_and_asked(votes):
+    folder, *_ = votes
+    ask = ("newcomer", "--model", "v.likeminds", "--labels", "new.csv", "--ask", "2")
+    found = told(folder, *ask, "--top", "3")
+    assert len({row["score"] for row in found["rankings"]}) == 3
+    assert not {"s1", "s2", "s3"} & {row["item"] for row in found["ask"]}
+
+
+def test_update_takes_new_people_and_new_items(votes):
+    folder, *_ = votes
+    done = run(folder, "update", "--model", "v.likeminds", "-a", "more.csv", "--out", "w.likeminds")
+    assert done.code == 0
+    rows = told(folder, "rank", "--model", "w.likeminds", "--person", "zoe")["rankings"]
+    assert len(rows) > 5
