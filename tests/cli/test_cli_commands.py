@@ -278,7 +278,9 @@ class TestRank:
         rows = told(crowd, *ask, "--person", "person-007")["rankings"]
         table = read_table(crowd / "features.csv")
         X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
-        scores = likeminds.load(crowd / "m.likeminds").decision_function(X, ["person-007"] * 60)
+        items = table["item"].to_pylist()
+        model = likeminds.load(crowd / "m.likeminds")
+        scores = model.decision_function(X, ["person-007"] * 60, items=items)
         best = table["item"].to_numpy()[np.argsort(-scores)[:3]].tolist()
         assert [row["item"] for row in rows] == best
         assert [row["rank"] for row in rows] == [1, 2, 3]
@@ -287,7 +289,9 @@ class TestRank:
         rows = told(crowd, "rank", "--model", "m.likeminds", "--top", "60")["rankings"]
         table = read_table(crowd / "features.csv")
         X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
-        scores = X @ likeminds.load(crowd / "m.likeminds").consensus_
+        model = likeminds.load(crowd / "m.likeminds")
+        effects = dict(zip(model.items_.tolist(), model.item_effect_.tolist(), strict=True))
+        scores = X @ model.consensus_ + [effects[item] for item in table["item"].to_pylist()]
         assert {row["person"] for row in rows} == {"everyone"}
         assert [row["item"] for row in rows] == table["item"].to_numpy()[
             np.argsort(-scores)

@@ -152,7 +152,7 @@ def test_columns_with_numbers_for_names():
         ("", {"person": "who"}, KeyError, r"person: no such column\(s\) who; there are Annot"),
         ("", {"features": ["size", "mass"]}, KeyError, r"features: no such column\(s\) mass"),
         ("", {"features": ["size", "note"]}, ValueError, "columns are not: note"),
-        ("", {"features": []}, ValueError, "features is empty"),
+        ("image", {"features": []}, ValueError, "features is empty"),
         ("", {"features": ["answer"], "label": "answer"}, ValueError, "label column 'answer' must"),
         (("size", "round", "image"), {}, ValueError, "no column of numbers left"),
         ("", {"features": pd.DataFrame(COLUMNS)}, ValueError, "columns are not: Annotator"),
