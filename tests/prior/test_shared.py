@@ -10,9 +10,9 @@ import likeminds
 from likeminds import Annotations, HierarchicalRanker, load_electricity
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
+from likeminds.prior.descent import first_model
 from likeminds.prior.held import Held
 from likeminds.prior.items import Items
-from likeminds.prior.learning import first_model
 from likeminds.prior.likelihoods import Logistic
 from likeminds.prior.shared import learn_crossed
 

@@ -1,5 +1,7 @@
 """The learned prior: posteriors and objective against definitions, and the ranker's manners."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,11 +17,11 @@ from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.data.splits import split_within_people
 from likeminds.prior.choices import are_choices
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.descent import descend, score
 from likeminds.prior.held import Held
-from likeminds.prior.learning import descend, score
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.objective import Model, Objective
+from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.posterior import Dual, Primal, find_mode, moments
 from likeminds.prior.prior import Prior
 from likeminds.rankers.baselines import ConsensusOnly
@@ -280,7 +282,7 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
     variances = 1.0 / inverse.diagonal()
     weights = slice(0, objective.n_weights)
     variances[weights] = objective.n_weights / inverse.diagonal()[weights].sum()
-    pseudo = objective.pseudo * found.n_people
+    pseudo = objective.shape.pseudo * found.n_people
     second = prior.root @ found.second @ prior.root.T + pseudo * np.diag(variances)
     expected = (found.n_people + pseudo) * prior.covariance
     np.testing.assert_allclose(second, expected, atol=0.02 * np.abs(expected).max())
@@ -553,6 +555,40 @@ def test_blocks_need_not_be_kept(monkeypatch, schools, loss):
     monkeypatch.setattr("likeminds.prior.tasks._KEPT_BYTES", 0)
     made_anew = HierarchicalRanker(1, loss).fit(said.X, said.labels, users=said.users)
     np.testing.assert_allclose(made_anew.coef_, kept.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_variances_alone_are_learned_by_steps_that_never_rise(loss):
+    rng = np.random.default_rng(2)
+    objective = make_objective(
+        make_schools(60, 24, 50, 3, 1, random_state=1).annotations, rng, loss, rank=0
+    )
+    found = score(replace(objective, shape=DIAGONAL), tol=1e-9, max_iter=80)
+    assert (np.diff(found.trace) <= 0).all()
+    prior = found.model.prior
+    assert prior.rank == 0
+    matched = objective.visit(found.model)
+    # Where variances are not at a bound, second moments are the prior's.
+    inside = prior.residual > 1e-3 * prior.residual.max()
+    second = matched.second.diagonal() / matched.n_people
+    np.testing.assert_allclose(second[inside], 1.0, atol=2e-3)
+
+
+def test_the_form_of_omega_is_the_one_asked_for(schools):
+    full, diagonal, low_rank = (
+        HierarchicalRanker(covariance=form, item_effects=False).fit(schools.annotations)
+        for form in ("full", "diagonal", "low_rank")
+    )
+    for form, ranker in (("full", full), ("diagonal", diagonal), ("low_rank", low_rank)):
+        assert ranker.covariance_ == form
+        assert len(ranker.directions_) == ranker.n_groups_
+    omega = diagonal.crowd_.prior.covariance
+    np.testing.assert_array_equal(omega, np.diag(omega.diagonal()))
+    assert low_rank.crowd_.prior.rank == low_rank.n_groups_
+    assert full.crowd_.prior.rank == len(omega) - 1
+    two = HierarchicalRanker(2, covariance="full", item_effects=False).fit(schools.annotations)
+    np.testing.assert_allclose(two.crowd_.prior.covariance, full.crowd_.prior.covariance)
+    assert len(two.directions_) == 2
 
 
 def test_bad_input_is_refused_in_a_sentence(schools):

@@ -23,7 +23,7 @@ from likeminds._support.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.learning import Learned, first_guess
+from likeminds.prior.descent import Learned, first_guess
 from likeminds.prior.objective import Model
 from likeminds.prior.posterior import find_mode, over_blocks
 from likeminds.prior.tasks import Tasks

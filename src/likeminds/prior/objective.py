@@ -34,6 +34,35 @@ _PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
+class Shape:
+    """The form of Omega, and the pseudo-people who shrink it: see `scoring`.
+
+    Attributes
+    ----------
+    kind : {"full", "diagonal", "low_rank"}
+        What is learned of Omega: all of it, variances alone, or a few directions and a residual.
+    pseudo : float
+        Pseudo-people, as a share of the people.
+    own : bool
+        Whether they have Omega's own variances, instead of one variance for all weights.
+    """
+
+    kind: str = "full"
+    pseudo: float = _PSEUDO
+    own: bool = False
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether Omega is a few directions and a residual."""
+        return self.kind == "low_rank"
+
+
+FULL = Shape()
+DIAGONAL = Shape("diagonal", own=True)
+LOW_RANK = Shape("low_rank")
+
+
+@dataclass(frozen=True)
 class Model:
     """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
 
@@ -60,8 +89,8 @@ class Objective:
         Where the search for modes starts; updated by each pass over the people.
     enough : float
         How exactly modes are found: see `posterior.find_mode`.
-    pseudo : float
-        Pseudo-people, as a share of the people: see `scoring`.
+    shape : Shape
+        The form of Omega.
     shifts : array of shape (n_people, p), optional
         How far everybody's mean is from that of all: see `covariates`.
     """
@@ -72,7 +101,7 @@ class Objective:
     unit: Float
     pulls: Float
     enough: float = 1e-3
-    pseudo: float = _PSEUDO
+    shape: Shape = FULL
     shifts: Float | None = None
 
     @property

@@ -79,6 +79,11 @@ class Prior:
         loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
         return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
 
+    def without_correlations(self) -> "Prior":
+        """Return the prior with the same variances, and coordinates that are independent."""
+        deviations = np.sqrt(self.covariance.diagonal())
+        return Prior(self.mean, np.zeros((len(self.mean), 0)), deviations)
+
     def truncated(self, rank: int, n_weights: int) -> "Prior":
         """Return the prior with only its strongest directions, and the rest averaged."""
         covariance = self.covariance

@@ -12,7 +12,9 @@ N(0, s^2): Omega is shrunk towards their covariance. J grows by
     pseudo/2 [log |Omega| + log |T^-1| ],  T = diag(s^2, ..., s^2, v^2)
 
 where s and v are chosen to make it least: twice as much disagreement costs nothing, more
-disagreement in one direction than in the others does.
+disagreement in one direction than in the others does. Or T has a variance for each
+coordinate, so that nothing but correlations cost. If Omega is to be diagonal, the same steps
+are taken with its diagonal alone.
 """
 
 from dataclasses import dataclass, replace
@@ -46,8 +48,8 @@ def visit_crowd(objective: Objective, model: Model) -> Visited:
     """Return the moments under a model, and J, which includes the pseudo-people."""
     found = objective.visit(model)
     theta = model.prior.mean[: objective.n_weights]
-    pseudo = objective.pseudo * found.n_people
-    alike, variances = _alike(model.prior, objective.n_weights)
+    pseudo = objective.shape.pseudo * found.n_people
+    alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
     held = 0.5 * model.ridge * float(theta @ theta)
     value = found.objective + penalty + held + objective.cost_of_items(found)
@@ -73,22 +75,30 @@ class _Move:
         self._model = model = at.model
         prior, found, n_weights = model.prior, at.found, objective.n_weights
         people = found.n_people
+        self._is_diagonal = objective.shape.kind == "diagonal"
         unknown, turn = np.linalg.eigh(found.spread / people)
+        if self._is_diagonal:
+            unknown, turn = np.diag(found.spread) / people, np.eye(len(turn))
         known = np.maximum(1.0 - unknown, _LEAST_KNOWN)
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
-        _, variances = _alike(prior, n_weights)
-        pseudo = objective.pseudo * people
+        _, variances = _alike(prior, objective)
+        pseudo = objective.shape.pseudo * people
         identity = np.eye(len(known))
         score = turn.T @ found.second @ turn - people * identity
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
-        growth = score / (people * np.outer(known, known) + pseudo)
-        self._growth, self._axes = np.linalg.eigh(growth)
+        if self._is_diagonal:
+            information = people * (identity - found.spread / people) ** 2
+            information += (_LEAST_KNOWN**2 * people + pseudo) * identity
+            self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
+        else:
+            growth = score / (people * np.outer(known, known) + pseudo)
+            self._growth, self._axes = np.linalg.eigh(growth)
         held = self._root[:n_weights]
         slope = turn.T @ found.first - model.ridge * (held.T @ prior.mean[:n_weights])
         information = np.diag(people * known) + model.ridge * (held.T @ held)
         self._shift = self._root @ np.linalg.solve(information, slope)
-        if objective.n_factors:
+        if objective.n_factors or self._is_diagonal:
             self._shift = _free_shift(objective, at)
         self._sharper = 0.0
         if isinstance(model.likelihood, Regression):
@@ -101,6 +111,8 @@ class _Move:
         growth = np.exp(np.clip(share * self._growth, -_LONGEST, _LONGEST))
         root = (self._root @ self._axes) * np.sqrt(growth)
         prior = Prior.of_covariance(model.prior.mean + share * self._shift, root @ root.T)
+        if self._is_diagonal:
+            prior = prior.without_correlations()
         likelihood = model.likelihood
         if isinstance(likelihood, Regression):
             sharper = np.clip(share * self._sharper, -_LONGEST_PRECISION, _LONGEST_PRECISION)
@@ -118,10 +130,11 @@ def _free_shift(objective: Objective, at: Visited) -> Float:
     return shift
 
 
-def _alike(prior: Prior, n_weights: int) -> tuple[float, Float]:
+def _alike(prior: Prior, objective: Objective) -> tuple[float, Float]:
     """Return log |Omega|, and the variances of the pseudo-people who resemble it most."""
-    inverse = prior.inverse_root
+    inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)
     variances = 1.0 / precision
-    variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
+    if not objective.shape.own:
+        variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
     return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances

@@ -17,21 +17,20 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.crossed import CrossedTasks
-from likeminds.prior.factors import scores_at, with_factors
-from likeminds.prior.item_steps import Measure, step_items
-from likeminds.prior.learning import (
+from likeminds.prior.descent import (
     EXACTER,
     ROUGH,
     ROUGH_STEPS,
-    Form,
     Learned,
-    choose_form,
     descend,
     first_model,
     follow_ridge,
 )
+from likeminds.prior.factors import scores_at, with_factors
+from likeminds.prior.forms import Form, choose_form
+from likeminds.prior.item_steps import Measure, step_items
 from likeminds.prior.likelihoods import Likelihood
-from likeminds.prior.objective import Model, Objective
+from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.scoring import Visited, step, visit_crowd
 from likeminds.solvers.base import Callback
 
@@ -68,6 +67,7 @@ def learn_crossed(
     likelihood: Likelihood,
     tol: float,
     max_iter: int,
+    covariance: str = "auto",
     n_factors: int | None = None,
     callback: Callback | None = None,
 ) -> Learned:
@@ -81,12 +81,14 @@ def learn_crossed(
         state = _with_chosen_factors(start, n_factors)
         start = replace(state.objective, model=state.at.model)
         if n_weights:
-            form = choose_form(start, n_groups, state.at)
+            form = choose_form(start, n_groups, covariance, state.at)
         else:
-            form = Form(state.at.model, True, 0, [])
-        exact = replace(start, model=form.model, enough=min(start.enough, EXACTER * tol))
-        found = _alternate(exact, form.is_whole, tol=tol, max_iter=max_iter, callback=callback)
-    return replace(found, criterion=form.criterion, n_groups=form.n_groups)
+            shape = DIAGONAL if covariance == DIAGONAL.kind else start.shape
+            form = Form(state.at.model, shape, 0, [])
+        enough = min(start.enough, EXACTER * tol)
+        exact = replace(start, model=form.model, shape=form.shape, enough=enough)
+        found = _alternate(exact, tol=tol, max_iter=max_iter, callback=callback)
+    return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
 
 
 def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
@@ -191,13 +193,13 @@ def _learn_roughly(state: _State) -> _State:
 
 def _alternate(
     objective: Objective,
-    is_whole: bool,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None,
 ) -> Learned:
     """Learn people's prior given the items, and the items given people, in turns; J never rises."""
+    is_whole = not objective.shape.has_directions
     measure: Measure = visit_crowd if is_whole else _by_directions
     at = measure(objective, objective.model)
     trace, converged, stopped = [at.value], False, False

@@ -17,8 +17,9 @@ from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
 from likeminds.prior.crossed import CrossedTasks, are_shared
+from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
-from likeminds.prior.learning import Learned, learn
+from likeminds.prior.learning import learn
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
 from likeminds.prior.shared import learn_crossed
 from likeminds.prior.tasks import Tasks
@@ -67,6 +68,11 @@ class HierarchicalRanker(PriorRanker):
     n_item_factors : int or "auto", default="auto"
         How many features of items are learned, where items have effects of their own.
         "auto" takes as many as predict held-out labels best.
+    covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
+        What is learned of Omega: all of it; variances alone, as if people's weights were
+        independent; or a few leading directions and a residual. "auto" leaves it to the data, but
+        takes "low_rank" where ``n_groups`` is a number. With "full" and "diagonal", the
+        leading directions are a way to read Omega, not a limit to it.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -106,6 +112,8 @@ class HierarchicalRanker(PriorRanker):
         Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_people, r)
         v_i, people's weights of the features that were learned.
+    covariance_ : str
+        Which form of Omega was learned: "full", "diagonal" or "low_rank".
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -146,6 +154,7 @@ class HierarchicalRanker(PriorRanker):
         "loss": [StrOptions({"auto", *PRIOR_LOSSES}), PriorLoss],
         "item_effects": ["boolean", StrOptions({"auto"})],
         "n_item_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank"})],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -162,6 +171,7 @@ class HierarchicalRanker(PriorRanker):
         *,
         item_effects: bool | str = "auto",
         n_item_factors: int | str = "auto",
+        covariance: str = "auto",
         standardize: bool = True,
         covariance_rank: int = 16,
         tol: float = 1e-5,
@@ -174,6 +184,7 @@ class HierarchicalRanker(PriorRanker):
         self.loss = loss
         self.item_effects = item_effects
         self.n_item_factors = n_item_factors
+        self.covariance = covariance
         self.standardize = standardize
         self.covariance_rank = covariance_rank
         self.tol = tol
@@ -272,6 +283,7 @@ class HierarchicalRanker(PriorRanker):
                 coordinates.size,
                 self._asked_groups(n_weights),
                 likelihood=loss.likelihood,
+                covariance=self.covariance,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,

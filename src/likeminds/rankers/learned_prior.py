@@ -16,8 +16,8 @@ from likeminds.data.identifiers import encode, lookup
 from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
-from likeminds.prior.learning import Learned
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
@@ -286,6 +286,7 @@ class PriorRanker(GrowingRanker):
         self.converged_ = learned.converged
         self.criterion_ = np.array(learned.criterion)
         self.n_groups_ = learned.n_groups
+        self.covariance_ = learned.shape.kind
 
     def _set_levels(self, points: Float) -> None:
         prior, coordinates = self.crowd_.everybody, self.crowd_.coordinates

@@ -1,0 +1,175 @@
+"""Steps down the objective of the prior's parameters, from a start."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from likeminds._support.arrays import Float
+from likeminds.prior.items import Items
+from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.objective import FULL, Model, Objective, Shape
+from likeminds.prior.prior import Prior
+from likeminds.prior.scoring import Visited, step, visit_crowd
+from likeminds.solvers.base import Callback
+
+# How exactly the whole of Omega is learned before its form is chosen, and in how many steps: what
+# comes after starts from it.
+ROUGH = 1e-4
+ROUGH_STEPS = 15
+# Modes are found so much more exactly than the objective is minimised (what Newton's method
+# leaves is about the square of what it gained last).
+EXACTER = 100.0
+# Logarithms of standard deviations and of the precision stay within these bounds.
+_SMALLEST, _LARGEST = -9.0, 7.0
+# Steps the quasi-Newton method remembers.
+_MEMORY = 20
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The learned prior, and how it was found.
+
+    Attributes
+    ----------
+    model : Model
+        The prior and what belongs to it.
+    trace : list of float
+        The objective at the start of the last descent, and after each of its steps.
+    converged, interrupted : bool
+        Whether it ended by the tolerance; whether it was stopped from outside.
+    pulls : array
+        Where the search for modes may start next.
+    n_groups : int
+        How many of the prior's directions stand out.
+    criterion : list of float
+        For each number of directions, from none, objective plus penalty: smaller is better.
+    unsure : array of shape (p, p)
+        The posterior covariance of the prior's mean.
+    shape : Shape
+        The form of Omega.
+    items : Items, optional
+        Posteriors of items, where they have effects of their own.
+    """
+
+    model: Model
+    trace: list[float]
+    converged: bool
+    interrupted: bool
+    pulls: Float
+    n_groups: int = 0
+    criterion: list[float] = field(default_factory=list)
+    unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    shape: Shape = FULL
+    items: Items | None = None
+
+
+def first_guess(size: int, n_weights: int) -> Float:
+    """Return standard deviations with which scores differ by about one."""
+    residual = np.full(size, 1.0 / np.sqrt(max(n_weights, 1)))
+    residual[n_weights:] = 0.5
+    return residual
+
+
+def learn_roughly(start: Objective, n_steps: int) -> Visited:
+    """Learn the whole of Omega, not very exactly."""
+    at = visit_crowd(start, start.model)
+    for _ in range(n_steps):
+        new = step(start, at)
+        gain, at = at.value - new.value, new
+        at = follow_ridge(start, at)
+        if gain <= ROUGH * abs(at.value):
+            break
+    return at
+
+
+def follow_ridge(start: Objective, at: Visited) -> Visited:
+    """Update the ridge penalty of the consensus by its fixed point."""
+    ridge = start.learn_ridge(at.model, at.found)
+    theta = at.model.prior.mean[: start.n_weights]
+    more = 0.5 * (ridge - at.model.ridge) * float(theta @ theta)
+    return Visited(replace(at.model, ridge=ridge), at.found, at.value + more)
+
+
+def score(
+    objective: Objective, *, tol: float, max_iter: int, callback: Callback | None = None
+) -> Learned:
+    """Learn the whole of Omega from where the objective's model stands; J never rises."""
+    at = visit_crowd(objective, objective.model)
+    trace, converged, stopped = [at.value], False, False
+    try:
+        while not (converged or stopped) and len(trace) <= max_iter:
+            new = step(objective, at)
+            gain, at = at.value - new.value, new
+            trace.append(at.value)
+            converged = gain <= tol * abs(at.value)
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, at.value, gain))
+    except KeyboardInterrupt:
+        stopped = True
+    return Learned(at.model, trace, converged and not stopped, stopped, objective.pulls)
+
+
+def descend(
+    objective: Objective, *, tol: float, max_iter: int, callback: Callback | None = None
+) -> Learned:
+    """Minimise the objective from where its model stands; it never rises from step to step."""
+    watch = _Watch(objective, callback)
+    n_free = len(watch.best) - objective.n_logs
+    bounds = [(None, None)] * n_free + [(_SMALLEST, _LARGEST)] * objective.n_logs
+    try:
+        found = minimize(
+            watch.evaluate,
+            watch.best,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=watch.step,
+            options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": _MEMORY},
+        )
+        # A line search that finds nothing lower has converged to within rounding.
+        converged = not watch.stopped and found.nit < max_iter
+    except KeyboardInterrupt:
+        converged, watch.stopped = False, True
+    n_people = objective.tasks.n_people
+    return Learned(
+        model=objective.model_at(watch.best),
+        trace=[value * n_people for value in watch.trace],
+        converged=converged,
+        interrupted=watch.stopped,
+        pulls=objective.pulls,
+    )
+
+
+class _Watch:
+    """Keeps the best vector and the objective of each step, and calls the callback."""
+
+    def __init__(self, objective: Objective, callback: Callback | None) -> None:
+        self._objective = objective
+        self._callback = callback
+        self._slope = np.zeros(0)
+        self.best = objective.start
+        self.trace: list[float] = []
+        self.stopped = False
+
+    def evaluate(self, vector: Float) -> tuple[float, Float]:
+        value, self._slope = self._objective(vector)
+        if not self.trace:
+            self.trace.append(value)
+        return value, self._slope
+
+    def step(self, intermediate_result: OptimizeResult) -> None:
+        self.best = np.array(intermediate_result.x)
+        self.trace.append(float(intermediate_result.fun))
+        if self._callback is None:
+            return
+        number, residual = len(self.trace) - 1, float(np.linalg.norm(self._slope))
+        if self._callback(number, self.trace[-1] * self._objective.tasks.n_people, residual):
+            self.stopped = True
+            raise StopIteration
+
+
+def first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
+    """Return the start: a mean of zero, and scores that differ by about one."""
+    prior = Prior(np.zeros(size), np.zeros((size, 0)), first_guess(size, n_weights))
+    return Model(prior, likelihood, ridge=1.0)

@@ -1,0 +1,102 @@
+"""The form of Omega: all of it, its diagonal, or a few directions and a residual."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds.prior.descent import ROUGH_STEPS, learn_roughly
+from likeminds.prior.objective import DIAGONAL, FULL, LOW_RANK, Model, Objective, Shape
+from likeminds.prior.scoring import Visited
+
+# The share of the pseudo-people that is tried, too.
+_FEWER = 0.1
+# What a direction has to gain for each label to be noticed: a hundredth of a bit.
+_NOTICED = 0.01 * float(np.log(2.0))
+# Numbers of directions tried beyond the best one before the search ends.
+_PATIENCE = 2
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of Omega, and where to start."""
+
+    model: Model
+    shape: Shape
+    n_groups: int
+    criterion: list[float]
+
+
+def choose_form(
+    start: Objective, n_groups: int | None, covariance: str = "auto", at: Visited | None = None
+) -> Form:
+    """Learn the whole of Omega roughly, and see which form it takes.
+
+    All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
+    (half of it: what the labels of as many other people would cost). Else as many directions
+    are as pay for themselves. ``covariance`` asks for one of the forms, ``n_groups`` for so many
+    directions. ``at`` is where the rough learning ended, if it is done.
+    """
+    if n_groups is not None and covariance == "auto":
+        covariance = LOW_RANK.kind
+    if at is None:
+        n_steps = 1 if (n_groups, covariance) == (0, LOW_RANK.kind) else ROUGH_STEPS
+        at = learn_roughly(start, n_steps)
+    if covariance == DIAGONAL.kind:
+        start = replace(start, shape=DIAGONAL, model=_diagonal(at.model))
+        at = learn_roughly(start, ROUGH_STEPS)
+    if n_groups is None:
+        few = _judge_form(start, at)
+    else:
+        few = Form(_truncate(start, at, n_groups), LOW_RANK, n_groups, [])
+    if covariance in (FULL.kind, DIAGONAL.kind):
+        return replace(few, model=at.model, shape=start.shape)
+    if n_groups is not None:
+        return few
+    size = len(start.unit)
+    whole = at.found.objective + 0.5 * size * (size + 1)
+    if covariance == "auto" and whole <= min(few.criterion):
+        return replace(few, model=at.model, shape=start.shape)
+    return _freer(start, at, few)
+
+
+def _freer(start: Objective, at: Visited, few: Form) -> Form:
+    """Try fewer pseudo-people.
+
+    Where people have fewer labels than there are coordinates the pseudo-people may outweigh
+    their labels, so that no direction gets any variance.
+    """
+    if at.found.comparisons >= len(start.unit) * at.found.n_people:
+        return few
+    freer = replace(start, shape=replace(start.shape, pseudo=_FEWER * start.shape.pseudo))
+    second = _judge_form(freer, learn_roughly(freer, ROUGH_STEPS))
+    # With as many directions as before, the model with more shrinkage is the better one.
+    finds_more = second.n_groups > few.n_groups and min(second.criterion) < min(few.criterion)
+    return second if finds_more else few
+
+
+def _judge_form(start: Objective, at: Visited) -> Form:
+    """Return the leading directions of Omega that lower the criterion.
+
+    Each has p numbers, which Akaike's criterion counts once. But as the strongest of all
+    directions one that is nothing but noise gains up to p, too; and a gain of less than a
+    hundredth of a bit per label hardly changes how people rank items. The smaller of the two is
+    counted on top.
+    """
+    size = len(start.unit)
+    cost = size + min(size, _NOTICED * at.found.comparisons)
+    criterion: list[float] = []
+    for rank in range(start.n_weights + 1):
+        value = start.visit(_truncate(start, at, rank)).objective
+        criterion.append(value + rank * cost)
+        if rank - int(np.argmin(criterion)) == _PATIENCE:
+            break
+    best = int(np.argmin(criterion))
+    return Form(_truncate(start, at, best), LOW_RANK, best, criterion)
+
+
+def _truncate(start: Objective, at: Visited, rank: int) -> Model:
+    return replace(at.model, prior=at.model.prior.truncated(rank, start.n_weights))
+
+
+def _diagonal(model: Model) -> Model:
+    return replace(model, prior=model.prior.without_correlations())
