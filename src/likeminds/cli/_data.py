@@ -271,17 +271,7 @@ def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    return None if model.kept_ is None else _items_of(model.kept_)
-
-
-def _items_of(said: "Annotations") -> Shown:
-    """Return each item once; where rows have features of their own, by the first of its rows."""
-    import numpy as np
-
-    if said.features_per == "item":
-        return Shown(said.item_ids, said.features)
-    codes, first = np.unique(said.item_codes, return_index=True)
-    return Shown(said.item_ids[codes], said.features[said.feature_rows[first]])
+    return None if model.kept_ is None else Shown(*model.kept_.distinct_items())
 
 
 def _as_ids(names: Sequence[str]) -> "IdArray":

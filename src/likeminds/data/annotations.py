@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._support import checks
-from likeminds._support.arrays import IdArray, Index
+from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import counted, listing
 from likeminds.data import tables
 from likeminds.data.coded import CodedLabels
@@ -277,6 +277,16 @@ class Annotations(CodedLabels):
         if self.people is not None or other.people is not None:
             changes["people"] = _joint_people(self.people, other.people)
         return self._with(**changes, labels=labels, reading=reading)
+
+    def distinct_items(self) -> tuple[IdArray, FloatArray]:
+        """Return each item once, and its features.
+
+        Where rows have features of their own, an item's are those of the first of its rows.
+        """
+        if self.features_per == "item":
+            return self.item_ids, self.features
+        codes, first = np.unique(self.item_codes, return_index=True)
+        return self.item_ids[codes], self.features[self.feature_rows[first]]
 
     def with_people(self, people: Any) -> Self:
         """Return the same labels with covariates of people: see `Annotations`."""

@@ -62,6 +62,26 @@ class Crowd:
         more = len(self.prior.mean) - shifts.shape[1]  # coordinates that only newcomers have
         return np.pad(shifts, ((0, 0), (0, more)))
 
+    def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
+        """Return how people's weights differ from the consensus: the group's part, and their own.
+
+        Parameters
+        ----------
+        points : array of shape (n_people, p)
+            People in coordinates.
+        n_groups : int
+            How many directions the group level has.
+
+        Returns
+        -------
+        group, personal : arrays of shape (n_people, n_features)
+        """
+        n_weights, prior = self.coordinates.n_weights, self.everybody
+        directions = prior.directions(n_groups, n_weights)
+        deviation = points[:, :n_weights] - prior.mean[:n_weights]
+        group = deviation @ directions @ directions.T
+        return self.coordinates.weights(group), self.coordinates.weights(deviation - group)
+
     def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
         """Return the effect of a covariate on the weights of features.
 

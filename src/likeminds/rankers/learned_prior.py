@@ -292,11 +292,8 @@ class PriorRanker(GrowingRanker):
         prior, coordinates = self.crowd_.everybody, self.crowd_.coordinates
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
-        deviation = points[:, :n_weights] - prior.mean[:n_weights]
-        group = deviation @ directions @ directions.T
         self.consensus_ = coordinates.weights(prior.mean)
-        self.group_ = coordinates.weights(group)
-        self.personal_ = coordinates.weights(deviation - group)
+        self.group_, self.personal_ = self.crowd_.levels(points, self.n_groups_)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
         self.directions_ = coordinates.weights(directions.T)
         self.factor_weights_ = points[:, coordinates.size :]
@@ -348,12 +345,32 @@ class PriorRanker(GrowingRanker):
         loss = PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
         return PriorNewcomers(self.crowd_, loss, self.positive_share_, self.covariance_rank)
 
-    def _beliefs(self) -> Beliefs:
-        """Return the posteriors of everybody seen in training."""
-        points = self.crowd_.coordinates.points(self.coef_, self.intercept_)
+    def beliefs_about(self, user: Hashable) -> Beliefs:
+        """Return the posterior of one person seen in training; nobody else's weights are read.
+
+        Parameters
+        ----------
+        user : id
+            Who.
+
+        Returns
+        -------
+        Beliefs
+            As `newcomer` returns them.
+        """
+        check_is_fitted(self)
+        place = int(self._places_of([user])[0])
+        if place < 0:
+            raise KeyError(f"{user!r} is not among the {len(self.users_)} people of this model.")
+        return self._beliefs(slice(place, place + 1))
+
+    def _beliefs(self, people: slice = slice(None)) -> Beliefs:
+        """Return the posteriors of people seen in training."""
+        coordinates, coef = self.crowd_.coordinates, self.coef_[people]
+        points = coordinates.points(coef, self.intercept_[people])
         if self.crowd_.items is not None:
-            points = np.hstack([points, self.factor_weights_])
-        return Beliefs.given(self.crowd_, self.users_, points, self.information_)
+            points = np.hstack([points, self.factor_weights_[people]])
+        return Beliefs.given(self.crowd_, self.users_[people], points, self.information_[people])
 
 
 @dataclass(frozen=True)

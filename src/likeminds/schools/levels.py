@@ -41,6 +41,8 @@ class Levels:
         How many directions of the group level are strong, where the ranker says so.
     own : array of shape (n_people,), optional
         Who has a personal part, where it is exactly zero for the others.
+    usual : float, optional
+        The mean variance of people's scores before they were made equally decided.
     """
 
     users: IdArray
@@ -51,6 +53,7 @@ class Levels:
     scale: Float
     n_directions: int | None
     own: Bool | None
+    usual: float | None = None
 
     @classmethod
     def of_ranker(cls, ranker: Any) -> "Levels":
@@ -112,7 +115,7 @@ class Levels:
         """Return the covariance of the items' features: without items, as if independent."""
         return np.diag(self.scale**2) if items is None else items.spread
 
-    def alike(self, spread: Float) -> "Levels":
+    def alike(self, spread: Float, crowd: "Levels | None" = None) -> "Levels":
         """Return the levels with everybody's scores scaled to about the same spread.
 
         Twice the weights give the same ranking: somebody who is merely more decided is of the
@@ -125,17 +128,28 @@ class Levels:
         ----------
         spread : array of shape (n_features, n_features)
             The covariance of the items' features.
+        crowd : Levels, optional
+            The same of people that these ones join: what is little, and the consensus, are theirs.
         """
+        usual = None if crowd is None else crowd.usual
         shared = self.consensus + self.group
         variance = np.einsum("nd,nd->n", shared @ spread, shared)
-        floor = _UNDECIDED**2 * variance.mean() + np.finfo(np.float64).tiny
+        if usual is None:
+            usual = float(variance.mean())
+        floor = _UNDECIDED**2 * usual + np.finfo(np.float64).tiny
         unit = np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
         shared = shared / unit
-        consensus = shared.mean(axis=0)
+        consensus = shared.mean(axis=0) if crowd is None else crowd.consensus
         # Scaling by unequal lengths adds a direction to the group level: that of the consensus.
         k = self.n_directions + 1 if self.n_directions else self.n_directions
-        group, personal = shared - consensus, self.personal / unit
-        return replace(self, consensus=consensus, group=group, personal=personal, n_directions=k)
+        return replace(
+            self,
+            consensus=consensus,
+            group=shared - consensus,
+            personal=self.personal / unit,
+            n_directions=k,
+            usual=usual,
+        )
 
     def coordinates(self, spread: Float) -> tuple[Float, Float]:
         """Return where people stand in the strong directions of the group level.

@@ -1,0 +1,131 @@
+"""Newcomers among the schools: their levels, their place on the map, their likely school."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from likeminds._support.arrays import Float
+from likeminds.prior.beliefs import Beliefs
+from likeminds.schools.found import Schools
+from likeminds.schools.levels import Levels, as_ranker
+from likeminds.schools.standing import shares
+
+# The least variance inside schools along a coordinate, as a share of that of all people.
+_LEAST = 1e-6
+
+
+def levels_of_beliefs(levels: Levels, ranker: Any, beliefs: Beliefs) -> Levels:
+    """Return the levels of people from their posteriors, beside those of the crowd.
+
+    Parameters
+    ----------
+    levels : Levels
+        Of the crowd.
+    ranker : ranker
+        With a learned prior, or the paper's: what made the posteriors.
+    beliefs : Beliefs
+        Of newcomers, or of people with labels the ranker has not seen.
+
+    Returns
+    -------
+    Levels
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
+    >>> crowd = Levels.of_ranker(ranker)
+    >>> alone = levels_of_beliefs(crowd, ranker, ranker.beliefs_about("household-001"))
+    >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
+    True
+    """
+    chosen = as_ranker(ranker).chosen_
+    group, personal = chosen.crowd_.levels(beliefs.points, chosen.n_groups_)
+    if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
+        weights = beliefs.points[:, beliefs.coordinates.size :]
+        none = np.zeros((len(weights), 1))
+        group = np.hstack([group, weights, none])
+        personal = np.hstack([personal, np.zeros_like(weights), none])
+    return replace(levels, users=beliefs.users, group=group, personal=personal, own=None)
+
+
+class Places(NamedTuple):
+    """Where people stand.
+
+    Attributes
+    ----------
+    coordinates : array of shape (n_people, k)
+        As `Schools.coordinates`.
+    membership : array of shape (n_people, n_schools)
+        How likely each person belongs to each school.
+    standing : array of shape (n_people, 3)
+        As `Schools.standing`.
+    """
+
+    coordinates: Float
+    membership: Float
+    standing: Float
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """The map of a crowd, to place others on.
+
+    Schools are taken as normal distributions with one covariance around the means of their
+    members, which is what `find_schools` divides people by.
+
+    Attributes
+    ----------
+    levels : Levels
+        Of the crowd.
+    schools : Schools
+        What was found about it.
+    """
+
+    levels: Levels
+    schools: Schools
+
+    @cached_property
+    def _alike(self) -> Levels:
+        return self.levels.alike(self.schools.spread)
+
+    @cached_property
+    def _directions(self) -> Float:
+        return self._alike.coordinates(self.schools.spread)[1]
+
+    @cached_property
+    def _normals(self) -> tuple[Float, Float, Float]:
+        """Return means (s, k), the root of the precision (k, k), and log shares (s,)."""
+        found = self.schools
+        member = found.labels[:, None] == np.arange(len(found))
+        size = np.maximum(member.sum(axis=0), 1)
+        means = (member.T @ found.coordinates) / size[:, None]
+        left = found.coordinates - means[found.labels]
+        k = left.shape[1]
+        least = _LEAST * float(found.coordinates.var()) if found.coordinates.size else 0.0
+        covariance = left.T @ left / len(left) + (least + 1e-12) * np.eye(k)
+        root = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        return means, root, np.log(size / size.sum())
+
+    def place(self, levels: Levels) -> Places:
+        """Place people by their levels.
+
+        Parameters
+        ----------
+        levels : Levels
+            As `levels_of_beliefs` returns them.
+
+        Returns
+        -------
+        Places
+        """
+        spread = self.schools.spread
+        alike = levels.alike(spread, self._alike)
+        coordinates = alike.group @ spread @ self._directions.T
+        means, root, log_share = self._normals
+        apart = (coordinates[:, None, :] - means) @ root
+        membership = softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1)
+        return Places(coordinates, np.asarray(membership), shares(levels, spread))
