@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does everything run?")
-    parser.add_argument("--only", choices=BENCHMARKS, help="this one; the others are kept")
+    parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="these; the others are kept")
     parser.add_argument("--million", action="store_true", help="a million people, too")
     parser.add_argument("--redraw", action="store_true", help="page and picture of what is kept")
     parser.add_argument("--out", type=Path, default=Path("docs"), help="where to write")
@@ -72,7 +72,7 @@ def _chosen(asked: argparse.Namespace) -> list[str]:
     if asked.redraw:
         return []
     if asked.only:
-        return [asked.only]
+        return list(asked.only)
     return [name for name in BENCHMARKS if name != "million" or asked.million]
 
 
