@@ -1,0 +1,67 @@
+"""Exports of labelling tools and of data sets with disagreement, read as they are.
+
+>>> import json, tempfile
+>>> from pathlib import Path
+>>> task = {
+...     "id": 7,
+...     "data": {"text": "What a day!"},
+...     "annotations": [
+...         {
+...             "completed_by": 1,
+...             "result": [
+...                 {"from_name": "mood", "type": "choices", "value": {"choices": ["glad"]}}
+...             ],
+...         },
+...         {"completed_by": 2, "was_cancelled": True, "result": []},
+...     ],
+... }
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = Path(folder) / "export.json"
+...     _ = path.write_text(json.dumps([task]))
+...     export = read_export("label-studio", path)
+>>> export.labels
+[(1, 7, 'mood', 'glad')]
+>>> print(export)
+1 label and 0 comparisons
+1 record left out, since the annotator skipped the task: record 1, annotation 2
+"""
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from likeminds.data.connectors.argilla import read_argilla
+from likeminds.data.connectors.collected import Export, LeftOut
+from likeminds.data.connectors.crowdkit import read_crowdkit
+from likeminds.data.connectors.label_studio import read_label_studio
+from likeminds.data.connectors.lewidi import read_lewidi
+from likeminds.data.connectors.polis import read_polis
+from likeminds.data.connectors.preferences import read_preferences
+from likeminds.data.connectors.prodigy import read_prodigy
+
+__all__ = ["CONNECTORS", "Export", "LeftOut", "read_export"]
+
+CONNECTORS: Mapping[str, Callable[[Any], Export]] = {
+    "label-studio": read_label_studio,
+    "argilla": read_argilla,
+    "prodigy": read_prodigy,
+    "crowd-kit": read_crowdkit,
+    "lewidi": read_lewidi,
+    "polis": read_polis,
+    "preferences": read_preferences,
+}
+
+
+def read_export(kind: str, path: str | PathLike[str]) -> Export:
+    """Read an export of a labelling tool.
+
+    Parameters
+    ----------
+    kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", "preferences"}
+        Who wrote it.
+    path : str or path
+        The file; for Polis, the folder of the export.
+    """
+    if kind not in CONNECTORS:
+        raise ValueError(f"Exports of {kind!r} are not known; there are {', '.join(CONNECTORS)}.")
+    return CONNECTORS[kind](path)

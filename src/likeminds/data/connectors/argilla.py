@@ -1,0 +1,62 @@
+"""Argilla's records: fields, and what each user responded to each question."""
+
+from collections.abc import Hashable, Iterator
+from os import PathLike
+from typing import Any
+
+from likeminds.data.connectors.collected import Collector, Export
+from likeminds.data.connectors.documents import read_records, text_of
+
+_TAKEN = (None, "submitted")
+
+
+def read_argilla(path: str | PathLike[str]) -> Export:
+    """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
+
+    Both the responses of the second version (by question) and those of the first (by user) are
+    known. Responses that are drafts or were discarded are left out.
+    """
+    collector = Collector()
+    for place, record in read_records(path, collector):
+        item = record.get("id") or record.get("external_id") or place
+        text = text_of(record.get("fields"))
+        if text is not None:
+            collector.texts[item] = text
+        for person, question, value, status in _responses(record):
+            where = f"{place}, {question}"
+            if status not in _TAKEN:
+                collector.leave_out(f"since the response is {status}", where)
+            elif person is None:
+                collector.leave_out("since nobody says who responded", where)
+            else:
+                _take(collector, person, item, question, value, where)
+    return collector.export()
+
+
+def _responses(record: dict[str, Any]) -> Iterator[tuple[Hashable, str, Any, str | None]]:
+    responses = record.get("responses") or {}
+    if isinstance(responses, dict):
+        for question, given in responses.items():
+            for response in given or []:
+                yield (
+                    response.get("user_id"),
+                    question,
+                    response.get("value"),
+                    response.get("status"),
+                )
+        return
+    for response in responses:
+        for question, held in (response.get("values") or {}).items():
+            value = held.get("value") if isinstance(held, dict) else held
+            yield response.get("user_id"), question, value, response.get("status")
+
+
+def _take(  # noqa: PLR0917 - who, what, which question, what they said, and where
+    collector: Collector, person: Hashable, item: Hashable, question: str, value: Any, where: str
+) -> None:
+    if isinstance(value, str | int | float):
+        collector.add(person, item, question, value, where)
+    elif isinstance(value, list) and all(isinstance(chosen, str) for chosen in value):
+        collector.tick(person, item, question, value, where)
+    else:
+        collector.leave_out("since it is neither a label nor a rating", where)

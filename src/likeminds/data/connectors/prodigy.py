@@ -1,0 +1,48 @@
+"""Prodigy's JSON Lines: one annotated example per line, with the answer given."""
+
+from collections.abc import Hashable
+from os import PathLike
+from typing import Any
+
+from likeminds.data.connectors.collected import Collector, Export
+from likeminds.data.connectors.documents import read_records, text_of
+
+_ANSWERS = {"accept": True, "reject": False}
+
+
+def read_prodigy(path: str | PathLike[str]) -> Export:
+    """Read binary answers and choices from Prodigy's JSON Lines (``prodigy db-out``).
+
+    Who answered is ``_annotator_id`` or, without it, ``_session_id``; an example is known by its
+    ``_input_hash``. Where a label was shown to accept or reject, it is the attribute.
+    """
+    collector = Collector()
+    for where, example in read_records(path, collector):
+        person = example.get("_annotator_id") or example.get("_session_id")
+        answer = example.get("answer")
+        item = _item(example, where)
+        text = text_of(example)
+        if text is not None:
+            collector.texts[item] = text
+        if answer == "ignore":
+            collector.leave_out("since the annotator ignored it", where)
+        elif person is None:
+            collector.leave_out("since it has no _annotator_id and no _session_id", where)
+        elif answer not in _ANSWERS:
+            collector.leave_out("since it has no answer", where)
+        elif "options" in example or isinstance(example.get("accept"), list):
+            chosen = [str(choice) for choice in example.get("accept") or []]
+            if _ANSWERS[answer]:
+                collector.tick(person, item, "choice", chosen, where)
+            else:
+                collector.leave_out("since the whole choice was rejected", where)
+        else:
+            about = str(example.get("label", "label"))
+            collector.add(person, item, about, _ANSWERS[answer], where)
+    return collector.export()
+
+
+def _item(example: dict[str, Any], where: str) -> Hashable:
+    # Texts that were shown again have the same hash, whatever was asked about them.
+    known = example.get("_input_hash")
+    return where if known is None else str(known)
