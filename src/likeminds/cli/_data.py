@@ -54,7 +54,7 @@ def read_said(
     if items.images is not None:
         table, options["features"], reduction = _with_pictures(talk, table, names, items, model)
     elif items.features is not None:
-        table, options["features"] = _with_features(table, names, items.features, known)
+        table, options["features"] = _with_features(talk, table, names, items.features, known)
     elif known is not None and set(known) <= set(table.column_names):
         options["features"] = known
     elif known is not None:
@@ -76,7 +76,7 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
         found = picture_features(items.images, progress=talk.shows_progress)
         return Shown(_as_ids(found.images), reduction(found.features), pictures=True)
     if items.features is not None:
-        return _shown_in_table(items.features, model, item)
+        return _shown_in_table(talk, items.features, model, item)
     kept = kept_items(model)
     if kept is None:
         raise ValueError(
@@ -140,7 +140,11 @@ def _item_column(table: Any, names: dict[str, str | None]) -> str:
 
 
 def _with_features(
-    table: Any, names: dict[str, str | None], source: str, known: Sequence[str] | None
+    talk: Talk,
+    table: Any,
+    names: dict[str, str | None],
+    source: str,
+    known: Sequence[str] | None,
 ) -> tuple[Any, Any]:
     """Return the labels, and the features a model knows."""
     from likeminds.data.columns import item_texts
@@ -149,11 +153,26 @@ def _with_features(
     column = _item_column(table, names)
     features = read_table(source, item_texts(column))
     key = item_key(features, column)
+    features = _as_numbers(talk, features, key, known)
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
     return table, features.rename_columns(
         [column if c == key else c for c in features.column_names]
     )
+
+
+def _as_numbers(talk: Talk, features: Any, key: str, known: Sequence[str] | None) -> Any:
+    """Return a table of items without texts, and say which columns were left out."""
+    from likeminds._support.checks import listing
+    from likeminds.data.item_columns import encode_items
+
+    encoded = encode_items(features, key, known)
+    if encoded.left_out:
+        talk.tell(
+            f"{listing(encoded.left_out)}: texts, and no features. --texts shows them in explain "
+            "and report."
+        )
+    return encoded.table
 
 
 def _with_kept(
@@ -178,16 +197,15 @@ def _with_kept(
 def item_key(features: Any, column: str = "item") -> str:
     """Return the column of a table of features that names the items."""
     from likeminds._support.checks import listing
-    from likeminds.data.columns import COLUMN_NAMES
+    from likeminds.data.columns import COLUMN_NAMES, is_usual
 
     if column in features.column_names:
         return column
-    usual = COLUMN_NAMES["item"]
-    matches = [name for name in features.column_names if name.lower() in usual]
+    matches = [name for name in features.column_names if is_usual("item", name)]
     if len(matches) != 1:
         raise ValueError(
             "The table of features needs one column with the ids of the items, called "
-            f"{column} or {usual[0]}; it has {listing(features.column_names)}."
+            f"{column} or {COLUMN_NAMES['item'][0]}; it has {listing(features.column_names)}."
         )
     return str(matches[0])
 
@@ -253,7 +271,7 @@ def _as_threshold(text: str) -> float | str:
         return text
 
 
-def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
+def _shown_in_table(talk: Talk, source: str, model: Any, item: str | None) -> Shown:
     from likeminds._support.secrets import mask
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
@@ -263,7 +281,9 @@ def _shown_in_table(source: str, model: Any, item: str | None) -> Shown:
     table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")
     where = mask(source)
-    known = _known_columns(table, [str(name) for name in model.feature_names_], where)
+    names = [str(name) for name in model.feature_names_]
+    table = _as_numbers(talk, table, key, names)
+    known = _known_columns(table, names, where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")
     return Shown(ids, feature_matrix(frame, known))

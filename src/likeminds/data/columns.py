@@ -12,20 +12,29 @@ from likeminds.data.sources import Texts
 if TYPE_CHECKING:
     import narwhals as nw
 
-# The names by which a column is found when no name is given, whatever their case.
+# The names by which a column is found when no name is given, however they are written: userId,
+# user_id and "User ID" are one name.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "person": (
         *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
         *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
         *("household_id", "respondent_id"),
     ),
-    "item": ("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
-    "label": ("label", "rating", "y", "answer", "response"),
+    "item": (
+        *("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
+        *("movie", "movie_id", "film", "film_id", "task", "task_id", "instance", "instance_id"),
+        *("statement", "statement_id", "comment_id", "document_id", "product", "product_id"),
+    ),
+    "label": ("label", "rating", "y", "answer", "response", "vote"),
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
     "group": ("group", "choice_set"),
 }
-
+# Numbers by which rows are told apart or dated: never a feature unless somebody says so.
+_NO_FEATURES = (
+    *("timestamp", "time", "date", "datetime", "created", "created_at", "updated_at"),
+    *("index", "level_0", "row", "row_id", "unnamed: 0"),
+)
 
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
 ID_ROLES = ("person", "item", "attribute", "group")
@@ -63,13 +72,33 @@ def find_columns(
 
 def find_column(role: str, columns: Iterable[str]) -> str | None:
     """Return the column with a usual name for a role, or None; refuse several."""
-    matches = [column for column in columns if str(column).lower() in COLUMN_NAMES[role]]
+    matches = [column for column in columns if is_usual(role, column)]
     if len(matches) > 1:
         raise ValueError(
             f"More than one column could be the {role}: {listing(matches)}. "
             f"Pass {role}= to choose one."
         )
     return matches[0] if matches else None
+
+
+def is_usual(role: str, column: str) -> bool:
+    """Tell whether a column has a usual name for a role.
+
+    Examples
+    --------
+    >>> is_usual("person", "userId"), is_usual("item", "Movie-ID"), is_usual("item", "genre")
+    (True, True, False)
+    """
+    return _letters(column) in {_letters(name) for name in COLUMN_NAMES[role]}
+
+
+def may_be_feature(column: str) -> bool:
+    """Tell whether a column of numbers may be taken as a feature without being named."""
+    return _letters(column) not in {_letters(name) for name in _NO_FEATURES}
+
+
+def _letters(name: object) -> str:
+    return "".join(character for character in str(name).lower() if character not in "_- ")
 
 
 def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
@@ -104,7 +133,7 @@ def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Tex
         free = [column for column in columns if column not in spoken_for]
         found = {name for role in ID_ROLES if (name := names.get(role)) is not None}
         unnamed = [role for role in ID_ROLES if role in names and names[role] is None]
-        return found | {c for c in free for role in unnamed if c.lower() in COLUMN_NAMES[role]}
+        return found | {c for c in free for role in unnamed if is_usual(role, c)}
 
     return texts
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likeminds._support.arrays import Float, IdArray, Index
 from likeminds._support.checks import listing, read_only, refuse_not_finite, same_length
-from likeminds.data.columns import COLUMN_NAMES, as_frame, find_column, not_found, read_values
+from likeminds.data.columns import as_frame, find_column, is_usual, not_found, read_values
 from likeminds.data.identifiers import as_distinct, is_missing, join_ids, lookup
 from likeminds.data.sources import read_table
 from likeminds.data.spelling import write_as_known
@@ -325,5 +325,5 @@ def _person_column(columns: Sequence[str], person: str | None) -> str | None:
 
 
 def _person_columns(columns: Sequence[str], person: str | None) -> set[str]:
-    usual = {name for name in columns if name.lower() in COLUMN_NAMES["person"]}
+    usual = {name for name in columns if is_usual("person", name)}
     return usual | ({person} if person in columns and person is not None else set())

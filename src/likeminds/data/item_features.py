@@ -11,7 +11,7 @@ import numpy as np
 from likeminds._support.arrays import FloatArray
 from likeminds._support.checks import as_matrix, counted, listing
 from likeminds.data import tables
-from likeminds.data.columns import COLUMN_NAMES, as_frame, item_texts
+from likeminds.data.columns import as_frame, is_usual, item_texts
 from likeminds.data.sources import read_table
 
 # In the order in which they are looked for.
@@ -55,7 +55,7 @@ def read_features(path: Path) -> ItemFeatures:
 
 def _from_table(path: Path) -> ItemFeatures:
     frame = as_frame(read_table(path, item_texts()))
-    keys = [c for c in frame.columns if c.lower() in COLUMN_NAMES["item"]]
+    keys = [c for c in frame.columns if is_usual("item", c)]
     if len(keys) != 1:
         raise ValueError(
             f"{path} needs one column called image (with the names of the pictures); it has "

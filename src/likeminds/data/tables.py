@@ -15,6 +15,7 @@ from likeminds.data.columns import (
     find_item_column,
     id_texts,
     item_texts,
+    may_be_feature,
     not_found,
     read_values,
     refuse_unknown,
@@ -310,7 +311,11 @@ def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
 
 def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
-    columns = [c for c, kind in table.schema.items() if c not in used and _is_numeric(kind)]
+    columns = [
+        column
+        for column, kind in table.schema.items()
+        if column not in used and _is_numeric(kind) and may_be_feature(column)
+    ]
     if not columns and found.get("item") is None:
         raise ValueError(
             "There is no column of numbers left to be a feature. Pass features=: a list of "

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from os import PathLike
 from typing import Any
 
-from likeminds.data.columns import COLUMN_NAMES
+from likeminds.data.columns import is_usual
 from likeminds.data.connectors.collected import Collector, Export
 from likeminds.data.connectors.documents import read_records
 
@@ -34,9 +34,8 @@ def read_preferences(path: str | PathLike[str]) -> Export:
 
 
 def _person(record: dict[str, Any]) -> Hashable:
-    known = {key.lower(): value for key, value in record.items()}
-    named = (known[name] for name in COLUMN_NAMES["person"] if known.get(name) is not None)
-    return next(named, EVERYBODY)
+    named = (value for key, value in record.items() if is_usual("person", key))
+    return next((name for name in named if name is not None), EVERYBODY)
 
 
 def _content(said: Any) -> str | None:

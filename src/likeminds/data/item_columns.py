@@ -1,0 +1,95 @@
+"""Columns of a table of items that are no numbers: lists of words, categories, names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SEPARATOR = "|"
+# A category that fewer items share says nothing about others that share it.
+_FEWEST = 3
+# More would be names rather than kinds.
+_MOST_KINDS = 50
+
+
+@dataclass(frozen=True)
+class EncodedItems:
+    """A table of items whose features are all numbers.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        The column of the items' ids, and features. A column of texts such as "Comedy|Drama" has
+        become one column for each word ("genres: Comedy"), which is 1 where an item has it; so
+        has a column of few categories.
+    left_out : tuple of str
+        Columns that are none of these: titles, free texts.
+    """
+
+    table: Any
+    left_out: tuple[str, ...]
+
+
+def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> EncodedItems:
+    """Turn texts in a table of items into numbers, where they are lists or categories.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        One row per item.
+    key : str
+        The column of the items' ids, which stays as it is.
+    known : sequence of str, optional
+        The features that a model knows: their words and categories are made, and no others; a
+        word that no item of this table has is 0 for all of them.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> films = pyarrow.table(
+    ...     {"movieId": [1, 2], "title": ["Heat", "Up"], "genres": ["Crime|Drama", "Drama"]}
+    ... )
+    >>> encoded = encode_items(films, "movieId")
+    >>> encoded.table.column_names
+    ['movieId', 'genres: Crime', 'genres: Drama']
+    >>> encoded.table["genres: Crime"].to_pylist(), encoded.left_out
+    ([1, 0], ('title',))
+    """
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    columns: dict[str, Any] = {}
+    left_out = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name == key or not _is_text(column):
+            columns[name] = column
+            continue
+        words = [set((text or "").split(SEPARATOR)) - {""} for text in column.to_pylist()]
+        wanted = _known_words(name, known) or _words_worth(words)
+        if not wanted:
+            left_out.append(name)
+        for word in wanted:
+            columns[_called(name, word)] = pa.array([int(word in row) for row in words])
+    return EncodedItems(pa.table(columns), tuple(left_out))
+
+
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _called(column: str, word: str) -> str:
+    return f"{column}: {word}"
+
+
+def _known_words(column: str, known: Sequence[str] | None) -> list[str]:
+    start = _called(column, "")
+    return [name.removeprefix(start) for name in known or () if name.startswith(start)]
+
+
+def _words_worth(rows: Sequence[set[str]]) -> list[str]:
+    """Return the words of a column, sorted; none where they are names rather than kinds."""
+    words = sorted(set().union(*rows))
+    is_list = any(len(row) > 1 for row in rows)
+    shared = len(words) * _FEWEST <= len(rows)
+    return words if is_list or (shared and 1 < len(words) <= _MOST_KINDS) else []

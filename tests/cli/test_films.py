@@ -1,0 +1,52 @@
+"""Films as they are published: userId, movieId and a timestamp; titles, and genres with bars."""
+
+import numpy as np
+import pytest
+
+from commands import run, told
+
+GENRES = ("Comedy", "Crime", "Drama")
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("films")
+    rng = np.random.default_rng(0)
+    has = rng.random((30, 3)) < 0.5
+    has[~has.any(axis=1), 0] = True
+    titles = ["movieId,title,genres"]
+    genres = ["|".join(np.array(GENRES)[there]) for there in has]
+    titles += [f'{j},"Film, The ({1980 + j})",{genres[j]}' for j in range(30)]
+    (folder / "movies.csv").write_text("\n".join(titles) + "\n")
+    (folder / "new.csv").write_text("movieId,title,genres\n99,Up,Drama\n98,Heat,Comedy|Drama\n")
+    rows = ["userId,movieId,rating,timestamp"]
+    for i in range(25):
+        for j in rng.permutation(30)[:16]:
+            likes = has[j] @ (1.0, -2.0, 1.0) + rng.logistic() > 0
+            rows.append(f"{i},{j},{int(likes)},{1_000_000 + i * j}")
+    (folder / "ratings.csv").write_text("\n".join(rows) + "\n")
+    done = run(folder, "fit", "-a", "ratings.csv", "-f", "movies.csv", "--out", "films.likeminds")
+    assert done.code == 0, done.err
+    return folder, done
+
+
+def test_one_command_makes_the_model(films):
+    folder, done = films
+    assert "title: texts, and no features" in done.out
+    card = told(folder, "explain", "--model", "films.likeminds")
+    assert "genres: Crime" in str(card)
+    assert "timestamp" not in str(card)
+
+
+def test_genres_that_no_new_film_has_are_none(films):
+    folder, _ = films
+    ask = ("rank", "--model", "films.likeminds", "--features", "new.csv", "--person", "3")
+    rows = told(folder, *ask)["rankings"]
+    assert {row["item"] for row in rows} == {"98", "99"}
+
+
+def test_a_timestamp_is_no_feature(films):
+    folder, _ = films
+    done = run(folder, "fit", "-a", "ratings.csv", "--out", "alone.likeminds")
+    assert done.code == 0, done.err
+    assert "on 30 items, 0 features" in done.out
