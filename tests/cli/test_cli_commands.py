@@ -139,7 +139,24 @@ class TestFit:
         assert told(tmp_path, "fit", *data, "--threshold", "median")["card"]["people"] == 6
         done = run(tmp_path, "fit", *data, "--threshold", "high")
         assert done.err == "Error: --threshold is a number or median, not 'high'.\n"
-        assert run(tmp_path, "fit", *data).code == 2
+
+    def test_grades_of_numbers_and_of_words(self, tmp_path):
+        rng = np.random.default_rng(0)
+        columns = {"user": np.repeat(np.arange(6), 20), "x": rng.normal(size=120)}
+        grade = np.clip(np.round(3 + columns["x"] + rng.normal(size=120)), 1, 4).astype(int)
+        data = ("--annotations", "labels.csv", "--out", "m", "--ranker", "three-level")
+        write_table(pa.table(columns | {"rating": grade}), tmp_path / "labels.csv")
+        card = told(tmp_path, "fit", *data)["card"]
+        assert card["label_reading"]["grades"] == []
+        found = told(tmp_path, "evaluate", "--model", "m", "--annotations", "labels.csv")
+        assert found["scores"][0]["auc"] > 0.6
+        words = np.array(["", "bad", "poor", "fair", "good"])[grade]
+        write_table(pa.table(columns | {"rating": words}), tmp_path / "labels.csv")
+        assert "--grades with all of them from worst to best" in run(tmp_path, "fit", *data).err
+        card = told(tmp_path, "fit", *data, "--grades", "bad,poor, fair,good")["card"]
+        assert card["label_reading"]["grades"] == ["bad", "poor", "fair", "good"]
+        again = told(tmp_path, "evaluate", "--model", "m", "--annotations", "labels.csv")
+        assert again["scores"][0]["auc"] == found["scores"][0]["auc"]
 
     def test_numpy_files_and_one_table_for_all(self, tmp_path):
         rng = np.random.default_rng(0)

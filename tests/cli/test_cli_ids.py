@@ -142,7 +142,7 @@ class TestLabels:
 
     def test_ratings(self, tmp_path):
         read = self.fit(tmp_path, "--threshold", "3", low=1, high=5)
-        assert read == {"positive": None, "negative": None, "threshold": 3.0}
+        assert read == {"positive": None, "negative": None, "threshold": 3.0, "grades": None}
         worst = said(["dan"], low=1, high=1)
         write(tmp_path, "more.csv", worst)
         new = ("newcomer", "--model", "m.likeminds", "--labels", "more.csv", "--top", "1")
@@ -156,7 +156,7 @@ class TestLabels:
 
     def test_two_values(self, tmp_path):
         read = self.fit(tmp_path, "--positive", "2", low=1, high=2)
-        assert read == {"positive": 2, "negative": 1, "threshold": None}
+        assert read == {"positive": 2, "negative": 1, "threshold": None, "grades": None}
         write(tmp_path, "more.csv", said(["dan"], low=1, high=1))
         succeed(tmp_path, *UPDATE)
         grown = likeminds.load(tmp_path / "m.likeminds")

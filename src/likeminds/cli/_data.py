@@ -257,6 +257,8 @@ def label_reading(
         options["positive"] = same[0] if same else columns.positive
     if columns.threshold is not None:
         options["threshold"] = _as_threshold(columns.threshold)
+    if columns.grades is not None:
+        options["grades"] = [word.strip() for word in columns.grades.split(",")]
     if columns.duplicates is not None:
         options["duplicates"] = columns.duplicates
     return options

@@ -116,6 +116,14 @@ class Columns:
             rich_help_panel=_COLUMNS,
         ),
     ] = None
+    grades: Annotated[
+        str | None,
+        typer.Option(
+            help="Grades that are words, from worst to best: bad,fair,good. More than two numbers "
+            "are grades by themselves.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
     duplicates: Annotated[
         str | None,
         typer.Option(

@@ -30,7 +30,7 @@ _BAD_INPUT = (
 _WIDTH = 100
 # Arguments of Python that a message names, and what they are called here.
 _OPTIONS = re.compile(
-    r"\b(person|item|label|attribute|weight|group|positive|threshold|features|loss|repeats)="
+    r"\b(person|item|label|attribute|weight|group|positive|threshold|grades|features|loss|repeats)="
     r"(?=[\s,.:;)]|$)"
 )
 _OTHERWISE = {

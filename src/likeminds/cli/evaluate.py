@@ -12,6 +12,7 @@ from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
+    from likeminds.metrics.by_person import MetricByPerson
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,7 +35,8 @@ def evaluate(
 ) -> None:
     """Score a model on labels: everybody's AUC, beside that of the consensus alone.
 
-    --out has the AUC of each person. People the model does not know are ranked by the consensus.
+    Of grades, it is the concordance: the share of pairs of unequal grades in the right order.
+    --out has that of each person. People the model does not know are ranked by the consensus.
     """
     from likeminds.cli._data import read_said
     from likeminds.cli._models import open_model, parts_of, rankers_of
@@ -66,14 +68,17 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     import numpy as np
 
     from likeminds.data.identifiers import lookup
-    from likeminds.metrics.by_person import auc_by_person
+    from likeminds.metrics.concordance import concordance_by_person
 
-    own = auc_by_person(said.labels, ranker.decision_function(said), said.users, said.weights)
+    def judge(scores: Any) -> "MetricByPerson":
+        return concordance_by_person(said.outcomes, scores, said.users, said.weights)
+
+    own = judge(ranker.decision_function(said))
     weights = ranker.learned("consensus_")
     shared = np.zeros(len(said)) if weights is None else said.X @ weights
     if ranker.learned("item_effects_"):  # what all see in an item belongs to the consensus
         shared = shared + ranker._item_scores(said, None, np.full(len(said), -1))
-    consensus = auc_by_person(said.labels, shared, said.users, said.weights)
+    consensus = judge(shared)
     known = lookup(own.users, ranker.users_, "users") >= 0
     total = {
         "auc": own.mean,

@@ -105,7 +105,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 ) -> dict[str, Any]:
     """Return the mean AUC on labels that were held out, by attribute where there are any."""
     from likeminds.data.splits import split_within_people
-    from likeminds.metrics.by_person import auc_by_person
+    from likeminds.metrics.concordance import concordance_by_person
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -115,7 +115,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     for name, (_, test) in sides.items():
         about = {"attribute": name} if name else {}
         scores = model.decision_function(test, **about)
-        auc = auc_by_person(test.labels, scores, test.users, test.weights)
+        auc = concordance_by_person(test.outcomes, scores, test.users, test.weights)
         found[f"auc {name}".strip()] = auc.mean
         found[f"error {name}".strip()] = auc.standard_error
     return found

@@ -21,7 +21,7 @@ from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import split_within_people
-from likeminds.metrics.by_person import auc_by_person, mean_auc
+from likeminds.metrics.concordance import concordance_by_person, mean_concordance
 from likeminds.rankers.candidates.folds import was_interrupted
 
 Key = tuple[str, int]
@@ -115,7 +115,7 @@ class Cell:
         seconds = perf_counter() - start
         scores = ranker.decision_function(test)
         return CellResult(
-            mean_auc(test.labels, scores, test.users, test.weights),
+            mean_concordance(test.outcomes, scores, test.users, test.weights),
             tuple(_aucs(annotations, test, scores).tolist()),
             seconds,
             _parameters(ranker),
@@ -218,7 +218,7 @@ def digest_of(*parts: Any) -> str:
 
 
 def _aucs(annotations: Annotations, test: Annotations, scores: Float) -> Float:
-    found = auc_by_person(test.labels, scores, test.user_codes, test.weights)
+    found = concordance_by_person(test.outcomes, scores, test.user_codes, test.weights)
     aucs = np.full(annotations.n_people, np.nan)
     aucs[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
     return aucs

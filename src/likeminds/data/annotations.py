@@ -15,8 +15,9 @@ from likeminds.data import tables
 from likeminds.data.coded import CodedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
-from likeminds.data.identifiers import as_id_array, compact, encode, encode_pairs, join_codes
-from likeminds.data.labels import LabelReading, join_readings, read_labels
+from likeminds.data.grades import join_grades, read_answers
+from likeminds.data.identifiers import compact, encode, encode_pairs, join_codes
+from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.sources import read_csv, read_parquet, read_table
 from likeminds.data.spelling import write_as_known
 from likeminds.data.tables import FrameOptions, LinkedFeatures
@@ -35,7 +36,8 @@ class Annotations(CodedLabels):
         The person and the item of each row; ids are strings, integers, tuples or anything
         else hashable. ``items=None`` makes every row an item of its own.
     labels : sequence
-        True/False, 0/1, -1/+1; any two values with ``positive``; ratings with ``threshold``.
+        True/False, 0/1, -1/+1; any two values with ``positive``; ratings with ``threshold``;
+        grades: more than two numbers, an ordered categorical, or anything with ``grades``.
     features : array, data frame, or mapping from item id to vector, optional
         Numbers, one row per item or one per annotation. Single precision is kept, and an
         array is not copied. Without them, items are known by what people say of them.
@@ -51,6 +53,9 @@ class Annotations(CodedLabels):
     threshold : float or "median", optional
         Above which number a rating is positive, *strictly*; "median" means strictly above
         the median of what this person said (about this attribute, if there are several).
+    grades : sequence or True, optional
+        The grades from worst to best; True where labels are grades though there are two of them
+        or fewer. Numbers are rounded to six decimals. See docs/grades.md.
     item_ids : sequence of ids, optional
         The item that each row of ``features`` describes; by default, its number.
     feature_names : sequence of str, optional
@@ -81,7 +86,12 @@ class Annotations(CodedLabels):
     has_items : bool
         Whether rows say which item they are about; else each is an item of its own.
     labels, weights, group_codes : array of bool, of float or None, of int or None
-        For each row, its label, its weight and the number of its group.
+        For each row, its label, its weight and the number of its group. Where labels are
+        grades, those above the one that divides them most evenly are true.
+    grades : array of float or None
+        For each row, its grade: the number, or the position in the order of words.
+    outcomes : array
+        The grades, or the labels where there are none: what scores should put in order.
     group_ids : array or None
         The id of each group.
     reading : LabelReading or None
@@ -116,6 +126,7 @@ class Annotations(CodedLabels):
         *,
         positive: Hashable | None = None,
         threshold: float | str | None = None,
+        grades: bool | Sequence[Hashable] | None = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
         features_per: Literal["auto", "item", "row"] = "auto",
@@ -123,33 +134,37 @@ class Annotations(CodedLabels):
         duplicates: str = "keep",
         people: Any = None,
     ) -> None:
-        values = as_id_array(labels, "labels")
         persons, person_ids = encode(users, "users")
         optional = {"items": items, "attributes": attributes, "groups": groups}
         coded = {name: encode(ids, name) for name, ids in optional.items() if ids is not None}
         lengths = {name: codes for name, (codes, _) in coded.items()}
-        checks.same_length(users=persons, labels=values, **lengths)
-        if not len(values):
-            raise ValueError("There are no annotations: users, items and labels are empty.")
         about, about_ids = coded.get("attributes", (None, None))
+        if not len(persons):
+            raise ValueError("There are no annotations: users, items and labels are empty.")
+        answers = read_answers(
+            labels,
+            positive=positive,
+            threshold=threshold,
+            grades=grades,
+            within=[persons] if about is None else [persons, about],
+            known=reading,
+        )
+        checks.same_length(users=persons, labels=answers.binary, **lengths)
         linked = tables.link_features(
             features,
             coded.get("items"),
-            len(values),
+            len(persons),
             item_ids=item_ids,
             names=feature_names,
             features_per=features_per,
         )
-        within = [persons] if about is None else [persons, about]
-        binary, found = read_labels(
-            values, positive=positive, threshold=threshold, within=within, known=reading
-        )
-        checked = checks.as_weights(weights, len(values))
+        checked = checks.as_weights(weights, len(persons))
         self._store(
             user_ids=person_ids,
             user_codes=persons,
-            labels=binary,
-            reading=found,
+            labels=answers.binary,
+            reading=answers.reading,
+            grades=answers.grades,
             attribute_ids=about_ids,
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
@@ -177,6 +192,7 @@ class Annotations(CodedLabels):
         item_column: str | None = None,
         positive: Hashable | None = None,
         threshold: float | str | None = None,
+        grades: bool | Sequence[Hashable] | None = None,
         reading: LabelReading | None = None,
         duplicates: str = "keep",
         people: Any = None,
@@ -196,7 +212,7 @@ class Annotations(CodedLabels):
             (or true/false) in ``frame`` that have no other role.
         item_column : str, optional
             The column of item ids in the second table; by default called as in ``frame``.
-        positive, threshold, reading, duplicates : optional
+        positive, threshold, grades, reading, duplicates : optional
             How labels are read, and what becomes of those given twice: see `Annotations`.
         people : data frame, path or mapping, optional
             Covariates of people: a table with one row per person. The person's column is called
@@ -213,6 +229,8 @@ class Annotations(CodedLabels):
         names |= {"attribute": attribute, "weight": weight, "group": group}
         columns = tables.read_columns(frame, names, features, item_column)
         columns |= {"positive": positive, "threshold": threshold, "reading": reading}
+        if grades is not None or positive is not None or threshold is not None:
+            columns["grades"] = grades
         covariates = None if people is None else Covariates.read(people, person)
         return cls(**columns, duplicates=duplicates, people=covariates)
 
@@ -241,8 +259,14 @@ class Annotations(CodedLabels):
         labelled = len(compact(self.item_codes, self.n_items)[1])
         of_all = "" if labelled == self.n_items else f"{labelled:,} of "
         attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
+        said = f"{counted(len(self), 'label')} ({self.labels.mean():.0%} positive)"
+        if self.grades is not None and self.reading is not None:
+            lowest, highest = self.grades.min(), self.grades.max()
+            words = self.reading.grades
+            named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
+            said = f"{counted(len(self), 'grade')} from {named[0]} to {named[1]}"
         return (
-            f"Annotations: {counted(len(self), 'label')} ({self.labels.mean():.0%} positive) "
+            f"Annotations: {said} "
             f"by {counted(self.n_people, 'person', 'people')} on {of_all}"
             f"{counted(self.n_items, 'item')}, {counted(self.n_features, 'feature')}{attributes}"
         )
@@ -273,10 +297,10 @@ class Annotations(CodedLabels):
         if self.weights is not None or other.weights is not None:
             weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
             changes["weights"] = np.concatenate(weights)
-        labels = np.concatenate([self.labels, other.labels])
+        changes |= join_grades(self, other, reading)
         if self.people is not None or other.people is not None:
             changes["people"] = _joint_people(self.people, other.people)
-        return self._with(**changes, labels=labels, reading=reading)
+        return self._with(**changes)
 
     def distinct_items(self) -> tuple[IdArray, FloatArray]:
         """Return each item once, and its features.

@@ -39,6 +39,12 @@ class CodedLabels:
     group_ids: IdArray | None = None
     reading: LabelReading | None = None
     people: Covariates | None = None
+    grades: FloatArray | None = None
+
+    @property
+    def outcomes(self) -> Bool | FloatArray:
+        """What scores are to put in order: the grades, or the labels where there are none."""
+        return self.labels if self.grades is None else self.grades
 
     @property
     def users(self) -> IdArray:
@@ -110,6 +116,8 @@ class CodedLabels:
             changes["group_ids"] = None if self.group_ids is None else self.group_ids[kept]
         if self.weights is not None:
             changes["weights"] = self.weights[chosen]
+        if self.grades is not None:
+            changes["grades"] = self.grades[chosen]
         return self._with(**changes)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:

@@ -28,7 +28,8 @@ def settle_duplicates(said: CodedLabels, how: str) -> tuple[Index, Float] | None
     if how == "error":
         _refuse_duplicates(pair, said)
         return None
-    return _merged(encode_pairs(pair, said.labels.astype(np.intp)), said)
+    label = np.unique(said.outcomes, return_inverse=True)[1]
+    return _merged(encode_pairs(pair, label), said)
 
 
 def _refuse_duplicates(pair: Index, said: CodedLabels) -> None:

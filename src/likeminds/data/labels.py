@@ -78,14 +78,14 @@ def read_labels(
                 f"{threshold}."
             )
         binary = _above(as_vector(labels, "labels"), threshold, within)
-        return binary, LabelReading(threshold=_plain(threshold))
+        return binary, LabelReading(threshold=as_plain(threshold))
     codes, distinct = encode(labels, "labels")
     found = distinct.tolist()
     positive = _positive_of(found, positive) if known is None else known.positive_among(found)
     binary = np.array([value == positive for value in found], dtype=bool)[codes]
     if known is None and labels.dtype.kind == "b":
         return binary, None
-    now = LabelReading(_plain(positive), _plain(_negative_of(found, positive)))
+    now = LabelReading(as_plain(positive), as_plain(_negative_of(found, positive)))
     return binary, now if known is None else join_readings(known, now)
 
 
@@ -99,11 +99,15 @@ class LabelReading:
         The two values; the negative one is None as long as nobody gave it.
     threshold : float, "median" or None
         Above which number ratings are positive, if they are ratings.
+    grades : tuple or None
+        Where labels are grades, which are learned from as such: the words from worst to best,
+        or nothing where they are numbers. ``threshold`` then divides them where yes or no is
+        asked for.
 
     Examples
     --------
     >>> LabelReading(threshold=3.0)
-    LabelReading(positive=None, negative=None, threshold=3.0)
+    LabelReading(positive=None, negative=None, threshold=3.0, grades=None)
     >>> print(LabelReading("good", "bad"))
     'good' is positive and 'bad' is not
     """
@@ -111,8 +115,13 @@ class LabelReading:
     positive: Hashable | None = None
     negative: Hashable | None = None
     threshold: float | str | None = None
+    # Files written before have none.
+    grades: tuple[Hashable, ...] | None = None
 
     def __str__(self) -> str:
+        if self.grades is not None:
+            ends = f" from {self.grades[0]!r} to {self.grades[-1]!r}" if self.grades else ""
+            return f"labels are grades{ends}"
         if self.threshold == "median":
             return "ratings above a person's own median are positive"
         if self.threshold is not None:
@@ -123,7 +132,7 @@ class LabelReading:
     def refuse_other(self, positive: Hashable | None, threshold: float | str | None) -> None:
         """Refuse what somebody asks for if it is another reading."""
         asked = threshold is not None and threshold != self.threshold
-        if asked or (positive is not None and not _same(positive, self.positive)):
+        if asked or (positive is not None and not same_label(positive, self.positive)):
             asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
             raise ValueError(
                 f"{asks} is not how labels were read before: {self}. Leave it out, or put labels "
@@ -132,9 +141,9 @@ class LabelReading:
 
     def positive_among(self, found: Sequence[Hashable]) -> Hashable:
         """Return the value that is positive; refuse values that were not seen before."""
-        others = [value for value in found if not _same(value, self.positive)]
+        others = [value for value in found if not same_label(value, self.positive)]
         usual = any({self.positive, *others} <= convention for convention in _CONVENTIONS)
-        fits = all(_same(value, self.negative) for value in others)
+        fits = all(same_label(value, self.negative) for value in others)
         if self.negative is None:
             fits = len(others) < 2 and (usual or self.positive not in {0, 1})
         if not fits:
@@ -142,7 +151,7 @@ class LabelReading:
                 f"labels has {_described(found)}, which does not fit how labels were read before: "
                 f"{self}."
             )
-        same = [value for value in found if _same(value, self.positive)]
+        same = [value for value in found if same_label(value, self.positive)]
         return same[0] if same else self.positive
 
 
@@ -152,18 +161,26 @@ def join_readings(first: LabelReading | None, second: LabelReading | None) -> La
     Examples
     --------
     >>> join_readings(LabelReading(1), LabelReading(1, 0))
-    LabelReading(positive=1, negative=0, threshold=None)
+    LabelReading(positive=1, negative=0, threshold=None, grades=None)
     """
     if first is None or second is None:
         return second if first is None else first
-    alike = first.threshold == second.threshold and _same(first.positive, second.positive)
+    if first.grades is not None and second.grades is not None and _same_words(first, second):
+        return first
+    alike = first.threshold == second.threshold and first.grades is second.grades is None
+    alike = alike and same_label(first.positive, second.positive)
     negatives = first.negative, second.negative
-    if not alike or not (None in negatives or _same(*negatives)):
+    if not alike or not (None in negatives or same_label(*negatives)):
         raise ValueError(
             f"Labels were read in two ways: in some {first}; in others {second}. Read all of "
-            "them in one way (positive=, threshold=)."
+            "them in one way (positive=, threshold=, grades=)."
         )
     return first if first.negative is not None else replace(first, negative=second.negative)
+
+
+def _same_words(first: LabelReading, second: LabelReading) -> bool:
+    ours, theirs = first.grades or (), second.grades or ()
+    return len(ours) == len(theirs) and all(map(same_label, ours, theirs))
 
 
 def count_labels(codes: Index, labels: Bool) -> Index:
@@ -214,7 +231,8 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
             raise ValueError(
                 f"labels has {_described(found)}, which is none of true/false, 0/1 and -1/+1. "
                 "Pass positive= to say which of two answers is the positive one, or threshold= "
-                'for ratings: a number, or "median" for above each person\'s own median.'
+                'for ratings: a number, or "median" for above each person\'s own median; or '
+                "grades=True to learn from ratings as they are."
             )
         return 1
     if len(found) > 2:
@@ -234,7 +252,7 @@ def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | No
     return others[0] if others else None
 
 
-def _same(first: Any, second: Any) -> bool:
+def same_label(first: Any, second: Any) -> bool:
     """Say whether two labels are one, perhaps as a number here and as a text there."""
     return first == second or (None not in (first, second) and _text(first) == _text(second))
 
@@ -244,7 +262,7 @@ def _text(value: Any) -> str:
     return str(int(value) if whole or isinstance(value, bool) else value).lower()
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Return a label as a file can hold it."""
     value = value.item() if isinstance(value, np.generic) else value
     plain = value is None or isinstance(value, bool | int | float | str)

@@ -42,6 +42,7 @@ class FrameOptions(TypedDict, total=False):
     item_column: str | None
     positive: Hashable | None
     threshold: float | str | None
+    grades: bool | Sequence[Hashable] | None
     reading: LabelReading | None
     duplicates: str
     people: Any
@@ -292,6 +293,7 @@ def read_columns(
         if column is not None
     }
     arguments.setdefault("items", None)
+    arguments["grades"] = _ordered_categories(table, found["label"])
     if features is None or listed is not None:
         columns = _remaining_numeric(table, found) if listed is None else listed
         if listed is None and not columns:
@@ -301,6 +303,16 @@ def read_columns(
     if found["item"] is None:
         raise not_found("item", table)
     return arguments | _read_items(features, found["item"], item_column)
+
+
+def _ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[str] | None:
+    """Return the order of a column of ordered categories; None if it is another column."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    kind = None if label is None else table.schema[label]
+    if not isinstance(kind, nw.Enum) or len(kind.categories) < 3:
+        return None
+    return list(kind.categories)
 
 
 def _is_numeric(dtype: "nw.dtypes.DType") -> bool:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
     check_array,
@@ -19,18 +18,22 @@ from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights, listing, refuse_not_finite
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.grades import read_answers, refuse_mixture
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
-from likeminds.metrics.by_person import mean_auc
+from likeminds.metrics.concordance import mean_concordance
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.inputs import (
+    are_grades,
+    are_positive,
     as_numbers,
     check_labels,
     column_position,
     default_names,
     refuse_extras,
+    two_classes,
 )
 from likeminds.rankers.model import NAMELESS, Model
 
@@ -93,7 +96,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n_rows, n_features), data frame, or Annotations
             One row per label. With `Annotations`, leave out all other arguments.
         y : array of shape (n_rows,)
-            The labels, two values; the larger one is positive.
+            The labels, two values; the larger one is positive. More than two numbers are
+            grades, where ``users`` say who gave them.
         users : array of shape (n_rows,), optional
             Who gave the label, as ids of any hashable kind. Without it, all rows are one
             person's (unless ``user_column`` names a column of X).
@@ -144,9 +148,9 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean over people of the AUC of their rows.
+        """Return the mean over people of the AUC of their rows; of grades, of the concordance.
 
-        People with labels of one class only have no AUC and are left out of the mean.
+        People with labels of one kind only have no AUC and are left out of the mean.
 
         Parameters
         ----------
@@ -161,12 +165,12 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Annotations):
             refuse_extras(y=y, users=users, sample_weight=sample_weight)
             self._joint_reading(X)
-            return mean_auc(X.labels, scores, X.users, X.weights)
+            return mean_concordance(X.outcomes, scores, X.users, X.weights)
         features, column = self._split_user_column(X)
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
-        positive = self._positive(y, len(scores))
-        return mean_auc(positive, scores, owners, as_weights(sample_weight, len(features)))
+        said = self._outcomes(y, len(scores))
+        return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
@@ -238,15 +242,19 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if reset:
-            self._set_classes(check_labels(y))
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
+        if reset and (owners is None or not are_grades(y)):
+            self.classes_ = two_classes(check_labels(y))
+        elif reset:
+            self.classes_ = np.array([False, True])
+            self.label_reading_ = read_answers(check_labels(y)).reading
         return Annotations(
             users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
             items=None,
-            labels=self._positive(y, len(features)),
+            labels=check_labels(y) if self._graded else self._outcomes(y, len(features)),
+            reading=self.label_reading_ if self._graded else None,
             features=features,
             weights=as_weights(sample_weight, len(features), "sample_weight"),
             groups=groups,
@@ -304,6 +312,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     def _joint_reading(self, more: Annotations) -> LabelReading | None:
         """Return how labels were read, here and there; refuse it if that differs."""
+        refuse_mixture(self._graded, more.grades is not None)
         return join_readings(getattr(self, "label_reading_", None), more.reading)
 
     def _user_positions(self) -> dict[Hashable, int]:
@@ -324,28 +333,22 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 f"expecting {len(self.feature_names_)} features as input."
             )
 
-    def _set_classes(self, labels: NDArray[Any]) -> None:
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported: a ranker needs labels of two classes, "
-                f"but y has {len(self.classes_)}: {listing(self.classes_)}."
-            )
-
-    def _positive(self, y: ArrayLike | None, length: int) -> Bool:
+    def _outcomes(self, y: ArrayLike | None, length: int) -> Bool | FloatArray:
+        """Return which labels are positive; or the grades, where labels are such."""
         if y is None:
             raise ValueError("score needs the labels y.")
         labels = check_labels(y)
         if len(labels) != length:
             raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
-        strange = np.setdiff1d(labels, self.classes_)
-        if len(strange):
-            raise ValueError(
-                f"y has labels not seen in training: {listing(strange)}; "
-                f"seen were {listing(self.classes_)}."
-            )
-        return np.asarray(labels == self.classes_[-1])
+        if self._graded:
+            return np.asarray(read_answers(labels, known=self.label_reading_).grades)
+        return are_positive(labels, self.classes_)
+
+    @property
+    def _graded(self) -> bool:
+        """Whether labels are grades."""
+        reading = getattr(self, "label_reading_", None)
+        return reading is not None and reading.grades is not None
 
     def _split_user_column(
         self, X: ArrayLike, *, reset: bool = False

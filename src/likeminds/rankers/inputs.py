@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from likeminds._support.arrays import FloatArray
+from likeminds._support.arrays import Bool, FloatArray
 from likeminds._support.checks import listing
+from likeminds.data.grades import read_answers
 
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:
@@ -23,6 +25,35 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
             )
             raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
     return np.asarray(labels)
+
+
+def are_grades(y: ArrayLike) -> bool:
+    """Say whether labels are grades: more than two numbers."""
+    labels = check_labels(y)
+    return labels.dtype.kind in "iuf" and read_answers(labels).grades is not None
+
+
+def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels; refuse more than two."""
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported: a ranker needs labels of two classes, "
+            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
+            "who gave them, or pass Annotations."
+        )
+    return np.asarray(classes)
+
+
+def are_positive(labels: NDArray[Any], classes: NDArray[Any]) -> Bool:
+    """Return which labels are the larger of two classes; refuse others."""
+    strange = np.setdiff1d(labels, classes)
+    if len(strange):
+        raise ValueError(
+            f"y has labels not seen in training: {listing(strange)}; seen were {listing(classes)}."
+        )
+    return np.asarray(labels == classes[-1])
 
 
 def refuse_extras(**arguments: object) -> None:

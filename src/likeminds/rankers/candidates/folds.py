@@ -19,7 +19,7 @@ from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.losses.statistics import Form, Statistics
-from likeminds.metrics.by_person import auc_by_person
+from likeminds.metrics.concordance import concordance_by_person
 
 Candidate = dict[str, Any]
 
@@ -44,7 +44,8 @@ class Fold:
     def follow(self, path: Sequence[Candidate]) -> Float:
         """Fit candidates one after the other.
 
-        Returns the AUC of each person on what is held out, shape (candidates, people).
+        Returns the AUC of each person on what is held out (of grades, the concordance), shape
+        (candidates, people).
         """
         aucs = np.full((len(path), len(self.user_ids)), np.nan)
         if not self.rest.has_pairs.any():
@@ -52,7 +53,8 @@ class Fold:
         rows = self.held_out
         seen = lookup(rows.user_ids, self.user_ids, "users")
         for row, scores in zip(aucs, self._held_out_scores(path), strict=True):
-            row[seen] = auc_by_person(rows.labels, scores, rows.user_codes, rows.weights).values
+            found = concordance_by_person(rows.outcomes, scores, rows.user_codes, rows.weights)
+            row[seen] = found.values
         return aucs
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:

@@ -1,0 +1,254 @@
+"""Grades: ordered answers of more than two kinds, as numbers or as words from worst to best."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.checks import as_vector, listing
+from likeminds.data.identifiers import as_id_array, encode
+from likeminds.data.labels import LabelReading, as_plain, join_readings, read_labels, same_label
+
+# Grades have this many decimals: 1.0000001 is 1.
+_DECIMALS = 6
+
+
+class Answers(NamedTuple):
+    """Labels as they were read.
+
+    Attributes
+    ----------
+    binary : array of bool
+        Which are positive; of grades, those above the one that divides them most evenly.
+    reading : LabelReading or None
+        How they were read.
+    grades : array of float or None
+        The grades: numbers, or positions in the order of words.
+    """
+
+    binary: Bool
+    reading: LabelReading | None
+    grades: FloatArray | None = None
+
+
+def read_answers(
+    values: Iterable[Hashable],
+    *,
+    positive: Hashable | None = None,
+    threshold: float | str | None = None,
+    grades: bool | Sequence[Hashable] | None = None,
+    within: Sequence[Index] = (),
+    known: LabelReading | None = None,
+) -> Answers:
+    """Read labels as yes or no, or as grades.
+
+    Parameters
+    ----------
+    values, positive, threshold, within, known
+        As in `labels.read_labels`.
+    grades : bool or sequence, optional
+        The grades from worst to best; True where they are numbers. By default labels of more
+        than two numbers, or of an ordered categorical, are grades unless ``positive`` or
+        ``threshold`` says otherwise.
+
+    Examples
+    --------
+    >>> read_answers([1, 5, 3]).grades
+    array([1., 5., 3.])
+    >>> read_answers(["good", "bad"], grades=["bad", "fair", "good"]).grades
+    array([2., 0.])
+    >>> read_answers([1, 5, 3], threshold=3).grades is None
+    True
+    """
+    order = _order(values) if grades is None or grades is True else _listed(grades)
+    labels = as_id_array(values, "labels")
+    cut = positive is not None or threshold is not None
+    if grades and cut:
+        raise ValueError("Pass grades= (all are learned from), or positive= or threshold=.")
+    if known is not None:
+        if known.grades is None and not grades:
+            return Answers(*_binary(labels, positive, threshold, within, known))
+        return _as_before(labels, order, known, positive, threshold)
+    if cut or grades is False:
+        return Answers(*_binary(labels, positive, threshold, within, None))
+    if grades is None and order is not None and len(order) == 2:
+        return Answers(*_binary(labels, order[1], None, within, None))
+    if grades is None and order is None:
+        labels = _without_accidents(labels)
+        if labels.dtype.kind == "b" or len(encode(labels, "labels")[1]) <= 2:
+            return Answers(*_binary(labels, None, None, within, None))
+    return _graded(labels, order, None)
+
+
+def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
+    """Return where labels are in an order of words; refuse those that are not in it."""
+    codes, distinct = encode(labels, "labels")
+    found = distinct.tolist()
+    place = [
+        next((i for i, word in enumerate(order) if same_label(value, word)), -1) for value in found
+    ]
+    strange = [repr(value) for value, i in zip(found, place, strict=True) if i < 0]
+    if strange:
+        raise ValueError(
+            f"labels has {listing(strange)}, but the grades from worst to best are "
+            f"{listing([repr(word) for word in order])}."
+        )
+    return np.array(place, dtype=np.float64)[codes]
+
+
+def divide_evenly(grades: FloatArray) -> float:
+    """Return the grade above which there are about as many as not.
+
+    Examples
+    --------
+    >>> divide_evenly(np.array([1.0, 2.0, 2.0, 3.0, 5.0]))
+    2.0
+    """
+    distinct, counts = np.unique(grades, return_counts=True)
+    if len(distinct) == 1:
+        return float(distinct[0])
+    not_above = np.cumsum(counts)[:-1]
+    return float(distinct[int(np.argmin(np.abs(2 * not_above - len(grades))))])
+
+
+def join_grades(first: Any, second: Any, reading: LabelReading | None) -> dict[str, Any]:
+    """Return labels and grades of two annotations after each other; refuse yes/no beside grades."""
+    refuse_mixture(first.grades is not None, second.grades is not None)
+    labels = np.concatenate([first.labels, second.labels])
+    if first.grades is None or reading is None:
+        return {"labels": labels, "reading": reading}
+    grades = np.concatenate([first.grades, second.grades])
+    return {"labels": grades > reading.threshold, "reading": reading, "grades": grades}
+
+
+def refuse_mixture(ours: bool, theirs: bool) -> None:
+    """Say that grades and labels of yes or no do not go together."""
+    if ours != theirs:
+        here, there = ("grades", "yes or no") if ours else ("yes or no", "grades")
+        raise ValueError(
+            f"Labels were read as {here} before, and as {there} now. Read both in one way: "
+            "threshold= turns grades into yes or no, grades= keeps them."
+        )
+
+
+def _order(values: Any) -> Sequence[Hashable] | None:
+    """Return the order that a categorical comes with (of pandas, or its like)."""
+    kind: Any = getattr(values, "dtype", None)
+    if not getattr(kind, "ordered", False):
+        return None
+    return list(kind.categories)
+
+
+def _listed(grades: Any) -> Sequence[Hashable] | None:
+    """Return the order somebody gave; None where it is just that of numbers."""
+    if isinstance(grades, bool):
+        return None
+    if isinstance(grades, str) or not isinstance(grades, Iterable):
+        raise TypeError(
+            f"grades must be a list of grades from worst to best, or True, not {grades!r}."
+        )
+    order = [as_plain(value) for value in grades]
+    repeated = [repr(a) for i, a in enumerate(order) if any(same_label(a, b) for b in order[:i])]
+    if repeated or len(order) < 2:
+        told = f"{listing(repeated)} occurs twice" if repeated else f"there are {len(order)}"
+        raise ValueError(f"grades must list two or more different grades, but {told}.")
+    return order
+
+
+def _binary(
+    labels: IdArray,
+    positive: Hashable | None,
+    threshold: float | str | None,
+    within: Sequence[Index],
+    known: LabelReading | None,
+) -> tuple[Bool, LabelReading | None]:
+    return read_labels(labels, positive=positive, threshold=threshold, within=within, known=known)
+
+
+def _as_before(
+    labels: IdArray,
+    order: Sequence[Hashable] | None,
+    known: LabelReading,
+    positive: Hashable | None,
+    threshold: float | str | None,
+) -> Answers:
+    """Read labels as grades were read before."""
+    refuse_mixture(known.grades is not None, True)
+    if positive is not None or threshold is not None:
+        known.refuse_other(positive, threshold)
+        raise ValueError(f"Before, {known}: leave out threshold=.")
+    words = known.grades or None
+    if order is not None and not _are_numbers(order):
+        join_readings(known, LabelReading(threshold=known.threshold, grades=tuple(order)))
+    return _graded(labels, words, known)
+
+
+def _graded(
+    labels: IdArray, order: Sequence[Hashable] | None, known: LabelReading | None
+) -> Answers:
+    words: tuple[Hashable, ...] = ()
+    if order is not None and not _ascends(order):
+        words = tuple(as_plain(value) for value in order)
+        grades = positions_among(labels, words)
+    else:
+        grades = np.round(_numbers(labels), _DECIMALS)
+        _refuse_too_fine(labels, grades)
+        if order is not None:
+            positions_among(grades, list(order))
+    cut = divide_evenly(grades) if known is None else known.threshold
+    assert isinstance(cut, float)
+    reading = LabelReading(threshold=cut, grades=words) if known is None else known
+    return Answers(grades > cut, reading, grades)
+
+
+def _numbers(labels: IdArray) -> FloatArray:
+    """Return numbers, also where they are written as texts."""
+    if labels.dtype.kind == "b":
+        raise ValueError("labels are true and false, which are no grades.")
+    if labels.dtype.kind != "O":
+        return as_vector(labels, "labels")
+    distinct = encode(labels, "labels")[1].tolist()
+    words = [repr(value) for value in distinct if not _is_number(value)]
+    if words:
+        raise ValueError(
+            f"labels has {len(distinct)} values, of which {listing(words)} are words without an "
+            "order. Pass grades= with all of them from worst to best (or an ordered categorical), "
+            "or positive= to say which of two answers is the positive one."
+        )
+    return as_vector(labels.astype(np.float64), "labels")
+
+
+def _without_accidents(labels: IdArray) -> IdArray:
+    """Return numbers without what is no more than rounding."""
+    if labels.dtype.kind != "f":
+        return labels
+    rounded: IdArray = np.round(labels.astype(np.float64), _DECIMALS)
+    _refuse_too_fine(labels, rounded)
+    return rounded
+
+
+def _refuse_too_fine(labels: IdArray, rounded: FloatArray) -> None:
+    if np.ptp(rounded) == 0.0 and labels.dtype.kind == "f" and np.ptp(labels) > 0.0:
+        raise ValueError(
+            f"labels are all {rounded[0]:g} to {_DECIMALS} decimals, from {labels.min()!r} to "
+            f"{labels.max()!r}: these are one grade only. If the differences mean something, "
+            "multiply them first."
+        )
+
+
+def _is_number(value: Hashable) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
+def _are_numbers(order: Sequence[Hashable]) -> bool:
+    return all(_is_number(value) for value in order)
+
+
+def _ascends(order: Sequence[Hashable]) -> bool:
+    """Say whether an order is that of numbers."""
+    return _are_numbers(order) and bool((np.diff([float(v) for v in order]) > 0).all())  # type: ignore[arg-type]

@@ -1,0 +1,139 @@
+"""Grades: how they are found, kept, joined and refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeminds import Annotations, fingerprint
+from likeminds.data.grades import divide_evenly, read_answers
+from likeminds.data.labels import LabelReading
+
+WORDS = ["bad", "fair", "good"]
+
+
+def graded(labels, **options):
+    n = len(labels)
+    users = ["ann", "bob"] * n
+    return Annotations(users[:n], None, labels, np.arange(n, dtype=float)[:, None], **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "expected"),
+    [
+        ([1, 3, 7], {}, [1, 3, 7]),
+        ([0.5, 4.5, 5.0], {}, [0.5, 4.5, 5.0]),
+        ([-10, 0, 10], {}, [-10, 0, 10]),
+        ([-1, 0, 1], {}, [-1, 0, 1]),
+        (["1", "2", "10"], {}, [1, 2, 10]),
+        ([1.0, 1.0000001, 2.0, 3.0], {}, [1, 1, 2, 3]),
+        (["good", "bad"], {"grades": WORDS}, [2, 0]),
+        ([1, 3, 5], {"grades": [5, 4, 3, 2, 1]}, [4, 2, 0]),
+        ([4, 5], {"grades": True}, [4, 5]),
+        ([4, 5], {"grades": [1, 2, 3, 4, 5]}, [4, 5]),
+        (pd.Categorical(["good", "bad"], WORDS, ordered=True), {}, [2, 0]),
+        (pd.Series(["fair"], dtype=pd.CategoricalDtype(WORDS, ordered=True)), {}, [1]),
+    ],
+)
+def test_grades_are_found(labels, options, expected):
+    assert graded(labels, **options).grades.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ([0, 1], {}),
+        ([0.0, 1.0, 1.0000001], {}),
+        ([1, 3, 7], {"threshold": 3}),
+        ([1, 3, 7], {"threshold": "median"}),
+        (pd.Categorical(["yes", "no"], ["no", "yes"], ordered=True), {}),
+    ],
+)
+def test_labels_of_two_kinds_are_none(labels, options):
+    said = graded(labels, **options)
+    assert said.grades is None
+    assert said.outcomes is said.labels
+    assert said.labels.tolist()[0] == (labels[0] == "yes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (["a", "b", "c"], {}, "'a', 'b', 'c' are words without an order. Pass grades="),
+        (["bad", "best"], {"grades": WORDS}, "has 'best', but the grades .* are 'bad', 'fair'"),
+        ([1, 6], {"grades": [1, 2, 3]}, "has 6.0, but the grades from worst to best are 1, 2, 3"),
+        ([4, 4], {}, "the value 4, which is none of .* grades=True"),
+        ([1.0, 1.0000001, 1.0000002], {}, "one grade only.*multiply them"),
+        ([1.0, np.nan, 3.0], {}, r"missing.*row\(s\) 1"),
+        ([1.0, np.inf, 3.0, 2.0], {}, r"infinity in row\(s\) 1"),
+        ([1, 2, 3], {"grades": True, "threshold": 2}, "Pass grades= "),
+        ([True, False], {"grades": True}, "true and false, which are no grades"),
+        ([1, 2, 3], {"grades": [1, 2, 2.0]}, "2.0 occurs twice"),
+        ([1, 2, 3], {"grades": [1]}, "two or more different grades, but there are 1"),
+    ],
+)
+def test_what_is_no_grade_is_refused(labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        graded(labels, **options)
+
+
+def test_an_order_is_a_list():
+    with pytest.raises(TypeError, match="must be a list of grades from worst to best"):
+        graded([1, 2, 3], grades="good")
+
+
+def test_ordered_categories_of_a_frame():
+    kinds = pd.CategoricalDtype(WORDS, ordered=True)
+    frame = pd.DataFrame({"user": ["a", "b", "b"], "x": [0.1, 0.2, 0.3]})
+    frame["label"] = pd.Series(["good", "bad", "fair"], dtype=kinds)
+    said = Annotations.from_frame(frame)
+    assert said.grades.tolist() == [2, 0, 1]
+    assert said.reading == LabelReading(threshold=0.0, grades=tuple(WORDS))
+    assert repr(said) == "Annotations: 3 grades from bad to good by 2 people on 3 items, 1 feature"
+    assert Annotations.from_frame(frame[["user", "x"]].assign(label=[1, 2, 5])).grades[2] == 5
+
+
+def test_grades_stay_with_their_rows():
+    said = graded([1, 5, 3, 2])
+    assert said[[2, 0]].grades.tolist() == [3, 1]
+    assert said.of_person("bob").grades.tolist() == [5, 2]
+    assert said.labels.tolist() == [False, True, True, False]
+    assert not said.grades.flags.writeable
+
+
+def test_grades_are_joined_and_divided_as_the_first_were():
+    first, second = graded([1, 5, 3, 2]), graded([9, 8, 9, 7])
+    both = first.concat(second)
+    assert both.grades.tolist() == [1, 5, 3, 2, 9, 8, 9, 7]
+    assert both.reading == first.reading
+    assert both.labels.tolist() == (both.grades > first.reading.threshold).tolist()
+    with pytest.raises(ValueError, match="read as grades before, and as yes or no now"):
+        first.concat(graded([True, False]))
+    with pytest.raises(ValueError, match="Labels were read in two ways"):
+        first.concat(graded(["bad", "good"], grades=WORDS))
+
+
+def test_grades_are_read_as_before():
+    known = read_answers([1, 2, 3, 7]).reading
+    again = read_answers([1, 1], known=known)
+    assert again.grades.tolist() == [1, 1]
+    assert again.reading == known
+    words = read_answers(["good"], grades=WORDS).reading
+    assert read_answers(["Bad"], known=words).grades.tolist() == [0]
+    with pytest.raises(ValueError, match="labels are grades"):
+        read_answers([1, 2], known=known, threshold=9)
+    with pytest.raises(ValueError, match="read as yes or no before, and as grades now"):
+        read_answers([1, 2, 3], known=LabelReading(1, 0), grades=True)
+
+
+def test_grades_count_in_fingerprints_and_duplicates():
+    said = graded([1, 5, 3, 4])
+    assert fingerprint(said) != fingerprint(graded([1, 5, 3, 5]))
+    twice = {"users": [1, 1, 1], "items": [0, 0, 0], "labels": [4, 5, 4], "features": [[1.0]]}
+    merged = Annotations(**twice, grades=True, duplicates="weights")
+    assert merged.grades.tolist() == [4, 5]
+    assert merged.weights.tolist() == [2, 1]
+
+
+def test_where_grades_are_divided():
+    assert divide_evenly(np.array([1.0, 1.0, 1.0, 2.0, 5.0])) == 1.0
+    assert divide_evenly(np.array([3.0, 3.0])) == 3.0
