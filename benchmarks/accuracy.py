@@ -35,11 +35,11 @@ def data_sets(folder: Path | None, most_people: int) -> Iterator[DataSet]:
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem != "electricity":
             for data in read_data(path):
-                whole = _reduced(data.annotations)
+                whole = reduced(data.annotations)
                 yield replace(data, annotations=fewer_people(whole, most_people))
 
 
-def _reduced(annotations: Annotations) -> Annotations:
+def reduced(annotations: Annotations) -> Annotations:
     """Describe items by fewer directions where there are more features than items."""
     if annotations.n_features <= annotations.n_items:
         return annotations

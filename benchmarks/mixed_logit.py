@@ -8,39 +8,17 @@ attributes of the same data.
 """
 
 import argparse
-import multiprocessing
 import time
 from collections import Counter
 from pathlib import Path
-from queue import Empty
 from statistics import mean
 
 import numpy as np
 
 from benchmarks.accuracy import MOST_PEOPLE, ROOT, DataSet, data_sets
+from benchmarks.limits import in_time
 from benchmarks.peers import mixed_logit
 from likeminds import Annotations, HierarchicalRanker, auc_by_person, split_within_people
-
-
-def _score_of_gpboost(train: Annotations, test: Annotations, answers) -> None:
-    start = time.perf_counter()
-    scores = mixed_logit(train, test)
-    answers.put((scores, time.perf_counter() - start))
-
-
-def in_time(train: Annotations, test: Annotations, limit: float):
-    """Return GPBoost's scores and seconds, or None where it took too long."""
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    process = context.Process(target=_score_of_gpboost, args=(train, test, answers), daemon=True)
-    process.start()
-    try:
-        return answers.get(timeout=limit)
-    except Empty:
-        process.kill()
-        return None
-    finally:
-        process.join()
 
 
 def judged(data: DataSet, seed: int, limit: float) -> dict[str, object]:
@@ -50,7 +28,7 @@ def judged(data: DataSet, seed: int, limit: float) -> dict[str, object]:
     ours = HierarchicalRanker().fit(train)
     seconds = time.perf_counter() - start
     found = {"ours": _aucs(test, ours.decision_function(test)), "our seconds": seconds}
-    theirs = in_time(train, test, limit)
+    theirs = in_time(limit, mixed_logit, train, test)
     if theirs is not None:
         found |= {"theirs": _aucs(test, theirs[0]), "their seconds": theirs[1]}
     return found

@@ -88,18 +88,19 @@ def _row(name: str, found: list[tuple[float, float]], why_not: str) -> list:
     return [name, f"{mean(aucs):.4f}", by_split, mean(taken for _, taken in found)]
 
 
-def _standardised(train: Annotations, test: Annotations) -> tuple[Float, Float]:
+def standardised(train: Annotations, test: Annotations) -> tuple[Float, Float]:
+    """Return the rows of features of both, in units of the first."""
     scaler = StandardScaler().fit(train.X)
     return scaler.transform(train.X), scaler.transform(test.X)
 
 
 def _pooled(train: Annotations, test: Annotations) -> Float:
-    X, X_test = _standardised(train, test)
+    X, X_test = standardised(train, test)
     return LogisticRegression().fit(X, train.labels).decision_function(X_test)
 
 
 def _per_person(train: Annotations, test: Annotations) -> Float:
-    X, X_test = _standardised(train, test)
+    X, X_test = standardised(train, test)
     scores = np.zeros(len(test))
     for person in test.user_ids:
         mine, asked = train.users == person, test.users == person
@@ -111,7 +112,7 @@ def _per_person(train: Annotations, test: Annotations) -> Float:
 def mixed_logit(train: Annotations, test: Annotations) -> Float:
     """Return the scores of a mixed logistic regression, fitted by GPBoost."""
     gpboost = import_module("gpboost")
-    X, X_test = _standardised(train, test)
+    X, X_test = standardised(train, test)
     model = gpboost.GPModel(
         group_data=train.users.astype(str),
         group_rand_coef_data=X,

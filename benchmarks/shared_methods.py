@@ -1,0 +1,63 @@
+"""Ours and its rivals on shared items: each takes a crowd's labels and returns scores."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import standardised
+from likeminds import Annotations, HierarchicalRanker
+from likeminds._support.arrays import Float
+from likeminds.rankers.registry import default_rankers
+
+OURS = "HierarchicalRanker"
+WITHOUT = "without item effects"
+GPBOOST = "GPBoost, crossed"
+# Rankers that know items by their features alone, each tuned.
+FEATURES_ONLY = ("ThreeLevelRankerCV", "RidgeToConsensus", "COMT")
+BY_ID = ("Popularity", "Factorisation")
+Method = Callable[[Annotations, Annotations], Float]
+
+
+def methods_for(said: Annotations, *, shared: bool, quick: bool = False) -> dict[str, Method]:
+    """Return the methods that apply to a crowd, ours first; the quick ones are fewer."""
+    named = default_rankers()
+    chosen: dict[str, Any] = {OURS: HierarchicalRanker()}
+    if shared:
+        chosen |= {name: named[name] for name in BY_ID}
+    if said.n_features:
+        chosen[WITHOUT] = HierarchicalRanker(item_effects=False)
+    if shared and said.n_features:
+        chosen |= {name: named[name] for name in FEATURES_ONLY}
+    methods: dict[str, Method] = {name: _scores_of(ranker) for name, ranker in chosen.items()}
+    # Its threads can wait for each other for half a minute on a busy machine.
+    if shared and not quick and find_spec("gpboost") is not None:
+        methods[GPBOOST] = crossed
+    return methods
+
+
+def _scores_of(ranker: Any) -> Method:
+    return lambda train, test: ranker.fit(train).decision_function(test)
+
+
+def crossed(train: Annotations, test: Annotations) -> Float:
+    """Return the scores of GPBoost with crossed random effects of people and items.
+
+    People have random coefficients of the standardised features, too, where there are any.
+    """
+    gpboost = import_module("gpboost")
+    slopes, fixed = [{}, {}], [np.ones((len(rows), 1)) for rows in (train, test)]
+    if train.n_features:
+        X, X_test = standardised(train, test)
+        by_person = {"ind_effect_group_rand_coef": [1] * X.shape[1]}
+        slopes = [{"group_rand_coef_data": X} | by_person, {"group_rand_coef_data_pred": X_test}]
+        fixed = [np.hstack(pair) for pair in zip(fixed, (X, X_test), strict=True)]
+    who = [np.column_stack([rows.users, rows.items]).astype(str) for rows in (train, test)]
+    model = gpboost.GPModel(group_data=who[0], likelihood="bernoulli_logit", **slopes[0])
+    model.fit(y=train.labels.astype(np.float64), X=fixed[0])
+    predicted = model.predict(
+        group_data_pred=who[1], X_pred=fixed[1], predict_response=False, **slopes[1]
+    )
+    return np.asarray(predicted["mu"])
