@@ -3,8 +3,8 @@
 Writes ``docs/mixed-logit.md``. The data sets are those of `benchmarks.accuracy`; of each person's
 labels (whole groups, where rows were shown together) 30 % are held out. GPBoost gets a random
 intercept and a random coefficient for each feature by person, standardised features, and as many
-seconds as ``--seconds`` says; where it takes longer it is out, and is not asked about the other
-attributes of the same data.
+seconds of a processor as ``--seconds`` says; where it takes longer it is out, and is not asked
+about the other attributes of the same data.
 """
 
 import argparse

@@ -140,9 +140,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
     parser.add_argument("--cache", type=Path, default=ROOT / ".shared_items", help="results")
-    parser.add_argument("--seconds", type=float, default=600, help="what a method may take")
+    parser.add_argument("--seconds", type=float, default=600, help="of a processor, for one method")
     parser.add_argument("--only", nargs="+", help="just these data sets")
     parser.add_argument("--methods", nargs="+", help="just these methods")
+    parser.add_argument("--first", action="store_true", help="just the first split")
     parser.add_argument("--again", nargs="+", default=[], help="methods to measure anew")
     parser.add_argument("--redraw", action="store_true", help="write the page, measure nothing")
     parser.add_argument("--quick", action="store_true", help="tiny simulated crowds, one seed")
@@ -152,7 +153,8 @@ def main(arguments: list[str] | None = None) -> None:
     kept = Kept(chosen.cache)
     asked = list(tasks(crowds, chosen.seconds, quick=chosen.quick))
     for task in [] if chosen.redraw else asked:
-        named = ((chosen.only, task.crowd.family), (chosen.methods, task.method))
+        named = [(chosen.only, task.crowd.family), (chosen.methods, task.method)]
+        named += [(SEEDS[:1], task.seed)] if chosen.first else []
         if any(wanted is not None and name not in wanted for wanted, name in named):
             continue
         if task.method in chosen.again:

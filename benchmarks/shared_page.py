@@ -109,7 +109,8 @@ def _parts(summary: dict[str, Any]) -> list[str]:
         "interval. Nothing is tuned by hand: `Factorisation` and the rankers that know items by "
         "their features alone (`ThreeLevelRankerCV`, `RidgeToConsensus`, `COMT`) tune themselves "
         "by cross-validation, GPBoost has random effects of people and of items, and random "
-        "coefficients of the features by person. None of the data but `electricity` comes with "
+        "coefficients of the features by person. Methods that take more than the seconds of a "
+        "processor that a table says are out. None of the data but `electricity` comes with "
         "the project; the script says what the files look like.",
     ]
     if summary["within"]:
@@ -134,7 +135,7 @@ def _parts(summary: dict[str, Any]) -> list[str]:
 def _aucs(tables: dict[str, Any], columns: tuple[str, ...]) -> str:
     used = [name for name in columns if any(name in t["methods"] for t in tables.values())]
     head = ["data", "people, items, labels, features", "splits", *used, "to the best rival"]
-    lines = [_row(head), "|---" * len(head) + "|"]
+    lines = _head(head)
     for name, table in tables.items():
         size = f"{table['people']:,}, {table['items']:,}, {table['labels']:,}, {table['features']}"
         best = max((one.get("auc", 0.0) for one in table["methods"].values()), default=0.0)
@@ -181,13 +182,11 @@ def _verdict(tables: dict[str, Any]) -> str:
 def _groups(groups: dict[str, Any]) -> str:
     head = ["conversation", "people in groups", "Polis's groups", "our schools"]
     head += ["adjusted Rand index", "with as many schools"]
-    lines = [
+    said = (
         "Polis divides people by k-means on two principal components of their votes. The adjusted "
-        "Rand index is 1 for the same division and 0 for one by chance.",
-        "",
-        _row(head),
-        "|---" * len(head) + "|",
-    ]
+        "Rand index is 1 for the same division and 0 for one by chance."
+    )
+    lines = [said, "", *_head(head)]
     for name, found in groups.items():
         ours = found["ours"]
         lines.append(
@@ -209,16 +208,14 @@ def _bridging(conversations: dict[str, Any]) -> str:
     judges = ("in our schools", "in Polis's groups")
     head = ["conversation", "statements", "in both lists"]
     head += [f"{judge}: ours / Polis's, difference" for judge in judges]
-    lines = [
+    said = (
         "The tenth of the statements that every school likes most (by lower bounds), and the tenth "
         "that are first by Polis's group-informed consensus (the product over its groups of the "
         "smoothed share that agrees), both from 70 % of the votes. Then the share of held-out "
         "votes on them that agree, in the school or group that agrees least, in per cent; 95 % "
-        "intervals of the difference by resampled people, means over splits.",
-        "",
-        _row(head),
-        "|---" * len(head) + "|",
-    ]
+        "intervals of the difference by resampled people, means over splits."
+    )
+    lines = [said, "", *_head(head)]
     for name, splits in conversations.items():
         runs = list(splits.values())
         cells = [str(runs[0]["statements"]), f"{np.mean([run['both'] for run in runs]):.1f}"]
@@ -230,6 +227,10 @@ def _bridging(conversations: dict[str, Any]) -> str:
             cells.append(f"{ours:.1f} / {polis:.1f}, {ours - polis:+.1f} [{low:+.1f}, {high:+.1f}]")
         lines.append(_row([name, *cells]))
     return "\n".join(lines)
+
+
+def _head(cells: list[str]) -> list[str]:
+    return [_row(cells), "|---" * len(cells) + "|"]
 
 
 def _row(cells: Iterable[str]) -> str:

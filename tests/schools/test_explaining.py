@@ -61,6 +61,7 @@ class TestFacts:
         assert [school["size"] for school in whole["schools"]] == [20, 20]
         told = explained.school(1)
         assert told.pop("members") == explained.schools.members(1).tolist()
+        assert told.pop("words").keys() == told["features"].keys()
         assert told == whole["schools"][0]
         person = explained.schools.members(1)[0]
         assert explained.person(person)["school"] == told

@@ -6,6 +6,7 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 from likeminds import Annotations, HierarchicalRanker, find_schools, write_report
+from likeminds.plots import heatmap, person_card
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items
 from likeminds.schools.liking import Liking
@@ -58,3 +59,27 @@ def test_everything_that_is_told_works(crowd, tmp_path):
     assert explained.person(0)["best"]
     page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()
     assert "Items that every school likes" in page
+
+
+def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(crowd):
+    _, _, ranker = crowd
+    explained = Explanation.of_ranker(ranker)
+    factor = ranker.item_factors_[:, 0]
+    ends = [str(ranker.items_[place]) for place in (factor.argmax(), factor.argmin())]
+    assert {name[0] for name in ends} == {"a", "b"}
+    words = f"{ends[0]} rather than {ends[1]}"
+    assert explained.feature_words == (words, "popularity")
+    assert find_schools(ranker).feature_words == explained.feature_words
+    facts = explained.person(0)
+    assert facts["features"][0]["words"] == words
+    assert facts["differs"].startswith(("likes a", "likes b", "rejects "))
+    assert "learned" not in facts["differs"]
+    figure = person_card(ranker, 0)
+    ticks = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
+    assert words in ticks
+    columns = [
+        label.get_text()
+        for axes in heatmap(ranker, explained.schools).axes
+        for label in axes.get_xticklabels()
+    ]
+    assert words in columns

@@ -194,7 +194,7 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     if facts["loner"]:
         talk.tell("Sees it their own way, more than chance explains.")
     talk.tell(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
-    rows = facts["features"][:_MOST_FEATURES]
+    rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES]]
     talk.tell(
         rich_table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
     )
@@ -212,7 +212,8 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
         f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
         head=f"School {facts['number']}",
     )
-    rows = [{"feature": k, "adds": v} for k, v in list(facts["features"].items())[:_MOST_FEATURES]]
+    features = list(facts["features"].items())[:_MOST_FEATURES]
+    rows = [{"feature": facts["words"][name], "adds": value} for name, value in features]
     if rows:
         talk.tell(rich_table("What sets it apart", rows, digits=2, signed=("adds",)))
     if facts["typical"]:
@@ -237,7 +238,8 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
     ]
     if len(rows) > 1:
         talk.tell(rich_table("By school", rows))
-    talk.tell(rich_table("Why the consensus sees it so", facts["reasons"], signed=("moves",)))
+    reasons = [_in_words(one) for one in facts["reasons"]]
+    talk.tell(rich_table("Why the consensus sees it so", reasons, signed=("moves",)))
     for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
         said = ", ".join(f"{one['person']} ({one['beats']:.0%})" for one in facts[name])
         talk.tell(f"{what} for: {said}")
@@ -292,6 +294,13 @@ def _tell_standing(talk: Talk, standing: dict[str, float], whose: str) -> None:
 
 def _items(judged: "list[Facts]") -> str:
     return _names([_called(one) for one in judged[:_FEW_ITEMS]])
+
+
+def _in_words(one: "Facts") -> "Facts":
+    """Return the row of a feature for people: its words instead of the name of its column."""
+    return {"feature": one["words"]} | {
+        key: value for key, value in one.items() if key not in ("feature", "words")
+    }
 
 
 def _called(one: "Facts") -> str:

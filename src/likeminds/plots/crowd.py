@@ -21,6 +21,8 @@ from likeminds.schools.levels import Levels
 
 # More than these would be a blot, or thinner than a pixel.
 _MOST_DOTS, _MOST_ROWS, _MOST_COLUMNS = 3_000, 400, 40
+# Of a feature on an axis, in each of two lines.
+_LETTERS = 34
 
 
 def people_map(schools: Schools, *, ax: Any = None) -> Any:
@@ -151,7 +153,7 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
         image = below.imshow(part, interpolation="nearest", **style)
         below.set_title(f"{name} level", fontsize="small", loc="left")
         _mark_schools(below, schools, people, label=not column)
-        names = [schools.feature_names[j].replace("_", " ") for j in features]
+        names = [wrap_text(schools.feature_words[j], _LETTERS, 2) for j in features]
         below.set_xticks(range(len(names)), names, rotation=90, fontsize="x-small")
     bar = figure.colorbar(image, ax=grid[:, -1], shrink=0.6)
     bar.set_label("weight x spread of the feature", fontsize="small")

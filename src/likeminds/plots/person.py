@@ -12,10 +12,10 @@ from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, new_figure, set_title, take_names_as_text, wrap_text
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, Judged
-from likeminds.schools.levels import Levels
 from likeminds.schools.naming import are_named, shorten
 
 _FEATURES, _ITEMS, _LETTERS = 10, 5, 140
+_LETTERS_OF_A_FEATURE = 34
 
 
 def person_card(
@@ -56,20 +56,20 @@ def person_card(
             "everybody likes best": items.judged(items.places(shared[None])[0], _ITEMS),
         }
         _draw_items(right, best, items, images)
-    _draw_weights(left.add_subplot(), levels, own * explained.unit, shared * explained.unit)
+    unit = explained.unit
+    _draw_weights(left.add_subplot(), explained.feature_words, own * unit, shared * unit)
     likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
     figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return take_names_as_text(figure)
 
 
-def _draw_weights(axes: Any, levels: Levels, own: Float, shared: Float) -> None:
+def _draw_weights(axes: Any, words: tuple[str, ...], own: Float, shared: Float) -> None:
     order = np.argsort(-np.maximum(np.abs(own - shared), np.abs(shared)))[:_FEATURES][::-1]
     height = np.arange(len(order))
     axes.barh(height + 0.2, own[order], 0.38, color=BLUE, label="own")
     axes.barh(height - 0.2, shared[order], 0.38, color=GREY, hatch="//", label="consensus")
-    names = [levels.feature_names[j].replace("_", " ") for j in order]
-    axes.set_yticks(height, names)
+    axes.set_yticks(height, [wrap_text(words[j], _LETTERS_OF_A_FEATURE, 2) for j in order])
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel("weight x spread of the feature")
     axes.legend(frameon=False, fontsize="small")

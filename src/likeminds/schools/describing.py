@@ -17,7 +17,6 @@ from likeminds.schools.mixture import Division
 from likeminds.schools.naming import (
     are_telling,
     leading,
-    name_by_items,
     name_deviation,
     strengths,
 )
@@ -160,7 +159,7 @@ class Crowd:
             return self._named(added, strength)
         if self.opinions is None:
             own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-            return self._named_by_items(self.items, own, others, 0.0 * own)
+            return self.items.name_apart(own, others, 0.0 * own)
         soft = self.opinions.soft
         sizes = np.bincount(self.division.labels, minlength=len(self.added))
         outside = sizes * (np.arange(len(sizes)) != n)
@@ -168,7 +167,7 @@ class Crowd:
         others = (part * soft.by_school).sum(axis=0)
         variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
         doubt = BOUND * np.sqrt(variance)
-        return self._named_by_items(self.items, soft.by_school[n], others, doubt)
+        return self.items.name_apart(soft.by_school[n], others, doubt)
 
     def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
         words = self._named(-step, -strength), self._named(step, strength)
@@ -180,8 +179,8 @@ class Crowd:
         else:
             ends = self.opinions.ends[n]
             doubt = BOUND * np.sqrt((self.opinions.doubt[n] ** 2).sum(axis=0))
-        low = self._named_by_items(self.items, ends[0], ends[1], doubt)
-        high = self._named_by_items(self.items, ends[1], ends[0], doubt)
+        low = self.items.name_apart(ends[0], ends[1], doubt)
+        high = self.items.name_apart(ends[1], ends[0], doubt)
         return low or words[0], high or words[1]
 
     def _is_telling(self, strength: Float) -> bool:
@@ -192,11 +191,6 @@ class Crowd:
         no = np.zeros(len(names), dtype=np.bool_)
         binary = no if self.items is None else self.items.binary
         return name_deviation(added, consensus, strength, names, binary)
-
-    @staticmethod
-    def _named_by_items(items: Items, own: Float, others: Float, doubt: Float) -> str:
-        likes = "likes" if items.texts is None else "agrees with"
-        return name_by_items(own, others, doubt, items.called, likes)
 
     def _examples(self, added: Float, rest: Float) -> dict[str, tuple[Judged, ...]]:
         if self.items is None:

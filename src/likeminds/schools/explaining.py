@@ -17,7 +17,7 @@ from likeminds.schools.finding import find_schools, items_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
-from likeminds.schools.naming import are_named, name_deviation, strengths, wishes
+from likeminds.schools.naming import are_named, are_telling, name_deviation, strengths, wishes
 from likeminds.schools.standing import likeness
 
 _FEW = 5
@@ -79,6 +79,11 @@ class Explanation:
     def spread(self) -> Float:
         """The covariance of the items' features."""
         return self.levels.spread_over(self.items)
+
+    @property
+    def feature_words(self) -> tuple[str, ...]:
+        """What the features are to people: see `Schools.feature_words`."""
+        return self.levels.words_over(self.items)
 
     @cached_property
     def unit(self) -> Float:
@@ -160,13 +165,13 @@ class Explanation:
         traits = None if crowd is None else crowd.traits
         if traits is None:
             return []
-        shares = self.ranker.chosen_.explained_by_people_
+        shares, shared = self.ranker.chosen_.explained_by_people_, self.levels.consensus
         found = [
             {
                 "covariate": name,
                 "share": share,
                 "goes_with": [
-                    {"of": "more" if kind is None else kind, "wants": self._named(added)}
+                    {"of": "more" if kind is None else kind, "wants": self._named(added, shared)}
                     for kind, added in crowd.weights_by(name)
                 ],
             }
@@ -174,10 +179,14 @@ class Explanation:
         ]
         return sorted(found, key=lambda one: -float(one["share"]))
 
-    def _named(self, added: Float) -> str:
-        shared, names = self.levels.consensus, self.levels.feature_names
+    def _named(self, added: Float, shared: Float) -> str:
+        """Name what some weights add to others: after features, or else after items."""
+        names = self.levels.feature_names
         strength = strengths(added[None], self.spread)[0]
-        return name_deviation(added, shared, strength, names, self._binary)
+        if self.items is None or are_telling(strength, names):
+            return name_deviation(added, shared, strength, names, self._binary)
+        own, others = self.items.places(np.stack([shared + added, shared]))
+        return self.items.name_apart(own, others, 0.0 * own)
 
     def person(self, person: Hashable) -> Facts:
         """Say where somebody stands, what they want differently, and what they like best."""
@@ -203,7 +212,10 @@ class Explanation:
     def school(self, number: int) -> Facts:
         """Say what a school wants, who is in it, and what it likes."""
         members = self.schools.members(number).tolist()
-        return self.schools[number].to_dict() | {"members": members}
+        facts = self.schools[number].to_dict()
+        words = dict(zip(self.levels.feature_names, self.feature_words, strict=True))
+        called = {name: words[name] for name in facts["features"]}
+        return facts | {"words": called, "members": members}
 
     def item(self, item: Hashable) -> Facts:
         """Say how an item is seen by all, by each school, and by those who differ most."""
@@ -241,16 +253,19 @@ class Explanation:
     def _differs(self, place: int) -> str:
         """Name what somebody wants differently, all people being equally decided."""
         shared = self._alike.consensus
-        added = self._alike.coef[place] - shared
-        strength = strengths(added[None], self.spread)[0]
-        return name_deviation(added, shared, strength, self.levels.feature_names, self._binary)
+        return self._named(self._alike.coef[place] - shared, shared)
 
     def _features(self, own: Float) -> list[Facts]:
         """Return own weights beside the consensus's, per spread of the feature."""
         shared, mine = self.levels.consensus * self.unit, own * self.unit
-        names = self.levels.feature_names
+        names, words = self.levels.feature_names, self.feature_words
         return [
-            {"feature": names[j], "own": float(mine[j]), "consensus": float(shared[j])}
+            {
+                "feature": names[j],
+                "words": words[j],
+                "own": float(mine[j]),
+                "consensus": float(shared[j]),
+            }
             for j in np.argsort(-np.abs(mine - shared), kind="stable").tolist()
         ]
 
@@ -262,6 +277,7 @@ class Explanation:
         return [
             {
                 "feature": self.levels.feature_names[j],
+                "words": items.feature_words[j],
                 "value": float(items.features[row, j]),
                 "moves": float(moved[j] / size) if size else 0.0,
             }

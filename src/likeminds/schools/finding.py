@@ -99,6 +99,7 @@ def find_schools(
         membership=division.membership,
         schools=crowd.schools(),
         feature_names=levels.feature_names,
+        feature_words=levels.words_over(items),
         strength=crowd.strength,
         feature_school=_feature_school(crowd.strength),
         coordinates=coordinates,

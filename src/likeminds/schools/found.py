@@ -114,6 +114,8 @@ class Schools:
         The schools, the largest first; one school of everybody where there are none.
     feature_names : tuple of str
         The features.
+    feature_words : tuple of str
+        What they are to people: their names, or else the items that have most and least of each.
     strength : array of shape (n_schools, n_features)
         How strongly each feature sets each school apart; see `School.features`.
     feature_school : array of shape (n_features,)
@@ -151,6 +153,7 @@ class Schools:
     membership: Float
     schools: tuple[School, ...]
     feature_names: tuple[str, ...]
+    feature_words: tuple[str, ...]
     strength: Float
     feature_school: Index
     coordinates: Float

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +13,21 @@ from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.prior.items import Items as Learned
-from likeminds.schools.naming import shorten
+from likeminds.schools.naming import (
+    LETTERS_IN_A_NAME,
+    POPULARITY,
+    name_by_items,
+    name_feature,
+    shorten,
+)
 
 # More items or people than these are represented by a sample of so many.
 _MOST_ITEMS = 20_000
 _MOST_PEOPLE = 1_000
 # Items whose scores are computed at a time.
 _ITEMS_AT_ONCE = 4_096
+# Where two items stand for a feature, as on the axis of a picture, their names are short.
+_LETTERS_IN_A_PAIR = 28
 
 
 class Judged(NamedTuple):
@@ -39,7 +47,7 @@ def learned_items(ranker: Any) -> Learned | None:
 
 def learned_names(items: Learned) -> tuple[str, ...]:
     """Return names of learned columns: factors, and what all see in an item."""
-    return (*(f"learned_{n}" for n in range(1, items.n_factors + 1)), "popularity")
+    return (*(f"learned_{n}" for n in range(1, items.n_factors + 1)), POPULARITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +116,25 @@ class Items:
         """Return the text of an item, where there is one."""
         return None if self.texts is None else self.texts.get(item)
 
-    def called(self, position: int) -> str:
+    def called(self, position: int, letters: int = LETTERS_IN_A_NAME) -> str:
         """Return what an item is called in a sentence: the beginning of its text, or its id."""
         item = self.ids[position]
         text = self.text_of(item)
         if text is not None:
-            return f'"{shorten(text)}"'
-        return shorten(str(item)) if isinstance(item, str) else f"item {item}"
+            return f'"{shorten(text, letters)}"'
+        return shorten(str(item), letters) if isinstance(item, str) else f"item {item}"
+
+    @cached_property
+    def feature_words(self) -> tuple[str, ...]:
+        """What each feature is to people: see `likeminds.schools.naming.name_feature`."""
+        called = partial(self.called, letters=_LETTERS_IN_A_PAIR)
+        columns = zip(self.feature_names, self.features.T, strict=True)
+        return tuple(name_feature(name, values, called) for name, values in columns)
+
+    def name_apart(self, own: Float, others: Float, doubt: Float) -> str:
+        """Name people after items: see `likeminds.schools.naming.name_by_items`."""
+        likes = "likes" if self.texts is None else "agrees with"
+        return name_by_items(own, others, doubt, self.called, likes)
 
     def positions_of(self, annotations: Annotations) -> Index:
         """Return which of the items each label is about, -1 for none of them.

@@ -115,6 +115,12 @@ class Levels:
         """Return the covariance of the items' features: without items, as if independent."""
         return np.diag(self.scale**2) if items is None else items.spread
 
+    def words_over(self, items: Items | None) -> tuple[str, ...]:
+        """Return what the features are to people: without items, their names."""
+        if items is None:
+            return tuple(name.replace("_", " ") for name in self.feature_names)
+        return items.feature_words
+
     def alike(self, spread: Float, crowd: "Levels | None" = None) -> "Levels":
         """Return the levels with everybody's scores scaled to about the same spread.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
 
 # Below this share of what the school adds, the crowd's own wish is as good as none.
 _INDIFFERENT = 0.25
@@ -16,13 +16,15 @@ _WANTS, _INSISTS, _LESS, _MINDS_LESS = (
     "minds {} less",
 )
 _FEATURES_IN_A_NAME = 3
-# Names that a program gave: those of columns without one, of components, of learned numbers.
-_NUMBERED = re.compile(
-    r"(x|v|f|pc|dim|feature|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+"
-    r"|gist_.*|popularity",
-    re.IGNORECASE,
+# What all see in an item beyond its features, learned like a feature and called so.
+POPULARITY = "popularity"
+# Names that mean nothing to people: those of columns that have only a number, and those that a
+# program gave to what it made: components, embeddings, learned numbers.
+_COLUMN = re.compile(r"(x|v|f|dim|feature)[ _-]?\d+", re.IGNORECASE)
+_MADE = re.compile(
+    r"(pc|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+|gist_.*", re.IGNORECASE
 )
-_ITEMS_IN_A_NAME, _LETTERS_IN_A_NAME = 2, 48
+_ITEMS_IN_A_NAME, LETTERS_IN_A_NAME = 2, 48
 # Items that set apart less than this share of what the first one does are not named with it.
 _AS_TELLING = 0.5
 
@@ -111,7 +113,35 @@ def are_named(features: Iterable[str]) -> bool:
     >>> are_named(["price", "local_company"]), are_named(["price", "component_3"])
     (True, False)
     """
-    return not any(_NUMBERED.fullmatch(name) for name in features)
+    return not any(
+        name == POPULARITY or _COLUMN.fullmatch(name) or _MADE.fullmatch(name) for name in features
+    )
+
+
+def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
+    """Say what a feature is: its name, or which items have most and least of what was made.
+
+    Parameters
+    ----------
+    name : str
+        What its column is called.
+    values : array of shape (n_items,)
+        How much of it each item has.
+    called : callable
+        Says what an item is called.
+
+    Examples
+    --------
+    >>> drinks, values = ["tea", "milk", "coffee"], np.array([0.9, 0.1, -0.7])
+    >>> name_feature("learned_1", values, drinks.__getitem__)
+    'tea rather than coffee'
+    >>> name_feature("contract_length", values, drinks.__getitem__)
+    'contract length'
+    """
+    most, least = int(values.argmax()), int(values.argmin())
+    if not _MADE.fullmatch(name) or values[most] == values[least]:
+        return name.replace("_", " ")
+    return f"{called(most)} rather than {called(least)}"
 
 
 def are_telling(strength: Float, features: Sequence[str]) -> bool:
@@ -120,7 +150,7 @@ def are_telling(strength: Float, features: Sequence[str]) -> bool:
     return bool(strongest) and are_named(features[j] for j in strongest)
 
 
-def shorten(text: str, letters: int = _LETTERS_IN_A_NAME) -> str:
+def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
     """Return the beginning of a text, cut between words.
 
     Examples
