@@ -11,8 +11,7 @@ exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -63,16 +62,6 @@ class ItemSums:
     slope_of_factors: Float
     seen: Float
     bound: Float
-
-    def __add__(self, other: "ItemSums") -> "ItemSums":
-        return ItemSums(
-            self.slope + other.slope,
-            self.known + other.known,
-            self.crossed + other.crossed,
-            self.slope_of_factors + other.slope_of_factors,
-            self.seen + other.seen,
-            self.bound + other.bound,
-        )
 
 
 @dataclass(frozen=True)
@@ -157,11 +146,34 @@ class CrossedTasks:
         """Which items have labels."""
         return self.counts > 0
 
+    @cached_property
+    def _of_blocks(self) -> "dict[int, BlockItems]":
+        return {}
+
+    def of_block(self, number: int) -> "BlockItems":
+        """Return which items the labels of a block are about."""
+        if number not in self._of_blocks:
+            item = self.item[self.labels.task(number).places]
+            self._of_blocks[number] = BlockItems.of(item, len(self.items.effects))
+        return self._of_blocks[number]
+
+    @cached_property
+    def _padded(self) -> tuple[Float, Float]:
+        """B and f of all items, and zeros for the padding."""
+        zero = np.zeros((1, self.items.n_factors))
+        return np.append(self.items.effects, 0.0), np.vstack([self.items.factors, zero])
+
     def with_items(self, items: Items) -> "CrossedTasks":
         """Return the same labels, with other posteriors of the items."""
         new = replace(self, items=items)
-        vars(new)["counts"] = self.counts
-        vars(new)["labelled"] = self.labelled
+        for name in ("counts", "labelled", "_of_blocks"):  # what the posteriors do not change
+            vars(new)[name] = getattr(self, name)
+        return new
+
+    def with_left_out(self, left_out: Bool | None) -> "CrossedTasks":
+        """Return the same labels, of which others are left out."""
+        new = replace(self, left_out=left_out)
+        vars(new)["_of_blocks"] = self._of_blocks
         return new
 
     def sample(self, most: int) -> "CrossedTasks":
@@ -174,18 +186,19 @@ class CrossedTasks:
     def task(self, number: int) -> Task:
         """Return one block."""
         task = self.labels.task(number)
+        assert task.places is not None
         item = self.item[task.places]
-        task = replace(task, offset=np.append(self.items.effects, 0.0)[item])
+        effects, factors = self._padded
+        task = replace(task, offset=effects[item])
         if self.left_out is not None:
             task = replace(task, weight=np.where(self.left_out[task.places], 0.0, task.weight))
         if not self.items.n_factors:
             return task
-        r = self.items.n_factors
-        factors = np.vstack([self.items.factors, np.zeros(r)])[item]
-        per_label = np.vstack([self.items.unsure.reshape(-1, r * r), np.zeros(r * r)])[item]
-        counted = self.items.share * BEND * task.weight[:, None, :]
-        held = (counted @ per_label).reshape(-1, r, r)
-        return replace(task, rows=np.concatenate([task.rows, factors], axis=2), held=held)
+        of_block = self.of_block(number)
+        unsure = _packed(self.items.unsure[of_block.items])
+        counted = self.items.share * BEND * task.weight
+        held = _unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
+        return replace(task, rows=np.concatenate([task.rows, factors[item]], axis=2), held=held)
 
 
 @dataclass(frozen=True)
@@ -194,104 +207,139 @@ class CrossedMoments(Moments):
 
     sums: ItemSums
 
-    def __add__(self, other: Moments) -> "CrossedMoments":
-        assert isinstance(other, CrossedMoments)
-        both = super().__add__(other)
-        return CrossedMoments(**vars(both), sums=self.sums + other.sums)
-
 
 def crossed_moments(
     tasks: CrossedTasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float
 ) -> CrossedMoments:
     """Return what `posterior.moments` does, with the sums by item."""
 
-    def visit(number: int) -> CrossedMoments:
+    def visit(number: int) -> tuple[Moments, Index, list[Float]]:
         task = tasks.task(number)
+        assert task.places is not None
         mode = find_mode(task, prior, likelihood, pulls[task.places], gain=gain)
         pulls[task.places] = mode.said.pull
-        spread = mode.system.spread(mode.said.curvature)
-        found = moments_of(mode, likelihood, spread)
-        return _with_items(found, mode, spread, tasks, prior)
+        of_block = tasks.of_block(number)
+        return _visit_items(mode, likelihood, tasks, of_block, prior)
 
-    return reduce(add, over_blocks(visit, tasks))
+    n_items, r = len(tasks.items.effects), tasks.items.n_factors
+    widths = (1, 1, len(prior.mean), r, r * (r + 1) // 2, r * (r + 1) // 2)
+    # Blocks know few of the items: adding their sums up in place is the cheapest.
+    totals = [np.zeros((n_items, width)) for width in widths]
+    people: Moments | None = None
+    for found, items, sums in over_blocks(visit, tasks):
+        people = found if people is None else people + found
+        for total, part in zip(totals, sums, strict=True):
+            total[items] += part
+    assert people is not None
+    slope, known, crossed, of_factors, seen, bound = totals
+    by_item = ItemSums(
+        slope[:, 0], known[:, 0], crossed, of_factors, _unpacked(seen, r), _unpacked(bound, r)
+    )
+    return CrossedMoments(**vars(people), sums=by_item)
 
 
-def _with_items(
-    found: Moments, mode: Mode, spread: Spread, tasks: CrossedTasks, prior: Prior
-) -> CrossedMoments:
-    """Add a block's sums by item, and the effect of the items' variance on its moments."""
+def _visit_items(
+    mode: Mode, likelihood: Likelihood, tasks: CrossedTasks, of_block: "BlockItems", prior: Prior
+) -> tuple[Moments, Index, list[Float]]:
+    """Return a block's moments, its items, and their sums in the order of `ItemSums`."""
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
     assert isinstance(curvature, Diagonal)
     h = curvature.root**2
-    item = tasks.item[mode.task.places]
+    spread = system.spread(curvature)
+    found = moments_of(mode, likelihood, spread)
     with_scores = system.with_scores(spread, curvature)
     # People's means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(system.shift(spread, curvature)) - system.offset
     pull = mode.said.pull - curvature.tilt(spread.variance) + h * moved
-    by_item = _ByItem(item, len(items.effects))
     # The posterior variance of b_j adds to the people's: they share its items.
-    weight = np.append(items.doubt, 0.0)[item] * h**2
+    weight = np.append(items.doubt, 0.0)[tasks.item[mode.task.places]] * h**2
     flat = with_scores.reshape(-1, with_scores.shape[2])
     shared = (flat * weight.reshape(-1, 1)).T @ flat
+    left = h * np.maximum(1.0 - spread.variance, 0.0)
+    crossed = of_block.sums_of_rows(h, flat)
+    sums = [of_block.sums(pull), of_block.sums(left), crossed]
     r = items.n_factors
-    sums = ItemSums(
-        slope=by_item.sums(pull),
-        known=by_item.sums(h * np.maximum(1.0 - spread.variance, 0.0)),
-        crossed=by_item.sums_of_rows(h, with_scores),
-        slope_of_factors=np.zeros((len(items.effects), r)),
-        seen=np.zeros((len(items.effects), r, r)),
-        bound=np.zeros((len(items.effects), r, r)),
-    )
-    if r:
-        sums = _with_factors(sums, mode, spread, by_item, prior.root[-r:])
-    values = vars(found) | {"second": found.second + shared}
-    return CrossedMoments(**values, sums=sums)
+    sums += _sums_for_factors(mode, spread, of_block, prior.root[len(prior.mean) - r :], crossed)
+    found = replace(found, second=found.second + shared)
+    return found, of_block.items, sums
 
 
-def _with_factors(
-    sums: ItemSums, mode: Mode, spread: Spread, by_item: "_ByItem", root: Float
-) -> ItemSums:
-    """Add a block's sums for the factors; ``root`` are the rows of L that make v of z."""
+def _sums_for_factors(
+    mode: Mode, spread: Spread, of_block: "BlockItems", root: Float, crossed: Float
+) -> list[Float]:
+    """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
     curvature, system = mode.said.curvature, mode.system
     assert isinstance(curvature, Diagonal)
-    h = curvature.root**2
+    if not len(root):
+        return [np.zeros((len(of_block.items), 0))] * 3
     v = system.z(mode.state) @ root.T
     second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
-    slope = by_item.sums_of_people(mode.said.pull, v)
-    slope -= sums.crossed @ root.T
-    return replace(
-        sums,
-        slope_of_factors=slope,
-        seen=by_item.sums_of_people(h, second),
-        bound=by_item.sums_of_people(BEND * mode.task.weight, second),
-    )
+    packed = _packed(second)
+    slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
+    seen = of_block.sums_of_people(curvature.root**2, packed)
+    return [slope, seen, of_block.sums_of_people(BEND * mode.task.weight, packed)]
 
 
-class _ByItem:
-    """Sums over the labels of a block, by item; ``item`` has shape (b, n)."""
+def _packed(matrices: Float) -> Float:
+    """Return the upper triangles of symmetric matrices, (n, r, r), as rows."""
+    return np.asarray(matrices[:, *np.triu_indices(matrices.shape[2])])
 
-    def __init__(self, item: Index, n_items: int) -> None:
-        self._item = item.ravel()
-        self._n_items = n_items
-        self._n_people, self._n_rows = item.shape
+
+def _unpacked(rows: Float, r: int) -> Float:
+    """Return the symmetric matrices, (n, r, r), of which rows are the upper triangles."""
+    place = np.zeros((r, r), dtype=np.intp)
+    place[np.triu_indices(r)] = np.arange(rows.shape[1])
+    return np.asarray(rows[:, np.maximum(place, place.T)])
+
+
+@dataclass(frozen=True)
+class BlockItems:
+    """Which items the labels of a block of people are about, and sums over labels by item.
+
+    Attributes
+    ----------
+    items : array of shape (k,)
+        The items, each once.
+    place, person : arrays of shape (n_labels,)
+        The positions of labels in the block, item by item, and the people who gave them.
+    start : array of shape (k + 1,)
+        Where the labels of each item begin.
+    shape : (int, int)
+        People, and rows of each.
+    """
+
+    items: Index
+    place: Index
+    person: Index
+    start: Index
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, item: Index, n_items: int) -> "BlockItems":
+        """Sort the labels of a block; ``item`` has shape (b, n), and ``n_items`` is padding."""
+        flat = item.ravel()
+        place = np.argsort(flat, kind="stable")[: int((flat < n_items).sum())]
+        items, first = np.unique(flat[place], return_index=True)
+        start = np.append(first, len(place))
+        n_people, n_rows = item.shape
+        return cls(items, place, place // max(n_rows, 1), start, (n_people, n_rows))
 
     def sums(self, numbers: Float) -> Float:
-        """Return sums of numbers, one per label."""
-        total = np.bincount(self._item, weights=numbers.ravel(), minlength=self._n_items + 1)
-        return np.asarray(total[:-1], dtype=np.float64)
+        """Return sums of numbers, one per label, shape (k, 1)."""
+        return self.sums_of_rows(numbers, np.ones((numbers.size, 1)))
 
     def sums_of_rows(self, weight: Float, rows: Float) -> Float:
-        """Return weighted sums of rows, (b, n, p), one per label."""
-        columns = np.arange(len(self._item))
-        return self._summed(weight, columns, rows.reshape(len(columns), -1))
+        """Return weighted sums of rows, (b n, p), one per label."""
+        return np.asarray(self._matrix(weight, self.place, len(rows)) @ rows)
 
     def sums_of_people(self, weight: Float, numbers: Float) -> Float:
-        """Return weighted sums of what people have, (b, ...), one weight per label."""
-        columns = np.repeat(np.arange(self._n_people), self._n_rows)
-        summed = self._summed(weight, columns, numbers.reshape(self._n_people, -1))
-        return summed.reshape(-1, *numbers.shape[1:])
+        """Return weighted sums of what people have, (b, m), one weight per label."""
+        return np.asarray(self._matrix(weight, self.person, self.shape[0]) @ numbers)
 
-    def _summed(self, weight: Float, columns: Index, table: Float) -> Float:
-        shape = (self._n_items + 1, len(table))
-        matrix = sparse.csr_matrix((weight.ravel(), (self._item, columns)), shape=shape)
-        return np.asarray(matrix @ table)[:-1]
+    def sums_of_items(self, weight: Float, numbers: Float) -> Float:
+        """Return, for people, weighted sums of what their items have, (k, m)."""
+        return np.asarray(self._matrix(weight, self.person, self.shape[0]).T @ numbers)
+
+    def _matrix(self, weight: Float, columns: Index, n_columns: int) -> sparse.csr_matrix:
+        shape = (len(self.items), n_columns)
+        return sparse.csr_matrix((weight.ravel()[self.place], columns, self.start), shape=shape)

@@ -16,7 +16,7 @@ from likeminds.prior.crossed import CrossedMoments, CrossedTasks
 from likeminds.prior.items import Items
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import Visited
+from likeminds.prior.scoring import Move, Visited, step, visit_crowd
 
 # The variance of b_j grows or shrinks by at most exp(2) in a step, and is never nothing.
 _LONGEST = 2.0
@@ -42,6 +42,16 @@ def step_items(objective: Objective, at: Visited, measure: Measure) -> tuple[Obj
             return moved, new
         share *= _SHORTER
     return objective, at
+
+
+def step_both(objective: Objective, at: Visited) -> tuple[Objective, Visited]:
+    """Move Omega, items and the mean of people at once, or, if J rises, one after the other."""
+    items, model = _ItemMove(objective, at).to(1.0, Move(objective, at).to(1.0))
+    moved = with_items(objective, items)
+    new = visit_crowd(moved, model)
+    if new.value <= at.value:
+        return moved, new
+    return step_items(objective, step(objective, at), visit_crowd)
 
 
 def with_items(objective: Objective, items: Items) -> Objective:
@@ -85,10 +95,13 @@ class _ItemMove:
         self._turn = solve(identity + sums.seen, slope[:, :, None])[:, :, 0]
         self._unsure = np.linalg.inv(identity + sums.bound)
 
-    def to(self, share: float) -> tuple[Items, Model]:
-        """Return items and model after a share of the whole step."""
-        items, model = self._items, self._model
-        mean = model.prior.mean + share * self._shift
+    def to(self, share: float, moved_to: Model | None = None) -> tuple[Items, Model]:
+        """Return items and model after a share of the whole step.
+
+        ``moved_to`` is the model with Omega moved, where that moves as well.
+        """
+        items, model = self._items, self._model if moved_to is None else moved_to
+        mean = self._model.prior.mean + share * self._shift
         effects = items.effects + share * self._growth
         if self._intercept is not None:
             centre = float(effects[self._labelled].mean())

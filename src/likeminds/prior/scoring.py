@@ -58,7 +58,7 @@ def visit_crowd(objective: Objective, model: Model) -> Visited:
 
 def step(objective: Objective, at: Visited) -> Visited:
     """Return the next model; J does not rise."""
-    move = _Move(objective, at)
+    move = Move(objective, at)
     share = 1.0
     while share > _SHORTEST:
         new = visit_crowd(objective, move.to(share))
@@ -68,7 +68,7 @@ def step(objective: Objective, at: Visited) -> Visited:
     return at
 
 
-class _Move:
+class Move:
     """A step of scoring from a model."""
 
     def __init__(self, objective: Objective, at: Visited) -> None:

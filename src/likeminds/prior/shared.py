@@ -28,10 +28,10 @@ from likeminds.prior.descent import (
 )
 from likeminds.prior.factors import scores_at, with_factors
 from likeminds.prior.forms import Form, choose_form
-from likeminds.prior.item_steps import Measure, step_items
+from likeminds.prior.item_steps import step_both, step_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
-from likeminds.prior.scoring import Visited, step, visit_crowd
+from likeminds.prior.scoring import Visited, visit_crowd
 from likeminds.solvers.base import Callback
 
 # Numbers of factors that are tried, until so many in a row predict no better; and the shares
@@ -41,6 +41,9 @@ _PATIENCE = 2
 _SHARES = (1.0, 0.4)
 # The share of labels that is held out for this choice.
 _LEFT_OUT = 0.15
+# What has to be gained for each of them to be noticed: a thousandth of a bit. Factors that shrink
+# to nothing gain less, but that for almost everybody.
+_NOTICED = 0.001 * float(np.log(2.0))
 # Steps of the quasi-Newton method between two of the items' steps.
 _AT_ONCE = 8
 
@@ -108,7 +111,7 @@ def _chosen_factors(start: Objective) -> _State:
     out = _left_out(tasks)
     if not out.any():
         return _State.first(start, start.model)
-    some = replace(start, tasks=replace(tasks, left_out=out), pulls=np.zeros(tasks.n_places))
+    some = replace(start, tasks=tasks.with_left_out(out), pulls=np.zeros(tasks.n_places))
     plain = _learn_roughly(_State.first(some, some.model))
     best = plain, _losses(plain, out)
     for share in _SHARES:
@@ -119,7 +122,7 @@ def _chosen_factors(start: Objective) -> _State:
     state = best[0]
     chosen = state.objective.tasks
     assert isinstance(chosen, CrossedTasks)
-    whole = replace(state.objective, tasks=replace(chosen, left_out=None))
+    whole = replace(state.objective, tasks=chosen.with_left_out(None))
     return _State.first(whole, state.at.model)
 
 
@@ -156,9 +159,9 @@ def _climb(plain: _Tried, share: float, out: Bool, best: _Tried) -> _Tried:
 
 
 def _is_better(losses: Float, others: Float, person: Index) -> bool:
-    """Say whether losses are smaller by more than a standard error, taken over people."""
+    """Say whether losses are smaller: noticeably, and by more than a standard error over people."""
     gain = np.bincount(person, weights=others - losses)
-    return bool(gain.sum() > np.sqrt(float(gain @ gain)))
+    return bool(gain.sum() > max(np.sqrt(float(gain @ gain)), _NOTICED * len(losses)))
 
 
 def _losses(state: _State, out: Bool) -> Float:
@@ -182,8 +185,7 @@ def _learn_roughly(state: _State) -> _State:
     objective, at = state.objective, state.at
     for _ in range(ROUGH_STEPS):
         before = at.value
-        at = step(objective, at)
-        objective, at = step_items(objective, at, visit_crowd)
+        objective, at = step_both(objective, at)
         gain = before - at.value
         at = follow_ridge(objective, at)
         if gain <= ROUGH * abs(at.value):
@@ -200,14 +202,16 @@ def _alternate(
 ) -> Learned:
     """Learn people's prior given the items, and the items given people, in turns; J never rises."""
     is_whole = not objective.shape.has_directions
-    measure: Measure = visit_crowd if is_whole else _by_directions
-    at = measure(objective, objective.model)
+    at = (visit_crowd if is_whole else _by_directions)(objective, objective.model)
     trace, converged, stopped = [at.value], False, False
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
             before = at.value
-            at = step(objective, at) if is_whole else _descend_a_little(objective, at, tol)
-            objective, at = step_items(objective, at, measure)
+            if is_whole:
+                objective, at = step_both(objective, at)
+            else:
+                at = _descend_a_little(objective, at, tol)
+                objective, at = step_items(objective, at, _by_directions)
             trace.append(at.value)
             gain = before - at.value
             converged = gain <= tol * abs(at.value)
