@@ -85,7 +85,12 @@ LOSSES = {
     "least_squares_raw": least_squares_raw_loss,
 }
 
-PRIOR_LOSSES = {"logistic": logistic_cost, "choice": choice_cost, "auc": auc_cost}
+PRIOR_LOSSES = {
+    "logistic": logistic_cost,
+    "choice": choice_cost,
+    "mixed": logistic_cost,  # of labels that are in no group
+    "auc": auc_cost,
+}
 
 
 def total_loss(annotations, W, loss="auc"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
     from likeminds.data.fingerprints import fingerprint
     from likeminds.data.splits import split_within_people
+    from likeminds.data.wide import wide_to_long
     from likeminds.datasets import (
         load_electricity,
         load_shoes,
@@ -71,6 +72,7 @@ __all__ = [
     "read_card",
     "save",
     "split_within_people",
+    "wide_to_long",
     "write_report",
 ]
 
@@ -100,6 +102,7 @@ _HOMES = {
     "schools": ("Schools", "find_schools"),
     "rankers.tuning.search": ("RankerCV",),
     "data.splits": ("split_within_people",),
+    "data.wide": ("wide_to_long",),
     "losses.statistics": ("Statistics",),
     "rankers.tuning.three_level": ("ThreeLevelRankerCV",),
 }

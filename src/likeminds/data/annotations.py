@@ -12,7 +12,7 @@ from likeminds._support import checks
 from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import counted, listing
 from likeminds.data import tables
-from likeminds.data.coded import CodedLabels
+from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
 from likeminds.data.grades import join_grades, read_answers
@@ -24,7 +24,7 @@ from likeminds.data.tables import FrameOptions, LinkedFeatures
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Annotations(CodedLabels):
+class Annotations(ComparedLabels):
     """Labels that people gave to items, and the features of these items.
 
     A row is one label by one person about one item. Nothing can be changed afterwards, and
@@ -99,6 +99,8 @@ class Annotations(CodedLabels):
         they were true and false already.
     people : Covariates or None
         Covariates of people; rows that are taken share it.
+    picks_worst : array of bool, or None
+        Rows of groups in which the worst was chosen: there, the negative label is the choice.
 
     Examples
     --------
@@ -260,14 +262,17 @@ class Annotations(CodedLabels):
         of_all = "" if labelled == self.n_items else f"{labelled:,} of "
         attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
         said = f"{counted(len(self), 'label')} ({self.labels.mean():.0%} positive)"
-        if self.grades is not None and self.reading is not None:
+        if self.group_codes is not None and self.group_ids is None:
+            sizes = np.bincount(self.group_codes)
+            parts = {"choice": int((sizes > 1).sum()), "label": int((sizes == 1).sum())}
+            said = " and ".join(counted(number, what) for what, number in parts.items() if number)
+        elif self.grades is not None and self.reading is not None:
             lowest, highest = self.grades.min(), self.grades.max()
             words = self.reading.grades
             named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
             said = f"{counted(len(self), 'grade')} from {named[0]} to {named[1]}"
         return (
-            f"Annotations: {said} "
-            f"by {counted(self.n_people, 'person', 'people')} on {of_all}"
+            f"Annotations: {said} by {counted(self.n_people, 'person', 'people')} on {of_all}"
             f"{counted(self.n_items, 'item')}, {counted(self.n_features, 'feature')}{attributes}"
         )
 
@@ -276,8 +281,9 @@ class Annotations(CodedLabels):
 
         With features per item, the items of both are united, and an item that has other
         features there is refused; otherwise each row keeps the features it has. Ids there are
-        written as here (7 as "7"), rows of one person's group there join that group here, and
-        missing weights are ones. Labels that were read in another way are refused, and so are
+        written as here (7 as "7"), rows of one person's group there join that group here (of
+        comparisons and choices, which have no names, none is joined), and missing weights are
+        ones. Labels that were read in another way are refused, and so are
         other covariates of the same person.
         """
         if self.feature_names != other.feature_names:
@@ -292,8 +298,11 @@ class Annotations(CodedLabels):
             ours, theirs = (tuple(getattr(part, name) for name in names) for part in (self, other))
             if checks.both_or_neither(ours[0], theirs[0], "attributes"):
                 changes |= zip(names, join_codes(ours, theirs), strict=True)
-        if checks.both_or_neither(self.group_codes, other.group_codes, "groups"):
+        if _have_groups(self, other):
             changes |= _joint_groups(changes["user_codes"], self, other)
+        if self.picks_worst is not None or other.picks_worst is not None:
+            asked = [a.labels ^ a.chosen for a in (self, other)]
+            changes["picks_worst"] = np.concatenate(asked)
         if self.weights is not None or other.weights is not None:
             weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
             changes["weights"] = np.concatenate(weights)
@@ -359,16 +368,32 @@ def _named_groups(people: Index, codes: Index | None, ids: IdArray | None) -> di
     return {"group_codes": groups, "group_ids": ids[called]}
 
 
+def _have_groups(first: Annotations, second: Annotations) -> bool:
+    """Say whether there are groups; refuse them on one side only, unless they have no names.
+
+    Those are comparisons and choices; a column of groups may have been forgotten.
+    """
+    if first.group_ids is None and second.group_ids is None:
+        return first.group_codes is not None or second.group_codes is not None
+    return checks.both_or_neither(first.group_codes, second.group_codes, "groups")
+
+
 def _joint_groups(people: Index, first: Annotations, second: Annotations) -> dict[str, Any]:
-    """Return the groups of the rows of both; where it is not known what they are called, apart."""
-    ours, theirs = first.group_codes, second.group_codes
-    assert ours is not None
-    assert theirs is not None
+    """Return the groups of the rows of both; where it is not known what they are called, apart.
+
+    Rows without a group are a group each.
+    """
     if first.group_ids is None or second.group_ids is None:
+        ours, theirs = (
+            np.arange(len(part)) if part.group_codes is None else part.group_codes
+            for part in (first, second)
+        )
         apart = np.concatenate([ours, theirs + int(ours.max()) + 1])
         return {"group_codes": apart, "group_ids": None}
+    assert first.group_codes is not None
+    assert second.group_codes is not None
     codes, called = encode(second.group_ids, "groups")
     known = encode(first.group_ids, "groups")[1]
-    there = codes[theirs], write_as_known(called, known, "groups")
-    codes, ids = join_codes((ours, first.group_ids), there)
+    there = codes[second.group_codes], write_as_known(called, known, "groups")
+    codes, ids = join_codes((first.group_codes, first.group_ids), there)
     return _named_groups(people, codes, ids)

@@ -40,6 +40,7 @@ class CodedLabels:
     reading: LabelReading | None = None
     people: Covariates | None = None
     grades: FloatArray | None = None
+    picks_worst: Bool | None = None
 
     @property
     def outcomes(self) -> Bool | FloatArray:
@@ -55,6 +56,11 @@ class CodedLabels:
     def items(self) -> IdArray:
         """The item of each row."""
         return self.item_ids[self.item_codes]
+
+    @property
+    def chosen(self) -> Bool:
+        """Whether each row is what was chosen in its group: the best, or the worst if asked so."""
+        return self.labels if self.picks_worst is None else self.labels ^ self.picks_worst
 
     @property
     def attributes(self) -> IdArray | None:
@@ -118,6 +124,8 @@ class CodedLabels:
             changes["weights"] = self.weights[chosen]
         if self.grades is not None:
             changes["grades"] = self.grades[chosen]
+        if self.picks_worst is not None:
+            changes["picks_worst"] = self.picks_worst[chosen]
         return self._with(**changes)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:

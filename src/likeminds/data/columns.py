@@ -29,6 +29,10 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
     "group": ("group", "choice_set"),
+    "winner": ("winner", "chosen", "preferred", "winner_id", "chosen_id"),
+    "loser": ("loser", "rejected", "loser_id", "rejected_id"),
+    "tie": ("tie", "ties", "tied", "draw"),
+    "strength": ("strength", "weight"),
 }
 # Numbers by which rows are told apart or dated: never a feature unless somebody says so.
 _NO_FEATURES = (
@@ -37,7 +41,7 @@ _NO_FEATURES = (
 )
 
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
-ID_ROLES = ("person", "item", "attribute", "group")
+ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
 
 
 def as_frame(frame: Any) -> "nw.DataFrame[Any]":
@@ -64,8 +68,8 @@ def find_columns(
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
-    for role in ("person", "label"):
-        if found[role] is None:
+    for role in ("person", "label", "winner", "loser"):
+        if role in found and found[role] is None:
             raise not_found(role, table)
     return found
 

@@ -91,7 +91,7 @@ def link_features(
         matrix: FloatArray = np.zeros((len(features), 0))  # known by their ids alone
         found_names: tuple[str, ...] | None = None
     else:
-        matrix, found_names = _read_matrix(features)
+        matrix, found_names = read_matrix(features)
     names = as_names(found_names if names is None else names, matrix.shape[1])
     per = _features_per(features_per, items, item_ids, len(matrix), n_rows)
     every_row = np.arange(len(matrix))
@@ -177,7 +177,8 @@ def _unite_items(
     return join_ids(first.item_ids, second.item_ids[new]), features, places
 
 
-def _read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+def read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Return an array or a data frame as a matrix, and the names of its columns, if it has any."""
     if isinstance(features, np.ndarray | list | tuple):
         return as_matrix(features, "features"), None
     import narwhals as nw  # noqa: PLC0415 - only who brings a frame pays for the import
@@ -302,7 +303,7 @@ def read_columns(
         return arguments | {"features_per": "row"}
     if found["item"] is None:
         raise not_found("item", table)
-    return arguments | _read_items(features, found["item"], item_column)
+    return arguments | read_items(features, found["item"], item_column)
 
 
 def _ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[str] | None:
@@ -337,7 +338,8 @@ def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | Non
     return columns
 
 
-def _read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
+def read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
+    """Read a table of one row per item; return its features, their names, and the items."""
     if isinstance(features, str | PathLike):
         features = read_table(features, item_texts(item_column, item))
     table = as_frame(features)

@@ -199,14 +199,15 @@ class Rows:
         """Yield everybody's rows, a cache-sized block of people at a time."""
         return (self.block(chosen, origin) for chosen in self.plan())
 
-    def plan(self, padding: float = _PADDING) -> Iterator[Index]:
+    def plan(self, padding: float = _PADDING, row_bytes: int | None = None) -> Iterator[Index]:
         """Divide the people (positions in ``people``) into blocks of about equal length.
 
-        Nobody's rows are padded to more than ``padding`` times their number.
+        Nobody's rows are padded to more than ``padding`` times their number. ``row_bytes`` is
+        what a row takes where it is not as long as the table is wide.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
-        row_bytes = 8 * self.table.shape[1]
+        row_bytes = row_bytes or 8 * self.table.shape[1]
         start = 0
         while start < len(counts):
             most = int(counts[start] * padding)

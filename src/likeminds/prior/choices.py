@@ -2,24 +2,39 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.tasks import KeptTasks, Task, evenly, plan_blocks
+from likeminds.prior.tasks import KeptTasks, Task, evenly, is_cheap_table, plan_blocks
+
+# The place, in a set, of what is chosen by who says no to a single item.
+_OUTSIDE = -1
 
 
 def are_choices(annotations: Annotations) -> bool:
-    """Say whether rows came in groups of which just one each is positive, counted alike."""
-    if annotations.group_codes is None:
+    """Say whether rows came in groups of which just one each was chosen, counted alike."""
+    groups = annotations.group_codes
+    if groups is None:
         return False
-    positives, _ = _classes_by_group(annotations.group_codes, annotations)
-    alike = annotations.weights is None or not np.ptp(annotations.weights)
-    return bool(alike and (positives == 1).all())
+    chosen, _ = _classes_by_group(groups, annotations)
+    return bool((chosen == 1).all() and _counted_alike(groups, annotations).all())
+
+
+def are_mixed(annotations: Annotations) -> bool:
+    """Say whether some groups are choices, and all others single labels."""
+    groups = annotations.group_codes
+    if groups is None or are_choices(annotations):
+        return False
+    chosen, others = _classes_by_group(groups, annotations)
+    single = chosen + others == 1
+    are_sets = (chosen == 1) & _counted_alike(groups, annotations)
+    return bool(single.any() and not single.all() and (single | are_sets).all())
 
 
 def refuse_no_choices(annotations: Annotations) -> None:
@@ -28,18 +43,18 @@ def refuse_no_choices(annotations: Annotations) -> None:
         return
     groups = annotations.group_codes
     assert groups is not None
-    positives, _ = _classes_by_group(groups, annotations)
-    wrong = np.flatnonzero(positives != 1)
+    chosen, _ = _classes_by_group(groups, annotations)
+    wrong = np.flatnonzero(chosen != 1)
     if not wrong.size:
         raise ValueError(
-            "The model has learned from choices that counted alike, but these rows have weights: "
-            "leave them out, or fit everything at once."
+            "The model has learned from choices, whose rows count alike, but these rows have "
+            "weights that differ within a group: give all rows of a group the same weight."
         )
     told = []
     for group in wrong[:6]:
         person = annotations.users[np.argmax(groups == group)]
         called = "" if annotations.group_ids is None else f" {annotations.group_ids[group]}"
-        told.append(f"{person}'s group{called} ({positives[group]} positive)")
+        told.append(f"{person}'s group{called} ({chosen[group]} positive)")
     raise ValueError(
         "The model has learned from choices: groups of rows with one positive label each. With "
         f"these rows, there are others: {listing(told)}. Groups of one person with the same id "
@@ -48,21 +63,34 @@ def refuse_no_choices(annotations: Annotations) -> None:
     )
 
 
+def _counted_alike(groups: Index, annotations: Annotations) -> Bool:
+    """Say of each group whether all of its rows weigh the same."""
+    n_groups = int(groups.max()) + 1
+    if annotations.weights is None:
+        return np.ones(n_groups, dtype=np.bool_)
+    least, most = np.full(n_groups, np.inf), np.zeros(n_groups)
+    np.minimum.at(least, groups, annotations.weights)
+    np.maximum.at(most, groups, annotations.weights)
+    return np.asarray(least == most)
+
+
 def _shown_together(annotations: Annotations) -> Index:
     """Return the group of each row; the person, where a group has nothing to choose between."""
     groups = annotations.group_codes
     if groups is not None:
-        positives, negatives = _classes_by_group(groups, annotations)
-        if positives.all() and negatives.all():
+        chosen, others = _classes_by_group(groups, annotations)
+        if chosen.all() and others.all():
             return groups
     return annotations.user_codes
 
 
 def _classes_by_group(groups: Index, annotations: Annotations) -> tuple[Index, Index]:
-    """Return how many positive and negative labels each group has."""
-    n_groups, labels = int(groups.max()) + 1, annotations.labels
-    positives = np.bincount(groups[labels], minlength=n_groups)
-    return positives, np.bincount(groups[~labels], minlength=n_groups)
+    """Return how many rows of each group were chosen, and how many were not."""
+    n_groups, chosen = int(groups.max()) + 1, annotations.chosen
+    return (
+        np.bincount(groups[chosen], minlength=n_groups),
+        np.bincount(groups[~chosen], minlength=n_groups),
+    )
 
 
 @dataclass(frozen=True)
@@ -71,38 +99,58 @@ class ChoiceTasks(KeptTasks):
 
     Those are the negatives of its group. Where there are no groups, or a group has labels of one
     class only (somebody was asked about single items), they are all of the person's. A set
-    counts as often as its positive label, and in it each negative as often as its own.
+    counts as often as its positive label, and in it each negative as often as its own; in a
+    group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
+    Sets are places in the table of items: an item that is compared often is there once.
 
     Attributes
     ----------
+    items : array of shape (n_items, size) or (n_items, d)
+        The items' coordinates; or their features, where coordinates take too much memory.
     sets : Rows
-        One row per set, all of its items side by side, filled up to a common size. After its
-        coordinates each item has a number that says how often it is there: 0 fills up.
-    size, set_size : int
-        Coordinates of an item, and items of a set.
+        One row per set: the places of its items in the table, filled up to a common size; how
+        often each is there (0 fills up); and 1, or -1 where the worst was chosen.
+    coordinates : Coordinates
+        The coordinates of the items.
+    set_size : int
+        Items of a set.
+    is_ready : bool
+        Whether the table of the items is in coordinates already.
     """
 
+    items: FloatArray
     sets: Rows
-    size: int
+    coordinates: Coordinates
     set_size: int
+    is_ready: bool
 
     @classmethod
-    def of_annotations(cls, annotations: Annotations, coordinates: Coordinates) -> "ChoiceTasks":
-        """Put the sets together."""
-        members, counts, weight = _sets(annotations)
-        set_size = members.shape[1]
-        table = np.zeros((len(members), set_size, coordinates.size + 1))
-        table[:, :, :-1] = coordinates.rows(annotations.features[annotations.feature_rows[members]])
-        table[:, :, -1] = counts
+    def of_annotations(
+        cls, annotations: Annotations, coordinates: Coordinates, *, single: bool = False
+    ) -> "ChoiceTasks":
+        """Put the sets together.
+
+        With ``single``, a row that is alone in its group (every row, where there are no groups)
+        is a choice between the item and none, whose coordinates, the intercept included, are
+        zero: that is logistic regression.
+        """
+        sets = _with_single(annotations) if single else _sets(annotations)
+        set_size = sets.members.shape[1]
+        places = np.where(
+            sets.members == _OUTSIDE, _OUTSIDE, annotations.feature_rows[sets.members]
+        )
         rows = Rows.grouped(
-            table.reshape(len(members), -1),
-            index=np.arange(len(members)),
-            positive=np.ones(len(members), dtype=np.bool_),
-            weight=weight,
-            people=annotations.user_codes[members[:, 0]],
+            np.column_stack([places, sets.counts, sets.sign]),
+            index=np.arange(len(places)),
+            positive=np.ones(len(places), dtype=np.bool_),
+            weight=sets.weight,
+            people=sets.people,
             n_people=annotations.n_people,
         )
-        return cls(rows, coordinates.size, set_size)
+        table = annotations.features
+        is_ready = is_cheap_table(table, len(annotations), coordinates)
+        items = coordinates.rows(table) if is_ready else table
+        return cls(items, rows, coordinates, set_size, is_ready)
 
     @property
     def n_people(self) -> int:
@@ -117,24 +165,24 @@ class ChoiceTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return plan_blocks(self.sets, self.n_bytes)
+        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * self.coordinates.size)
 
     @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
-        return 8 * self.n_places * self.size
+        return 8 * self.n_places * self.coordinates.size
 
     def sample(self, most: int) -> "ChoiceTasks":
         """Return the choices of at most so many people, evenly spread."""
         rows = self.sets.of(evenly(self.n_people, most))
-        return ChoiceTasks(rows, self.size, self.set_size)
+        return ChoiceTasks(self.items, rows, self.coordinates, self.set_size, self.is_ready)
 
     def _make(self, chosen: Index) -> Task:
         block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
         n_people, n_sets = len(chosen), block.rows.shape[1]
-        items = block.rows.reshape(n_people, n_sets * self.set_size, self.size + 1)
+        members, counts, sign = np.split(block.rows, [self.set_size, 2 * self.set_size], axis=2)
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
-        first = np.arange(items.shape[1]) % self.set_size == 0
+        first = np.arange(n_sets * self.set_size) % self.set_size == 0
         position = self.sets.offsets[chosen, None] + np.arange(n_sets)
         position = np.where(
             position < self.sets.offsets[chosen + 1, None], position, len(self.sets.index)
@@ -142,10 +190,10 @@ class ChoiceTasks(KeptTasks):
         places = position[:, :, None] * self.set_size + np.arange(self.set_size)
         with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
             # Sets that are padding as a whole do not count, whatever they hold.
-            log_count = np.log(np.where(padding, 1.0, items[:, :, -1]))
+            log_count = np.log(np.where(padding, 1.0, counts.reshape(n_people, -1)))
         return Task(
             people=block.people,
-            rows=np.ascontiguousarray(items[:, :, :-1]),
+            rows=self._rows(members.astype(np.intp), sign).reshape(n_people, len(first), -1),
             response=np.repeat(first[None].astype(np.float64), n_people, axis=0),
             weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
             comparisons=block.weight[:, POSITIVE].sum(axis=1),
@@ -154,16 +202,38 @@ class ChoiceTasks(KeptTasks):
             log_count=log_count,
         )
 
+    def _rows(self, members: Index, sign: Float) -> Float:
+        """Return the coordinates of the items of sets; backwards where the worst was chosen."""
+        features = self.items[members]
+        rows = np.asarray(
+            features if self.is_ready else self.coordinates.rows(features), dtype=np.float64
+        )
+        rows[members == _OUTSIDE] = 0.0
+        if (sign != 1.0).any():
+            rows *= sign[..., None]
+        return rows
 
-def _sets(annotations: Annotations) -> tuple[Index, Float, Float]:
-    """Return the rows of each set, the positive first, how often each counts, and the set."""
+
+class _Sets(NamedTuple):
+    """Rows of each set, the chosen one first; how often each counts, and the set; who chose."""
+
+    members: Index
+    counts: Float
+    weight: Float
+    people: Index
+    sign: Float
+
+
+def _sets(annotations: Annotations, together: Index | None = None) -> _Sets:
+    """Return the sets of rows that belong together; ``together`` is -1 for rows left out."""
     weight = np.ones(len(annotations))
     if annotations.weights is not None:
         weight[:] = annotations.weights
-    together = _shown_together(annotations)
-    counted = weight > 0
-    positives: Index = np.flatnonzero(annotations.labels & counted)
-    negatives: Index = np.flatnonzero(~annotations.labels & counted)
+    together = _shown_together(annotations) if together is None else together
+    chosen = annotations.chosen
+    counted = (weight > 0) & (together >= 0)
+    positives: Index = np.flatnonzero(chosen & counted)
+    negatives: Index = np.flatnonzero(~chosen & counted)
     negatives = negatives[np.argsort(together[negatives], kind="stable")]
     # Where the negatives that go with each positive begin and end.
     begin = np.searchsorted(together[negatives], together[positives], "left")
@@ -174,6 +244,44 @@ def _sets(annotations: Annotations) -> tuple[Index, Float, Float]:
     inside = place < end[:, None]
     members = np.empty((len(positives), 1 + place.shape[1]), dtype=np.intp)
     members[:, 0] = positives
-    members[:, 1:] = negatives[np.where(inside, place, begin[:, None])]
-    counts = np.where(inside, weight[members[:, 1:]], 0.0)
-    return members, np.column_stack([np.ones(len(positives)), counts]), weight[positives]
+    if len(positives):
+        members[:, 1:] = negatives[np.where(inside, place, begin[:, None])]
+    each = weight[members[:, 1:]]
+    groups = annotations.group_codes
+    if groups is not None and together is not annotations.user_codes:
+        n_chosen, _ = _classes_by_group(groups, annotations)
+        is_set = (n_chosen == 1) & _counted_alike(groups, annotations)
+        each = np.where(is_set[groups[positives]][:, None], 1.0, each)
+    counts = np.column_stack([np.ones(len(positives)), np.where(inside, each, 0.0)])
+    people = annotations.user_codes[positives]
+    sign = np.ones(len(positives))
+    if annotations.picks_worst is not None:
+        sign[annotations.picks_worst[positives]] = -1.0
+    return _Sets(members, counts, weight[positives], people, sign)
+
+
+def _with_single(annotations: Annotations) -> _Sets:
+    """Return the sets of groups, and one of an item and none for each row that is alone."""
+    groups = annotations.group_codes
+    alone = np.ones(len(annotations), dtype=np.bool_)
+    if groups is not None:
+        alone = np.bincount(groups)[groups] == 1
+    together = np.full(len(annotations), -1) if groups is None else np.where(alone, -1, groups)
+    among = _sets(annotations, together)
+    weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
+    rows = np.flatnonzero(alone & (weight > 0))
+    yes = annotations.labels[rows]
+    (n_sets, set_size), n_all = among.members.shape, len(among.members) + len(rows)
+    members = np.full((n_all, max(2, set_size)), _OUTSIDE, dtype=np.intp)
+    counts = np.zeros(members.shape)
+    members[:n_sets, :set_size], counts[:n_sets, :set_size] = among.members, among.counts
+    members[n_sets:, 0] = np.where(yes, rows, _OUTSIDE)
+    members[n_sets:, 1] = np.where(yes, _OUTSIDE, rows)
+    counts[n_sets:, :2] = 1.0
+    return _Sets(
+        members,
+        counts,
+        np.concatenate([among.weight, weight[rows]]),
+        np.concatenate([among.people, annotations.user_codes[rows]]),
+        np.concatenate([among.sign, np.ones(len(rows))]),
+    )

@@ -1,10 +1,11 @@
 """Losses that a prior can be learned from, each with its likelihood and tasks."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 from likeminds.data.annotations import Annotations
-from likeminds.prior.choices import ChoiceTasks, are_choices
+from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.crowd import Crowd
@@ -95,7 +96,27 @@ class ChoiceLoss(PriorLoss):
         if are_choices(annotations):
             return super().of_newcomers(annotations, crowd, positive_share)
         single = crowd.of_single_labels(positive_share)
+        if are_mixed(annotations):
+            both = replace(single, likelihood=MixedLoss.likelihood)
+            return MixedLoss().tasks(annotations, single.coordinates), both
         return LabelTasks.of_annotations(annotations, single.coordinates), single
+
+
+class MixedLoss(PriorLoss):
+    """Groups of rows are choices, rows of their own are labels, with an intercept per person.
+
+    A label is a choice between the item and none, whose score is zero. Intercepts cancel in all
+    other sets.
+    """
+
+    name = "mixed"
+    likelihood = Choice()
+    has_intercept = True
+    one_class_teaches = True
+
+    def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
+        """Return one set of rows per choice, and one per label."""
+        return ChoiceTasks.of_annotations(annotations, coordinates, single=True)
 
 
 class AucLoss(PriorLoss):
@@ -112,7 +133,7 @@ class AucLoss(PriorLoss):
 
 
 PRIOR_LOSSES: dict[str, PriorLoss] = {
-    loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), AucLoss())
+    loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), MixedLoss(), AucLoss())
 }
 
 
@@ -121,5 +142,8 @@ def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
     if isinstance(loss, PriorLoss):
         return loss
     if loss == "auto":
-        loss = ChoiceLoss.name if are_choices(annotations) else LogisticLoss.name
+        loss = LogisticLoss.name
+        if annotations.group_codes is not None:
+            loss = ChoiceLoss.name if are_choices(annotations) else loss
+            loss = MixedLoss.name if are_mixed(annotations) else loss
     return PRIOR_LOSSES[loss]

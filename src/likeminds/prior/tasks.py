@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
+from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import POSITIVE, Rows
@@ -149,9 +149,7 @@ class LabelTasks(KeptTasks):
     @classmethod
     def of_rows(cls, rows: Rows, coordinates: Coordinates) -> "LabelTasks":
         """Take labels grouped by person; make the items' coordinates once where that is cheap."""
-        n_items, n_labels = len(rows.table), len(rows.index)
-        size = 8 * n_items * coordinates.size
-        is_ready = _SHARED * n_items <= n_labels or size <= _KEPT_BYTES
+        is_ready = is_cheap_table(rows.table, len(rows.index), coordinates)
         if is_ready:
             rows = replace(rows, table=coordinates.rows(rows.table))
         return cls(rows, coordinates, is_ready)
@@ -251,9 +249,17 @@ class AucTasks(KeptTasks):
         )
 
 
-def plan_blocks(rows: Rows, n_bytes: int) -> list[Index]:
+def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[Index]:
     """Divide people into blocks, few of them where there is little to do."""
-    return list(rows.plan(_SMALL_PADDING) if n_bytes < SMALL_BYTES else rows.plan())
+    if n_bytes < SMALL_BYTES:
+        return list(rows.plan(_SMALL_PADDING, row_bytes=row_bytes))
+    return list(rows.plan(row_bytes=row_bytes))
+
+
+def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Coordinates) -> bool:
+    """Say whether to make the coordinates of a table of items once, for so many labels."""
+    shared = _SHARED * len(table) <= n_labels
+    return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
 
 
 def _triangle(matrices: Float) -> Float:

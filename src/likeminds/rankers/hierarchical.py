@@ -55,13 +55,14 @@ class HierarchicalRanker(PriorRanker):
     n_groups : int or "auto", default="auto"
         How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
         Akaike's criterion, or all of Omega (of which those that stand out are called leading).
-    loss : {"auto", "logistic", "choice", "auc"} or PriorLoss, default="auto"
+    loss : {"auto", "logistic", "choice", "mixed", "auc"} or PriorLoss, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
         with labels of one class count, too. "choice": each positive label is a choice among it
         and the negatives shown with it (its group; without groups, all of the person's): a
-        conditional logit, which needs no intercept. "auc": the squared AUC loss of
-        `ThreeLevelRanker`, as a regression whose precision is learned. "auto" is "choice" where
-        labels came in groups with one positive each, else "logistic".
+        conditional logit, which needs no intercept. "mixed": groups of rows are choices, and
+        rows that are alone are labels. "auc": the squared AUC loss of `ThreeLevelRanker`, as a
+        regression whose precision is learned. "auto" is "choice" where labels came in groups
+        with one positive each, "mixed" where some did, and others alone, else "logistic".
     item_effects : bool or "auto", default="auto"
         Whether items have effects of their own. "auto": where two people judge one item,
         and the loss is "logistic" (the others know items by their features alone).
@@ -197,6 +198,11 @@ class HierarchicalRanker(PriorRanker):
         everything = self.annotations_.concat(more)
         # A few rows must not turn all that was learned into something else.
         if self.loss == "auto" and self.loss_ == "choice":
+            if more.group_codes is None:
+                raise ValueError(
+                    "The model has learned from choices, but these are labels of single items: "
+                    "fit both at once (first.concat(second)), or use newcomer, which takes either."
+                )
             refuse_no_choices(everything)
         self._fit_annotations(everything)
 

@@ -1,0 +1,272 @@
+"""Comparisons, rankings and choices as sets of items, of each of which one was chosen."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
+from likeminds._support.checks import as_names, as_weights, listing, same_length
+from likeminds.data import tables
+from likeminds.data.coded import CodedLabels
+from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
+
+# So many items may do without features: each then has a column of its own.
+MOST_BY_ID = 1000
+
+
+class ItemTable(NamedTuple):
+    """A row of features for each item, and the names of items and features."""
+
+    ids: IdArray
+    features: FloatArray
+    names: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls,
+        features: Any,
+        items: IdArray,
+        item_ids: Iterable[Hashable] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "ItemTable":
+        """Read features by item; without any, each item that occurs has a column of its own."""
+        if features is None:
+            return cls._by_id(encode(items, "items")[1])
+        if isinstance(features, CodedLabels):
+            if features.features_per != "item":
+                raise ValueError("features= are annotations whose features are not by item.")
+            return cls(features.item_ids, features.features, features.feature_names)
+        if isinstance(features, Mapping):
+            features, item_ids = list(features.values()), list(features)
+        elif item_ids is None and _is_table(features):
+            found = tables.read_items(features, "item", None)
+            features, item_ids = found["features"], found["item_ids"]
+            names = names or found["feature_names"]
+        matrix, found_names = tables.read_matrix(features)
+        called = as_names(found_names if names is None else names, matrix.shape[1])
+        ids: IdArray = np.arange(len(matrix))
+        if item_ids is not None:
+            ids = as_distinct(item_ids, "item_ids")
+        same_length(item_ids=ids, features=matrix)
+        return cls(ids, matrix, called)
+
+    @classmethod
+    def _by_id(cls, ids: IdArray) -> "ItemTable":
+        if len(ids) > MOST_BY_ID:
+            raise ValueError(
+                f"There are {len(ids):,} items and no features: up to {MOST_BY_ID:,} may be known "
+                "by their ids alone. Pass features=, numbers that say what the items are like."
+            )
+        return cls(ids, np.eye(len(ids)), as_names([str(name) for name in ids], len(ids)))
+
+    def with_none(self, none: Hashable) -> "ItemTable":
+        """Add the item that is none of those shown: all zeros, with a column of its own."""
+        if none in self.ids.tolist():
+            return self
+        n_items, n_features = self.features.shape
+        table = np.zeros((n_items + 1, n_features + 1), dtype=self.features.dtype)
+        table[:-1, :-1] = self.features
+        table[-1, -1] = 1.0
+        ids = join_ids(self.ids, as_id_array([none], "none"))
+        return ItemTable(ids, table, as_names([*self.names, str(none)], n_features + 1))
+
+
+def _is_table(features: Any) -> bool:
+    return isinstance(features, str | PathLike) or hasattr(features, "columns")
+
+
+@dataclass
+class ChoiceSets:
+    """Sets of items, in each of which the first was chosen: the best, or the worst.
+
+    ``who`` is the position, among those who were asked, of who chose.
+    """
+
+    who: list[int] = field(default_factory=list)
+    items: list[Hashable] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    worst: list[bool] = field(default_factory=list)
+
+    def add(self, who: int, chosen: Hashable, others: Sequence[Hashable], worst: bool) -> None:
+        """Add a set."""
+        self.who.append(who)
+        self.items += [chosen, *others]
+        self.sizes.append(1 + len(others))
+        self.worst.append(worst)
+
+    def columns(self, users: IdArray, strength: ArrayLike | None) -> dict[str, Any]:
+        """Return the columns of annotations, one row per item of a set."""
+        who, sizes = np.array(self.who), np.array(self.sizes)
+        weights = as_weights(strength, len(users), "strength")
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        chosen = np.zeros(len(self.items), dtype=np.bool_)
+        chosen[first] = True
+        worst = np.repeat(np.array(self.worst), sizes)
+        return {
+            "users": users[np.repeat(who, sizes)],
+            "items": as_id_array(self.items, "items"),
+            "labels": chosen ^ worst,
+            "groups": np.repeat(np.arange(len(sizes)), sizes),
+            "weights": None if weights is None else weights[np.repeat(who, sizes)],
+            "picks_worst": worst if worst.any() else None,
+        }
+
+
+def pair_columns(
+    users: Iterable[Hashable],
+    winners: IdArray | None,
+    losers: IdArray | None,
+    ties: ArrayLike | None,
+    strength: ArrayLike | None,
+) -> tuple[dict[str, Any], Index]:
+    """Return the columns of annotations, and which of all winners, then losers, each row is.
+
+    A tie is half a win of each.
+    """
+    people = as_id_array(users, "users")
+    n_pairs = len(people)
+    if not n_pairs:
+        raise ValueError("There are no comparisons: users, winners and losers are empty.")
+    if winners is not None and losers is not None:
+        same_length(users=people, winners=winners, losers=losers)
+        refuse_equal(np.flatnonzero(winners == losers), winners)
+    weights = as_weights(strength, n_pairs, "strength")
+    tied = np.flatnonzero(_as_ties(ties, n_pairs))
+    pairs = np.concatenate([np.arange(n_pairs), tied])
+    sides = np.column_stack([pairs, pairs + n_pairs])
+    sides[n_pairs:] = sides[n_pairs:, ::-1]
+    if tied.size:
+        weights = np.ones(n_pairs) if weights is None else weights.copy()
+        weights[tied] *= 0.5
+    columns = {
+        "users": people[np.repeat(pairs, 2)],
+        "labels": np.tile([True, False], len(pairs)),
+        "groups": np.repeat(np.arange(len(pairs)), 2),
+        "weights": None if weights is None else weights[np.repeat(pairs, 2)],
+    }
+    return columns, sides.ravel()
+
+
+def refuse_equal(same: Index, called: IdArray | None = None) -> None:
+    """Refuse pairs of an item with itself."""
+    if same.size:
+        names = (
+            "" if called is None else f" ({listing(list(dict.fromkeys(called[same].tolist())))})"
+        )
+        raise ValueError(
+            f"Comparison(s) {listing(same)}, counted from 0, have the same item{names} as winner "
+            "and loser. Drop or correct them."
+        )
+
+
+def _as_ties(ties: ArrayLike | None, n_pairs: int) -> Bool:
+    if ties is None:
+        return np.zeros(n_pairs, dtype=np.bool_)
+    given = np.asarray(ties)
+    same_length(users=np.empty(n_pairs), ties=given)
+    if not np.isin(given, [0, 1]).all():
+        raise ValueError("ties must be true or false (or 1 and 0), one for each comparison.")
+    return given.astype(np.bool_)
+
+
+def ranking_sets(
+    n_users: int,
+    rankings: Iterable[Iterable[Any]],
+    shown: Iterable[Iterable[Hashable]] | None,
+) -> ChoiceSets:
+    """Return a chain of sets for each ranking: the best of all, the best of the rest, ..."""
+    sets = ChoiceSets()
+    orders = [_tiers(ranking) for ranking in rankings]
+    everything = None if shown is None else [list(items) for items in shown]
+    given = {} if everything is None else {"shown": everything}
+    same_length(users=range(n_users), rankings=orders, **given)
+    for who, places in enumerate(orders):
+        tiers, ranked = places, [item for place in places for item in place]
+        _refuse_twice(ranked, f"Ranking {who}")
+        if everything is not None:
+            _refuse_not_shown(ranked, everything[who], f"Ranking {who}")
+            rest = [item for item in dict.fromkeys(everything[who]) if item not in set(ranked)]
+            tiers = [*tiers, rest] if rest else tiers
+        if len(tiers) < 2:
+            raise ValueError(
+                f"Ranking {who} (counted from 0) puts nothing above anything: it needs two "
+                "items, or shown=, what else was shown."
+            )
+        for place, tier in enumerate(tiers[:-1]):
+            below = [item for later in tiers[place + 1 :] for item in later]
+            for item in tier:
+                sets.add(who, item, below, worst=False)
+    return sets
+
+
+def _tiers(ranking: Iterable[Any]) -> list[list[Hashable]]:
+    """Return the items of each place; several, where they are tied."""
+    if isinstance(ranking, str):
+        raise TypeError(f"A ranking is a list of items, the best first, not the text {ranking!r}.")
+    tied = (list, set, frozenset)
+    tiers = [list(entry) if isinstance(entry, tied) else [entry] for entry in ranking]
+    return [tier for tier in tiers if tier]
+
+
+def choice_sets(
+    shown: Iterable[Iterable[Hashable]],
+    chosen: Iterable[Hashable],
+    *,
+    worst: Iterable[Hashable] | None = None,
+    none: Hashable | None = None,
+    n_users: int,
+) -> ChoiceSets:
+    """Return the sets of items that were shown; and those of the rest, the worst chosen."""
+    menus = [list(items) for items in shown]
+    picks = [none if is_missing(pick) else pick for pick in chosen]
+    worsts = None if worst is None else list(worst)
+    given = {} if worsts is None else {"worst": worsts}
+    same_length(users=range(n_users), shown=menus, chosen=picks, **given)
+    sets = ChoiceSets()
+    for who, (menu, pick) in enumerate(zip(menus, picks, strict=True)):
+        _refuse_twice(menu, f"Choice {who}")
+        if pick is None:
+            raise ValueError(
+                f"Choice {who} (counted from 0) has nothing chosen. Pass none= (what to call the "
+                "choice of none of those shown), or drop it."
+            )
+        everything = menu if none is None or none in menu else [*menu, none]
+        _refuse_not_shown([pick], everything, f"Choice {who}")
+        others = _without(everything, pick, f"Choice {who}")
+        sets.add(who, pick, others, worst=False)
+        if worsts is not None:
+            _refuse_not_shown([worsts[who]], others, f"Choice {who}, without its best item")
+            rest = _without(others, worsts[who])
+            if rest:
+                sets.add(who, worsts[who], rest, worst=True)
+    return sets
+
+
+def _without(items: Sequence[Hashable], one: Hashable, where: str | None = None) -> list[Hashable]:
+    rest = [item for item in items if item != one]
+    if where is not None and not rest:
+        raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
+    return rest
+
+
+def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
+    seen: set[Hashable] = set()
+    for item in items:
+        if is_missing(item):
+            raise ValueError(f"{where} (counted from 0) has an item without an id.")
+        if item in seen:
+            raise ValueError(f"{where} (counted from 0) has an item twice: {item}.")
+        seen.add(item)
+
+
+def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], where: str) -> None:
+    strange = [item for item in items if item not in set(shown)]
+    if strange:
+        raise ValueError(
+            f"{where} (counted from 0) chose what was not shown: {listing(strange)}; shown were "
+            f"{listing(shown)}."
+        )

@@ -1,0 +1,171 @@
+"""Wide tables of choices, one row per choice, as long ones: a row per alternative."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.checks import listing
+from likeminds.data.columns import as_arrow, as_frame, find_column, read_values, refuse_unknown
+from likeminds.data.identifiers import encode
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def wide_to_long(
+    frame: Any,
+    *,
+    alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable],
+    choice: str,
+    columns: str = "{feature}_{alternative}",
+    availability: str | None = None,
+    person: str | None = None,
+    constants: bool = False,
+    absent: float = 0.0,
+) -> Any:
+    """Turn a table with one row per choice into one with a row per alternative.
+
+    `likeminds.Annotations.from_frame` reads the result.
+
+    Parameters
+    ----------
+    frame : data frame
+        One row per choice; features of alternatives are in columns of their own.
+    alternatives : list, or mapping to names
+        What could be chosen, as the columns name it; a mapping goes from what is in the column
+        ``choice`` to these names ({1: "train", 2: "car"}).
+    choice : str
+        The column that says what was chosen.
+    columns : str, default="{feature}_{alternative}"
+        How the features' columns are called. All that fit are read.
+    availability : str, optional
+        How columns are called that say whether an alternative was there ("{alternative}_AV");
+        one that was not is left out.
+    person : str, optional
+        The column of people; by default one with a usual name. Without any, each row is a
+        person of its own.
+    constants : bool, default=False
+        Whether to add a column of zeros and ones for each alternative but the first.
+    absent : float, default=0.0
+        The value of a feature that an alternative has no column for.
+
+    Returns
+    -------
+    pyarrow.Table
+        With columns person, choice_set, item, label, and the features.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> wide = pyarrow.table({"user": ["ann", "bob"], "price_tea": [2, 3], "price_milk": [1, 4],
+    ...                       "chosen": ["tea", "milk"]})
+    >>> long = wide_to_long(wide, alternatives=["tea", "milk"], choice="chosen")
+    >>> long.select(["person", "item", "label", "price"]).to_pylist()[:2]
+    [{'person': 'ann', 'item': 'tea', 'label': 1, 'price': 2.0}, \
+{'person': 'ann', 'item': 'milk', 'label': 0, 'price': 1.0}]
+    """
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    table = as_frame(frame)
+    refuse_unknown(table, [choice], "choice")
+    names = _names(alternatives)
+    _check_pattern(columns, "columns", {"feature", "alternative"})
+    features = _features(table, columns, list(names.values()))
+    chosen = _chosen(table, choice, names)
+    there = _there(table, availability, list(names.values()))
+    gone = np.flatnonzero(~there[np.arange(len(chosen)), chosen])
+    if gone.size:
+        raise ValueError(
+            f"In row(s) {listing(gone)}, counted from 0, what was chosen was not available. Drop "
+            "or correct them."
+        )
+    row, place = np.nonzero(there)
+    called = as_arrow(list(names.values()))
+    long: dict[str, Any] = {
+        "person": as_arrow(_people(table, person)[row].tolist()),
+        "choice_set": row,
+        "item": called.take(pa.array(place)),
+        "label": (chosen[row] == place).astype(np.int64),
+    }
+    for feature, by_alternative in features.items():
+        found = [_numbers(table, name, absent) for name in by_alternative]
+        long[feature] = np.column_stack(found)[row, place]
+    for position, name in enumerate(names.values() if constants else ()):
+        if position:
+            long[str(name)] = (place == position).astype(np.float64)
+    return pa.table(long)
+
+
+def _names(alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> dict[Any, Any]:
+    names = alternatives if isinstance(alternatives, Mapping) else {a: a for a in alternatives}
+    if len(names) < 2 or len(set(names.values())) < len(names):
+        raise ValueError("alternatives must be two or more, and each must be there once.")
+    return dict(names)
+
+
+def _check_pattern(pattern: str, argument: str, fields: set[str]) -> None:
+    if {name for _, name, _, _ in Formatter().parse(pattern) if name is not None} != fields:
+        wanted = " and ".join(f"{{{name}}}" for name in sorted(fields))
+        raise ValueError(f"{argument} must contain {wanted}, but is {pattern!r}.")
+
+
+def _features(
+    table: "nw.DataFrame[Any]", pattern: str, names: Sequence[Hashable]
+) -> dict[str, list[str | None]]:
+    """Return, for each feature, its column for each alternative, or None."""
+    found: dict[str, list[str | None]] = {}
+    for position, alternative in enumerate(names):
+        before, _, after = pattern.replace("{alternative}", str(alternative)).partition("{feature}")
+        for column in table.columns:
+            inner = column[len(before) : len(column) - len(after)]
+            if inner and column == f"{before}{inner}{after}":
+                found.setdefault(inner, [None] * len(names))[position] = column
+    if not found:
+        raise ValueError(
+            f"No column is called like {pattern!r} with one of the alternatives {listing(names)}; "
+            f"there are {listing(table.columns)}. Pass columns= to say how they are called."
+        )
+    return found
+
+
+def _chosen(table: "nw.DataFrame[Any]", choice: str, names: Mapping[Any, Any]) -> Index:
+    values = read_values(table, choice)
+    codes, distinct = encode(values, choice)
+    order = {key: place for place, key in enumerate(names)}
+    order |= {str(key): place for place, key in enumerate(names)} | order
+    places = [order.get(value, order.get(str(value), -1)) for value in distinct.tolist()]
+    strange = [value for value, place in zip(distinct.tolist(), places, strict=True) if place < 0]
+    if strange:
+        raise ValueError(
+            f"Column {choice!r} has {listing(strange)}, which is none of the alternatives "
+            f"{listing(list(names))}. Add it to them, or drop its rows."
+        )
+    return np.array(places, dtype=np.intp)[codes]
+
+
+def _there(table: "nw.DataFrame[Any]", pattern: str | None, names: Sequence[Hashable]) -> Bool:
+    if pattern is None:
+        return np.ones((len(table), len(names)), dtype=np.bool_)
+    _check_pattern(pattern, "availability", {"alternative"})
+    columns = [pattern.format(alternative=name) for name in names]
+    refuse_unknown(table, columns, "availability")
+    return np.column_stack([read_values(table, column).astype(np.bool_) for column in columns])
+
+
+def _people(table: "nw.DataFrame[Any]", person: str | None) -> IdArray:
+    if person is not None:
+        refuse_unknown(table, [person], "person")
+    person = person or find_column("person", table.columns)
+    return np.arange(len(table)) if person is None else read_values(table, person, as_ids=True)
+
+
+def _numbers(table: "nw.DataFrame[Any]", column: str | None, absent: float) -> Float:
+    if column is None:
+        return np.full(len(table), absent)
+    try:
+        return read_values(table, column).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Column {column!r} must hold numbers: {error}") from error

@@ -1,0 +1,200 @@
+"""Comparisons, rankings and choices as annotations; what is wrong with them is said."""
+
+import choix
+import numpy as np
+import pandas as pd
+import pytest
+
+from likeminds import Annotations, HierarchicalRanker, split_within_people
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Choice
+from likeminds.prior.losses import ChoiceLoss
+from likeminds.prior.prior import Prior
+from likeminds.rankers.learned_prior import PriorNewcomers
+
+FEATURES = {"a": [0.0, 1.0], "b": [1.0, 0.5], "c": [2.0, -1.0]}
+
+
+def test_features_are_there_once_per_item():
+    table = np.eye(3)
+    said = Annotations.from_comparisons(
+        ["ann", "bob"] * 50, [0, 1] * 50, [2, 0] * 50, features=table
+    )
+    assert np.shares_memory(said.features, table)
+    assert said.labels.sum() == 100
+    np.testing.assert_array_equal(said.items[:4], [0, 2, 1, 0])
+    np.testing.assert_array_equal(said.group_codes[:4], [0, 0, 50, 50])
+
+
+def test_items_without_features_have_a_column_each():
+    said = Annotations.from_comparisons(["ann", "bob"], ["x", "y"], ["y", "z"])
+    assert said.feature_names == ("x", "y", "z")
+    np.testing.assert_array_equal(said.X, np.eye(3)[[0, 1, 1, 2]])
+
+
+def test_annotations_say_what_items_are_like():
+    first = Annotations.from_comparisons(["ann"], ["x"], ["z"], features={"x": [1], "z": [2]})
+    second = Annotations.from_comparisons(["bob"], ["z"], ["x"], features=first)
+    both = first.concat(second)
+    assert both.n_people == 2
+    assert len(both.features) == 2
+    assert both.group_codes.tolist() == [0, 0, 1, 1]
+
+
+def test_two_rows_of_features_for_each_pair():
+    rng = np.random.default_rng(0)
+    won, lost = rng.normal(size=(2, 5, 3))
+    users = ["ann"] * 5
+    given = Annotations.from_comparisons(users, range(5), range(5, 10), features=(won, lost))
+    np.testing.assert_array_equal(given.X[given.labels], won)
+    np.testing.assert_array_equal(given.X[~given.labels], lost)
+    frame = pd.DataFrame({"annotator": users, "chosen": list(won), "rejected": list(lost)})
+    read = Annotations.from_preferences(frame)
+    np.testing.assert_array_equal(read.X, given.X)
+    assert not read.has_items
+    with pytest.raises(ValueError, match="leave out features="):
+        Annotations.from_preferences(frame, features=FEATURES)
+
+
+def test_tables_of_pairs_are_read(tmp_path):
+    frame = pd.DataFrame(
+        {"user": [1, 1, 2], "winner": list("abc"), "loser": list("bca"), "tie": [0, 1, 0]}
+    )
+    said = Annotations.from_preferences(frame, features=FEATURES)
+    assert len(said) == 8
+    np.testing.assert_array_equal(said.weights, [1, 1, 0.5, 0.5, 1, 1, 0.5, 0.5])
+    frame.to_csv(tmp_path / "pairs.csv", index=False)
+    pd.DataFrame(FEATURES).T.rename_axis("item").to_csv(tmp_path / "items.csv")
+    again = Annotations.from_preferences(
+        tmp_path / "pairs.csv", features=str(tmp_path / "items.csv")
+    )
+    np.testing.assert_array_equal(again.X, said.X)
+    assert again.user_ids.tolist() == ["1", "2"]
+    with pytest.raises(ValueError, match="No column is called loser"):
+        Annotations.from_preferences(frame.drop(columns="loser"))
+
+
+def test_choices_of_the_worst_survive_selection_and_joining():
+    said = Annotations.from_best_worst(
+        ["ann", "bob"], ["abc", "abc"], "ab", "cc", features=FEATURES
+    )
+    assert said.labels.tolist() == [True, False, False, False, True] * 2
+    assert said.picks_worst.tolist() == [False, False, False, True, True] * 2
+    assert said.of_person("bob").chosen.tolist() == [True, False, False, True, False]
+    pairs = Annotations.from_comparisons(["cid"], "a", "b", features=FEATURES)
+    both = pairs.concat(said)
+    assert both.picks_worst.tolist() == [False] * 2 + said.picks_worst.tolist()
+
+
+def test_sets_are_not_parted():
+    rng = np.random.default_rng(0)
+    said = Annotations.from_comparisons(rng.integers(5, size=60), [0] * 60, [1] * 60)
+    train, test = split_within_people(said, 0.3, 0)
+    assert set(np.bincount(train.group_codes)) == set(np.bincount(test.group_codes)) == {2}
+
+
+def pairs(winners, losers, **options):
+    return Annotations.from_comparisons(["ann"] * len(winners), winners, losers, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pairs("ab", "cb"), r"Comparison\(s\) 1, counted from 0, have the same item \(b\)"),
+        (lambda: pairs("", ""), "There are no comparisons"),
+        (lambda: pairs("ax", "bc", features=FEATURES), r"no features for item\(s\) x"),
+        (lambda: pairs(["a", None], "bc"), r"winners .*1"),
+        (lambda: pairs(["a", "b"], ["b", float("nan")]), r"losers .*1"),
+        (lambda: pairs("ab", "bc", strength=[1, np.nan]), "strength"),
+        (lambda: pairs("ab", "bc", strength=[1, -1]), "strength must not be negative"),
+        (lambda: pairs("ab", "bc", ties=[0, 2]), "ties must be true or false"),
+        (lambda: pairs("abc", "bc"), "losers has 2"),
+        (lambda: pairs(range(1001), range(1, 1002)), "1,002 items and no features"),
+        (lambda: pairs("ab", "bc", features=(np.eye(2), np.eye(3))), "one row for each pair"),
+        (lambda: Annotations.from_rankings(["ann"], ["ab"]), "not the text 'ab'"),
+        (lambda: Annotations.from_rankings(["ann"], [["a"]]), "puts nothing above anything"),
+        (lambda: Annotations.from_rankings(["ann"], [["a", "b", "a"]]), "an item twice: a"),
+        (lambda: Annotations.from_rankings([], []), "There are no choices"),
+        (
+            lambda: Annotations.from_rankings(["ann"], [["a", "b"]], shown=["ac"]),
+            "not shown: b; shown were a, c",
+        ),
+        (lambda: Annotations.from_choices(["ann"], ["ab"], ["c"]), "not shown: c"),
+        (lambda: Annotations.from_choices(["ann"], ["ab"], [None]), "Pass none="),
+        (lambda: Annotations.from_choices(["ann"], ["a"], ["a"]), "there was no choice"),
+        (lambda: Annotations.from_best_worst(["ann"], ["ab"], "a", "a"), "without its best item"),
+    ],
+)
+def test_what_is_wrong_is_said(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_cycles_are_fine_and_so_is_one_person():
+    said = pairs("abc" * 4, "bca" * 4)
+    ranker = HierarchicalRanker().fit(said)
+    np.testing.assert_allclose(ranker.decision_function(said), 0.0, atol=1e-6)
+
+
+# One person, identity features: Bradley-Terry and Plackett-Luce
+
+
+def weights_of(said, deviation):
+    """Return one person's mode under independent normals of one standard deviation."""
+    size = said.n_features
+    coordinates = Coordinates(np.zeros(size), np.ones(size), None, intercept=False)
+    prior = Prior.of_covariance(np.zeros(size), deviation**2 * np.eye(size))
+    crowd = Crowd(coordinates, prior, Choice())
+    points, _ = PriorNewcomers(crowd, ChoiceLoss(), 0.5, size).fold_in(said)
+    return points[0]
+
+
+def test_pairs_of_one_person_are_choix_bradley_terry():
+    rng = np.random.default_rng(3)
+    first = rng.integers(6, size=80)
+    second = (first + rng.integers(1, 6, size=80)) % 6
+    said = pairs(first, second)
+    data = list(zip(first, second, strict=True))
+    expected = choix.opt_pairwise(6, data, alpha=1.0 / (2.0 * 1.5**2), tol=1e-10)
+    np.testing.assert_allclose(weights_of(said, 1.5), expected, atol=1e-5)
+
+
+def test_rankings_of_one_person_are_choix_plackett_luce():
+    rng = np.random.default_rng(4)
+    orders = [rng.permutation(5)[: rng.integers(2, 6)].tolist() for _ in range(30)]
+    said = Annotations.from_rankings(["ann"] * 30, orders)
+    expected = choix.opt_rankings(5, orders, alpha=1.0 / (2.0 * 0.8**2), tol=1e-10)
+    np.testing.assert_allclose(weights_of(said, 0.8), expected, atol=1e-5)
+
+
+def test_a_fit_to_one_person_is_the_mode_under_the_prior_it_has_learned():
+    rng = np.random.default_rng(5)
+    strength = np.array([2.0, 1.0, 0.0, -1.0, -2.0])
+    first = rng.integers(5, size=200)
+    second = (first + rng.integers(1, 5, size=200)) % 5
+    swap = strength[first] - strength[second] + rng.logistic(size=200) < 0
+    said = pairs(np.where(swap, second, first), np.where(swap, first, second))
+    ranker = HierarchicalRanker(standardize=False).fit(said)
+    found = ranker.coef_[0] - ranker.coef_[0].mean()
+    data = [tuple(pair) for pair in said.items.reshape(-1, 2)]
+    free = choix.opt_pairwise(5, data, alpha=1e-3)
+    assert np.corrcoef(found, free)[0, 1] > 0.999
+    assert 0.7 < found.std() / free.std() < 1.05
+
+
+def test_more_comparisons_can_be_added_and_single_labels_cannot():
+    rng = np.random.default_rng(6)
+    users, first = rng.integers(9, size=(2, 90))
+    said = Annotations.from_comparisons(users, first % 3, (first + 1) % 3)
+    ranker = HierarchicalRanker().fit(said[:100])
+    at_once = HierarchicalRanker().fit(said)
+    grown = ranker.update(said[100:])
+    np.testing.assert_allclose(grown.coef_, at_once.coef_, atol=1e-6)
+    votes = replace_groups(said[:4])
+    with pytest.raises(ValueError, match="labels of single items"):
+        grown.update(votes)
+
+
+def replace_groups(said):
+    return said._with(group_codes=None)

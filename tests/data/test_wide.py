@@ -1,0 +1,65 @@
+"""Wide tables of choices become long ones."""
+
+import pandas as pd
+import pytest
+
+from likeminds import Annotations, wide_to_long
+from likeminds.prior.choices import are_choices
+
+WIDE = pd.DataFrame(
+    {
+        "id": [7, 7, 8],
+        "TRAIN_AV": [1, 1, 1],
+        "CAR_AV": [1, 0, 1],
+        "TRAIN_TIME": [30, 40, 20],
+        "CAR_TIME": [20, 0, 25],
+        "TRAIN_WAIT": [5, 6, 7],
+        "CHOICE": [2, 1, 1],
+        "TRAIN_": [0, 0, 0],
+    }
+)
+OPTIONS = {
+    "alternatives": {1: "TRAIN", 2: "CAR"},
+    "choice": "CHOICE",
+    "columns": "{alternative}_{feature}",
+    "person": "id",
+}
+
+
+def test_a_row_per_alternative_that_was_there():
+    wide = WIDE.drop(columns=["TRAIN_"]).rename(columns=lambda c: c.replace("_AV", "AV"))
+    long = wide_to_long(wide, availability="{alternative}AV", constants=True, **OPTIONS)
+    assert long.column_names == ["person", "choice_set", "item", "label", "TIME", "WAIT", "CAR"]
+    assert long["person"].to_pylist() == [7, 7, 7, 8, 8]
+    assert long["choice_set"].to_pylist() == [0, 0, 1, 2, 2]
+    assert long["item"].to_pylist() == ["TRAIN", "CAR", "TRAIN", "TRAIN", "CAR"]
+    assert long["label"].to_pylist() == [0, 1, 1, 1, 0]
+    assert long["TIME"].to_pylist() == [30, 20, 40, 20, 25]
+    assert long["WAIT"].to_pylist() == [5, 0, 6, 7, 0]
+    assert long["CAR"].to_pylist() == [0, 1, 0, 0, 1]
+    said = Annotations.from_frame(long)
+    assert said.feature_names == ("TIME", "WAIT", "CAR")
+    assert are_choices(said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"alternatives": {1: "TRAIN", 3: "CAR"}}, "'CHOICE' has 2, which is none of"),
+        ({"alternatives": ["TRAIN"]}, "two or more"),
+        ({"columns": "{alternative}"}, "must contain {alternative} and {feature}"),
+        ({"columns": "{feature}:{alternative}"}, "No column is called like"),
+        ({"availability": "{alternative}_THERE"}, "no such column"),
+        ({"choice": "chosen"}, "no such column"),
+        ({"person": "who"}, "no such column"),
+    ],
+)
+def test_what_is_wrong_is_said(changes, message):
+    with pytest.raises((ValueError, KeyError), match=message):
+        wide_to_long(WIDE, **OPTIONS | changes)
+
+
+def test_what_was_chosen_was_there():
+    wide = WIDE.assign(CAR_AV=[0, 0, 1])
+    with pytest.raises(ValueError, match=r"row\(s\) 0, counted from 0"):
+        wide_to_long(wide, availability="{alternative}_AV", **OPTIONS)
