@@ -28,7 +28,8 @@ def wide_to_long(
 ) -> Any:
     """Turn a table with one row per choice into one with a row per alternative.
 
-    `likeminds.Annotations.from_frame` reads the result.
+    `likeminds.Annotations.from_frame` reads the result; ``features=[...]`` names the features
+    where some are called like something else (time).
 
     Parameters
     ----------
