@@ -32,6 +32,18 @@ def auc_loss(rows, labels, w, weights=None):
     return 0.5 * loss / total if total else 0.0
 
 
+def auc_loss_of_grades(rows, grades, w, weights):
+    """Half the mean over pairs of unequal grades of (1 - (f_higher - f_lower))^2."""
+    loss = total = 0.0
+    for p in range(len(grades)):
+        for q in range(len(grades)):
+            if grades[p] > grades[q]:
+                pair = weights[p] * weights[q]
+                loss += pair * (1.0 - (rows[p] - rows[q]) @ w) ** 2
+                total += pair
+    return 0.5 * loss / total if total else 0.0
+
+
 def least_squares_loss(rows, labels, w, weights):
     """Half the weighted mean of (y - intercept - f)^2 at the best intercept, which is fitted."""
     y = np.where(labels, 1.0, -1.0)

@@ -169,10 +169,14 @@ class Loss(ABC):
     sees_origin : bool
         Whether scores count as such, so that the zero of the features matters: then there is
         nothing (no intercept, no difference) that takes a constant out of them.
+    takes_grades : bool
+        Whether it is a loss of grades, too: then ``block.grade`` and statistics by grade may be
+        there. Otherwise grades count as yes or no.
     """
 
     name: ClassVar[str]
     sees_origin: ClassVar[bool] = False
+    takes_grades: ClassVar[bool] = False
 
     @abstractmethod
     def rows(self, block: Block) -> tuple[Float, Float]:
@@ -219,6 +223,11 @@ class Loss(ABC):
         scale : array of shape (n_features,), optional
             Measure features in these units.
         """
+        if statistics.n_kinds > 2 and not self.takes_grades:
+            raise ValueError(
+                f'loss="{self.name}" is a loss of yes or no, but these statistics are by grade: '
+                "make them without graded=True."
+            )
         scale = np.ones(statistics.n_features) if scale is None else scale
         origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
         factors = Factors(statistics.rows, origin, scale, self.rows)

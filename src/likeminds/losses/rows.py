@@ -37,11 +37,14 @@ class Block:
         Features, as seen from the origin; each person's lighter class comes first.
     weight : array of shape (b, 2, n)
         The weight of each row in the class of its label, 0 in the other class.
+    grade : array of shape (b, n), optional
+        The grade of each row, ascending, where labels are grades (padding: one more).
     """
 
     people: Index
     rows: Float
     weight: Float
+    grade: Index | None = None
 
     @cached_property
     def class_weight(self) -> Float:
@@ -86,7 +89,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Rows:
-    """Pointers into a table of features, grouped by person, lighter class first.
+    """Pointers into a table of features, grouped by person, lighter class (or grade) first.
 
     Attributes
     ----------
@@ -100,6 +103,8 @@ class Rows:
         Positions, among all people, of those who have rows here, ascending.
     offsets : array of shape (p + 1,)
         Where the rows of each of them begin.
+    grade : array of shape (r,), optional
+        Where labels are grades: the number of each row's grade, from 0.
     """
 
     table: FloatArray
@@ -108,12 +113,16 @@ class Rows:
     weight: Float
     people: Index
     offsets: Index
+    grade: Index | None = None
 
     @classmethod
-    def of_annotations(cls, annotations: Annotations, index: Index | None = None) -> "Rows":
+    def of_annotations(
+        cls, annotations: Annotations, index: Index | None = None, grade: Index | None = None
+    ) -> "Rows":
         """Group everybody's labels, those of weight zero left out.
 
-        ``index`` has one number per label, in place of its row in the table of features.
+        ``index`` has one number per label, in place of its row in the table of features, and
+        ``grade`` the number of its grade, where it counts.
         """
         index = annotations.feature_rows if index is None else index
         weight = np.ones(len(annotations))
@@ -127,6 +136,7 @@ class Rows:
             weight=weight[counts],
             people=annotations.user_codes[counts],
             n_people=annotations.n_people,
+            grade=None if grade is None else grade[counts],
         )
 
     @classmethod
@@ -139,13 +149,18 @@ class Rows:
         weight: Float,
         people: Index,
         n_people: int,
+        grade: Index | None = None,
     ) -> "Rows":
         """Group rows in any order; ``people`` has one entry per row."""
-        class_weight = _class_weight(people, positive, weight, n_people)
-        positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
-        in_heavier = positive == positive_is_heavier[people]
-        order, offsets = order_by(2 * people + in_heavier, 2 * n_people)
-        begin = offsets[::2]
+        n_kinds, kind = 2, grade
+        if kind is None:
+            class_weight = _class_weight(people, positive, weight, n_people)
+            positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
+            kind = (positive == positive_is_heavier[people]).astype(np.intp)
+        else:
+            n_kinds = int(kind.max(initial=0)) + 1
+        order, offsets = order_by(n_kinds * people + kind, n_kinds * n_people)
+        begin = offsets[::n_kinds]
         present = np.flatnonzero(np.diff(begin))
         return cls(
             table,
@@ -154,6 +169,7 @@ class Rows:
             weight[order],
             present,
             np.append(begin[present], begin[-1]),
+            None if grade is None else grade[order],
         )
 
     @cached_property
@@ -166,9 +182,10 @@ class Rows:
         """The person of each row."""
         return np.repeat(self.people, self.counts)
 
-    def class_weight(self, n_people: int) -> Float:
-        """Sum of the weights by person and class, shape (n_people, 2)."""
-        return _class_weight(self.owner, self.positive, self.weight, n_people)
+    def class_weight(self, n_people: int, n_kinds: int = 2) -> Float:
+        """Sum of the weights by person and class (or grade), shape (n_people, n_kinds)."""
+        kind = self.positive if self.grade is None else self.grade
+        return _class_weight(self.owner, kind, self.weight, n_people, n_kinds)
 
     def of(self, chosen: Bool) -> "Rows":
         """Return the rows of some of the people (a mask over ``people``)."""
@@ -180,10 +197,12 @@ class Rows:
             weight=self.weight[rows],
             people=self.people[chosen],
             offsets=np.append(0, np.cumsum(self.counts[chosen])),
+            grade=None if self.grade is None else self.grade[rows],
         )
 
     def merged(self, other: "Rows", n_people: int) -> "Rows":
         """Return the rows of both, regrouped; the table is shared where it is the same."""
+        graded = self.grade is not None and other.grade is not None
         same_table = self.table is other.table
         shift = 0 if same_table else len(self.table)
         return Rows.grouped(
@@ -193,6 +212,7 @@ class Rows:
             weight=np.concatenate([self.weight, other.weight]),
             people=np.concatenate([self.owner, other.owner]),
             n_people=n_people,
+            grade=np.concatenate([self.grade, other.grade]) if graded else None,
         )
 
     def blocks(self, origin: Float) -> Iterator[Block]:
@@ -222,6 +242,8 @@ class Rows:
         Rows are seen from the person's first one, which is among them: taking the means out of
         the sums of squares then loses no digits that a loss would miss.
         """
+        if self.grade is not None:
+            return self._graded_moments(chosen)
         straight = self._straight_moments(int(chosen[0])) if len(chosen) == 1 else None
         if straight is not None:
             return straight
@@ -232,6 +254,23 @@ class Rows:
         weighted = block.class_weight[:, :, None] * block.class_mean
         scatter -= weighted[..., None] * block.class_mean[..., None, :]
         return block.class_weight, block.class_mean, scatter, among
+
+    def _graded_moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
+        """Return `moments` by grade."""
+        assert self.grade is not None
+        among = self.table[self.index[self.offsets[chosen]]].astype(np.float64)
+        block = self.block(chosen, among)
+        n_kinds, (n_people, _, d) = int(self.grade.max()) + 1, block.rows.shape
+        weight, mean = np.zeros((n_people, n_kinds)), np.zeros((n_people, n_kinds, d))
+        scatter = np.zeros((n_people, n_kinds, d, d))
+        for kind in range(n_kinds):
+            counted = block.weight.sum(axis=1) * (block.grade == kind)
+            weight[:, kind] = counted.sum(axis=1)
+            share = counted / np.where(weight[:, kind] > 0, weight[:, kind], 1.0)[:, None]
+            mean[:, kind] = np.einsum("bn,bnd->bd", share, block.rows)
+            away = (block.rows - mean[:, None, kind]) * np.sqrt(counted)[:, :, None]
+            scatter[:, kind] = away.transpose(0, 2, 1) @ away
+        return weight, mean, scatter, among
 
     def _straight_moments(self, one: int) -> tuple[Float, Float, Float, Float] | None:
         """Return `moments` of a person from the table itself, without a copy of the rows.
@@ -285,16 +324,21 @@ class Rows:
         else:
             rows[...] = self.table[self.index[position]]
         rows -= origin if origin.ndim == 1 else origin[:, None]
-        return Block(self.people[chosen], rows, np.stack(by_class, axis=1))
+        grade = None
+        if self.grade is not None:
+            grade = np.where(inside, self.grade[position], self.grade.max() + 1)
+        return Block(self.people[chosen], rows, np.stack(by_class, axis=1), grade)
 
 
 def has_both_classes(class_weight: Float) -> Bool:
-    """Say who has pairs to rank, given the weight of each class, shape (people, 2)."""
-    both: Bool = class_weight.min(axis=1) > 0
+    """Say who has pairs to rank, given the weight of each class (or grade), (people, kinds)."""
+    both: Bool = (class_weight > 0).sum(axis=1) > 1
     return both
 
 
-def _class_weight(people: Index, positive: Bool, weight: Float, n_people: int) -> Float:
-    total = np.bincount(2 * people + positive, weights=weight, minlength=2 * n_people)
+def _class_weight(
+    people: Index, kind: Bool | Index, weight: Float, n_people: int, n_kinds: int = 2
+) -> Float:
+    total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_people)
     # Of no rows at all, bincount makes integers.
-    return total.reshape(n_people, 2).astype(np.float64, copy=False)
+    return total.reshape(n_people, n_kinds).astype(np.float64, copy=False)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds.losses.graded import pair_weight, pairs_from_moments, pairs_from_rows
 from likeminds.losses.quadratic import Loss
 from likeminds.losses.rows import NEGATIVE, POSITIVE, Block, has_both_classes
 from likeminds.losses.statistics import Dense
@@ -13,7 +14,8 @@ class SquaredAUC(Loss):
 
     A_i = S+ + S- + m m' and b_i = m, where S+ and S- are the covariances of the positive and
     of the negative rows, each around its own mean, and m is the difference of the means.
-    People with labels of one class only have no pairs, and no loss.
+    People with labels of one class only have no pairs, and no loss. Of grades, all pairs of
+    unequal ones count, the higher one first: see `graded`.
 
     Examples
     --------
@@ -27,6 +29,7 @@ class SquaredAUC(Loss):
     """
 
     name = "auc"
+    takes_grades = True
 
     def rows(self, block: Block) -> tuple[Float, Float]:
         """Return Z and t of the pairs; zeros for people who have none.
@@ -34,6 +37,8 @@ class SquaredAUC(Loss):
         Each row is (x - mean of its class) / sqrt(rows of its class) with target 0, and the
         last one the difference of the means with target 1.
         """
+        if block.grade is not None:
+            return pairs_from_rows(block)
         pairs = has_both_classes(block.class_weight)
         class_weight = np.where(pairs[:, None], block.class_weight, np.inf)
         share = (block.weight / class_weight[:, :, None]).sum(axis=1)
@@ -47,6 +52,8 @@ class SquaredAUC(Loss):
 
     def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
         """Return A and b; zeros where there are no pairs."""
+        if dense.weight.shape[1] > 2:
+            return pairs_from_moments(dense.weight, dense.mean, dense.scatter)
         pairs = has_both_classes(dense.weight)
         weight = np.where(pairs[:, None], dense.weight, np.inf)
         matrices = dense.scatter[:, NEGATIVE] / weight[:, NEGATIVE, None, None]
@@ -60,6 +67,9 @@ class SquaredAUC(Loss):
         return has_both_classes(class_weight).astype(np.float64)
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return n+ n- / (n+ + n-), and the harmonic mean of n+ and n- as observations."""
-        pairs: Float = class_weight.prod(axis=1) / class_weight.sum(axis=1)
+        """Return the pairs over the rows, and twice that as observations.
+
+        Of two classes, the latter is the harmonic mean of n+ and n-.
+        """
+        pairs: Float = pair_weight(class_weight) / class_weight.sum(axis=1)
         return pairs, 2.0 * pairs

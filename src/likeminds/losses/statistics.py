@@ -21,17 +21,20 @@ from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
+# With more grades than this, nobody has arrays: rows take less.
+_MOST_GRADES = 16
 
 
 @dataclass(frozen=True)
 class Dense:
-    """Weight, mean and scatter by class, for the people who have them as arrays.
+    """Weight, mean and scatter by class (or grade), for the people who have them as arrays.
 
     Attributes
     ----------
     people : array of shape (p,)
         Their positions among all people, ascending.
     weight : array of shape (p, 2)
+        With K grades, (p, K); so below.
     mean : array of shape (p, 2, d)
         As seen from the origin.
     scatter : array of shape (p, 2, d, d)
@@ -43,9 +46,9 @@ class Dense:
     scatter: Float
 
     @classmethod
-    def empty(cls, people: Index, n_features: int) -> "Dense":
+    def empty(cls, people: Index, n_features: int, n_kinds: int = 2) -> "Dense":
         """Return the statistics of no rows at all."""
-        shape = (len(people), 2)
+        shape = (len(people), n_kinds)
         return cls(
             people,
             np.zeros(shape),
@@ -54,15 +57,17 @@ class Dense:
         )
 
     @classmethod
-    def from_rows(cls, rows: Rows, origin: Float) -> "Dense":
+    def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "Dense":
         """Pass over the rows once, block by block."""
-        dense = cls.empty(rows.people, len(origin))
+        dense = cls.empty(rows.people, len(origin), n_kinds)
 
         def fill(chosen: Index) -> None:
             weight, mean, scatter, among = rows.moments(chosen)
-            dense.weight[chosen] = weight
-            dense.mean[chosen] = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
-            dense.scatter[chosen] = scatter
+            there = slice(0, weight.shape[1])  # these people may lack the best grades
+            dense.weight[chosen, there] = weight
+            moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
+            dense.mean[chosen, there] = moved
+            dense.scatter[chosen, there] = scatter
 
         for _ in in_threads(fill, rows.plan()):
             pass
@@ -83,10 +88,18 @@ class Dense:
         between = (first.weight * share)[..., None, None] * step[..., None] * step[..., None, :]
         return Dense(people, weight, mean, first.scatter + second.scatter + between)
 
+    def with_grades(self, place: Index, n_kinds: int) -> "Dense":
+        """Return the same where there are more grades, among which these have their places."""
+        wide = Dense.empty(self.people, self.mean.shape[2], n_kinds)
+        wide.weight[:, place] = self.weight
+        wide.mean[:, place] = self.mean
+        wide.scatter[:, place] = self.scatter
+        return wide
+
     def _spread(self, people: Index) -> "Dense":
         if np.array_equal(people, self.people):
             return self
-        wide = Dense.empty(people, self.mean.shape[2])
+        wide = Dense.empty(people, self.mean.shape[2], self.mean.shape[1])
         place = np.searchsorted(people, self.people)
         wide.weight[place] = self.weight
         wide.mean[place] = self.mean
@@ -110,7 +123,10 @@ class Statistics:
     rows : Rows
         Rows of the people who have too few for that.
     form : {"auto", "dense", "factored"}
-        "auto" gives arrays to people with at least as many rows as features.
+        "auto" gives arrays to people with at least as many rows as features (times half the
+        number of grades, where there are more than two).
+    grades : array of shape (K,), optional
+        The grades, ascending, where statistics are by grade.
 
     Examples
     --------
@@ -135,18 +151,29 @@ class Statistics:
     dense: Dense
     rows: Rows
     form: Form = "auto"
+    grades: Float | None = None
 
     @classmethod
-    def from_annotations(cls, annotations: Annotations, form: Form = "auto") -> "Statistics":
-        """Reduce annotations, in one pass over the rows of the people with many."""
+    def from_annotations(
+        cls, annotations: Annotations, form: Form = "auto", *, graded: bool = False
+    ) -> "Statistics":
+        """Reduce annotations, in one pass over the rows of the people with many.
+
+        With ``graded`` they are by grade, where labels are grades.
+        """
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         table = annotations.features
         # Any point near the data serves: a few hundred rows, evenly spread, are enough.
         origin = table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64)
-        rows = Rows.of_annotations(annotations)
-        nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1])
-        return cls(annotations.user_ids, origin, nobody, rows, form)._settle()
+        grades = codes = None
+        if graded and annotations.grades is not None:
+            said = np.asarray(annotations.grades, dtype=np.float64)
+            grades, codes = np.unique(said, return_inverse=True)
+        rows = Rows.of_annotations(annotations, grade=codes)
+        n_kinds = 2 if grades is None else len(grades)
+        nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
+        return cls(annotations.user_ids, origin, nobody, rows, form, grades)._settle()
 
     @property
     def n_people(self) -> int:
@@ -160,19 +187,25 @@ class Statistics:
 
     @cached_property
     def class_weight(self) -> Float:
-        """Number (or weight) of negatives and positives, shape (n_people, 2)."""
-        weight = self.rows.class_weight(self.n_people)
+        """Number (or weight) of negatives and positives, (n_people, 2); or of each grade."""
+        weight = self.rows.class_weight(self.n_people, self.n_kinds)
         weight[self.dense.people] = self.dense.weight
         return weight
 
     @property
+    def n_kinds(self) -> int:
+        """How many kinds of labels there are: 2, or the number of grades."""
+        return 2 if self.grades is None else len(self.grades)
+
+    @property
     def has_pairs(self) -> Bool:
-        """Who has labels of both classes: the others have nothing to rank."""
+        """Who has labels of two kinds: the others have nothing to rank."""
         return has_both_classes(self.class_weight)
 
     def update(self, annotations: Annotations) -> "Statistics":
         """Return the statistics with more rows, of the same people or of new ones."""
-        return self.merge(Statistics.from_annotations(annotations, self.form))
+        graded = self.grades is not None
+        return self.merge(Statistics.from_annotations(annotations, self.form, graded=graded))
 
     def merge(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the rows of both; people are matched by their ids."""
@@ -180,6 +213,9 @@ class Statistics:
             raise ValueError(
                 f"Cannot merge statistics of {self.n_features} and of {other.n_features} features."
             )
+        if self.grades is not None and other.grades is not None:
+            grades = np.union1d(self.grades, other.grades)
+            self, other = self._with_grades(grades), other._with_grades(grades)  # noqa: PLW0642
         first, second, user_ids = _align(self.user_ids, other.user_ids)
         shift = (other.origin - self.origin) * (other.dense.weight > 0)[..., None]
         moved = replace(
@@ -189,7 +225,16 @@ class Statistics:
         rows = replace(self.rows, people=first[self.rows.people]).merged(
             replace(other.rows, people=second[other.rows.people]), len(user_ids)
         )
-        return Statistics(user_ids, self.origin, dense, rows, self.form)._settle()
+        return Statistics(user_ids, self.origin, dense, rows, self.form, self.grades)._settle()
+
+    def _with_grades(self, grades: Float) -> "Statistics":
+        """Return the same statistics where there are more grades."""
+        if self.grades is None or len(grades) == len(self.grades):
+            return self
+        place = np.searchsorted(grades, self.grades)
+        codes = None if self.rows.grade is None else place[self.rows.grade]
+        dense = self.dense.with_grades(place, len(grades))
+        return replace(self, dense=dense, rows=replace(self.rows, grade=codes), grades=grades)
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
@@ -207,11 +252,13 @@ class Statistics:
 
     def _settle(self) -> "Statistics":
         """Give arrays to those who have rows enough, or have arrays already."""
-        enough = {"auto": self.n_features, "dense": 0, "factored": np.inf}[self.form]
+        many = self.n_features * self.n_kinds / 2 if self.n_kinds <= _MOST_GRADES else np.inf
+        enough = {"auto": many, "dense": 0, "factored": np.inf}[self.form]
         settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
         if not settled.any():
             return self
-        dense = self.dense.merged(Dense.from_rows(self.rows.of(settled), self.origin))
+        found = Dense.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
+        dense = self.dense.merged(found)
         return replace(self, dense=dense, rows=self.rows.of(~settled))
 
 

@@ -2,7 +2,9 @@
 
 The graph joins every positive row of a person to every negative one, with weight
 ``w_p w_q / (w_+ w_-)`` (``1 / (n_+ n_-)`` when all rows count alike; ``w_+`` and ``w_-``
-are the sums of the weights of each class). Its Laplacian L turns the squared AUC loss
+are the sums of the weights of each class). Where labels are grades it joins every two rows of
+unequal grades, with weight ``w_r w_s / N``, N being the weight of all such pairs: see
+`losses.graded`. Its Laplacian L turns the squared AUC loss
 into a quadratic form,
 
     1/2 (y - f)' L (y - f) = 1/2 mean over pairs of (1 - (f_p - f_q))^2,    y in {0, 1},
@@ -13,8 +15,9 @@ and has n^2 entries that nobody needs to write down.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
 from likeminds._support.checks import as_matrix, as_weights, same_length
+from likeminds.losses.graded import pair_weight
 
 
 def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> Float:
@@ -25,7 +28,7 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     A : array of shape (n_rows, a)
         One row per label of the person.
     labels : array of shape (n_rows,)
-        True (or 1) for a positive row, False (or 0) for a negative one.
+        True (or 1) for a positive row, False (or 0) for a negative one; or grades.
     weights : array of shape (n_rows,), optional
         How much each row counts.
 
@@ -39,13 +42,14 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     array([[-1.5, -1. ,  2.5]])
     """
     rows = np.asarray(as_matrix(A, "A"), dtype=np.float64)
-    share = _class_shares(labels, weights, len(rows))
-    means = share @ rows
-    # A row of L has its own share on the diagonal and minus the shares of the other class
-    # beside it, so L A is (the row - the mean of the other class) times the row's share.
-    other_class = means[::-1]
-    centred = np.where(share[1][:, None] > 0, rows - other_class[1], rows - other_class[0])
-    product: Float = (share.sum(axis=0)[:, None] * centred).T
+    weight, grade, pairs = _graph(labels, weights, len(rows))
+    # A row of L has the weight of the other grades on its diagonal and minus their rows'
+    # weights beside it, all times its own weight.
+    by_grade = weight * (grade == np.arange(grade.max() + 1)[:, None])
+    total = by_grade.sum(axis=1)
+    sums = by_grade @ rows
+    others = (total.sum() - total)[grade, None] * rows - (sums.sum(axis=0) - sums)[grade]
+    product: Float = (weight[:, None] * others / pairs).T
     return product
 
 
@@ -88,23 +92,22 @@ def explicit_laplacian(labels: ArrayLike, weights: ArrayLike | None = None) -> F
            [ 0. ,  0.5, -0.5],
            [-0.5, -0.5,  1. ]])
     """
-    share = _class_shares(labels, weights, len(np.asarray(labels)))
-    affinity = np.outer(share[0], share[1]) + np.outer(share[1], share[0])
+    weight, grade, pairs = _graph(labels, weights, len(np.asarray(labels)))
+    affinity = np.outer(weight, weight) * (grade[:, None] != grade) / pairs
     laplacian: Float = np.diag(affinity.sum(axis=1)) - affinity
     return laplacian
 
 
-def _class_shares(labels: ArrayLike, weights: ArrayLike | None, n_rows: int) -> Float:
-    """Return, for the negatives and the positives, each row's share of its class."""
-    positive = np.asarray(labels, dtype=bool)
-    same_length(rows=range(n_rows), labels=positive)
-    weight = as_weights(weights, n_rows)
-    weight = np.ones(n_rows) if weight is None else weight
-    by_class = np.stack([np.where(positive, 0.0, weight), np.where(positive, weight, 0.0)])
-    total = by_class.sum(axis=1)
-    if not total.all():
+def _graph(labels: ArrayLike, weights: ArrayLike | None, n_rows: int) -> tuple[Float, Index, float]:
+    """Return the weights of rows, the numbers of their grades, and the weight of all pairs."""
+    grade = np.unique(np.asarray(labels), return_inverse=True)[1]
+    same_length(rows=range(n_rows), labels=grade)
+    given = as_weights(weights, n_rows)
+    weight = np.ones(n_rows) if given is None else np.asarray(given, dtype=np.float64)
+    by_grade = np.bincount(grade, weights=weight).astype(np.float64)
+    pairs = float(pair_weight(by_grade[None])[0])
+    if not pairs:
         raise ValueError(
             "The AUC graph needs labels of both classes: with one class there is no pair to rank."
         )
-    shares: Float = by_class / total[:, None]
-    return shares
+    return weight, grade, pairs

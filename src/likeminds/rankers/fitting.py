@@ -141,7 +141,8 @@ class StatisticsRanker(GrowingRanker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         self.__dict__.pop("statistics_", None)  # a fit starts afresh
-        self._fit_statistics(Statistics.from_annotations(annotations))
+        graded = as_loss(self.loss).takes_grades
+        self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
 
     def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)

@@ -100,7 +100,7 @@ class FoldingIn:
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Beliefs`."""
         crowd = self.crowd
-        statistics = Statistics.from_annotations(said, "factored")
+        statistics = Statistics.from_annotations(said, "factored", graded=self.loss.takes_grades)
         weight, count = self.loss.weight_and_count(statistics.class_weight)
         factors = self.loss.of(statistics, crowd.coordinates.scale).factors
         points, known = posterior_of(

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.metrics.concordance import concordance_by_person
 
@@ -107,6 +108,11 @@ class FromRows:
     # In which form the statistics of the folds are wanted: rows need no matrices.
     form: ClassVar[Form] = "factored"
 
+    @property
+    def graded(self) -> bool:
+        """Whether the statistics of the folds are by grade."""
+        return False
+
     def arrange(
         self,
         candidates: list[Candidate],
@@ -154,6 +160,11 @@ class FromStatistics(FromRows):
     """How a ranker is tuned that learns from statistics: a fold's complement is a merge."""
 
     form: ClassVar[Form] = "auto"
+
+    @property
+    def graded(self) -> bool:
+        """Whether the loss is one of grades."""
+        return as_loss(self.ranker.loss).takes_grades
 
     def fold(
         self,

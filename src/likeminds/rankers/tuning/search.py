@@ -260,7 +260,10 @@ class RankerCV(GrowingRanker):
         tuning = self._way_of_tuning()
         number = folds_within_people(annotations, self.n_folds, self.random_state)
         held_out = [annotations[number == k] for k in np.unique(number)]
-        statistics = [Statistics.from_annotations(rows, tuning.form) for rows in held_out]
+        statistics = [
+            Statistics.from_annotations(rows, tuning.form, graded=tuning.graded)
+            for rows in held_out
+        ]
         everything = reduce(Statistics.merge, statistics)
         candidates = self._candidates(everything)
         if candidates:
