@@ -11,8 +11,10 @@ import likeminds
 from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, WITHOUT
 from likeminds._support.arrays import Float
 from likeminds.metrics.paired import over_people
+from likeminds.plots.figures import BLUE, as_png, new_figure, set_title
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PICTURE = "shared-items-measured.png"
 _COLUMNS = (OURS, "Popularity", "Factorisation", WITHOUT, *FEATURES_ONLY, GPBOOST)
 
 
@@ -95,9 +97,27 @@ def write_page(summary: dict[str, Any], out: Path) -> None:
     text = page.read_text(encoding="utf-8") if page.is_file() else f"{BEGIN}\n{END}\n"
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
+    if any("difference" in table for table in summary["within"].values()):
+        (out / PICTURE).write_bytes(as_png(draw_differences(summary["within"]), dpi=90))
     measured = "\n\n".join(part for part in _parts(summary) if part)
     page.write_text(f"{before}{BEGIN}\n{measured}\n{END}{after}", encoding="utf-8")
     print(f"Written: {page}")
+
+
+def draw_differences(tables: dict[str, Any]) -> Any:
+    """Draw the differences from the best rival with their intervals, a line for each data set."""
+    judged = {name: table for name, table in tables.items() if "difference" in table}
+    figure = new_figure(8.0, 1.4 + 0.34 * len(judged), shown=False)
+    axes = figure.add_subplot()
+    height = np.arange(len(judged))[::-1]
+    mean, low, high = 100 * np.array([table["difference"] for table in judged.values()]).T
+    axes.errorbar(mean, height, xerr=[mean - low, high - mean], fmt="o", color=BLUE)
+    axes.axvline(0, color="black", linewidth=1)
+    names = [f"{name}: {table['best rival']}" for name, table in judged.items()]
+    axes.set_yticks(height, names)
+    axes.set_xlabel("points of AUC above the best rival (bars: 95 % intervals over people)")
+    set_title(axes, f"{OURS} is ahead of the best rival where dots are to the right", grid="x")
+    return figure
 
 
 def _parts(summary: dict[str, Any]) -> list[str]:
@@ -117,6 +137,7 @@ def _parts(summary: dict[str, Any]) -> list[str]:
         parts += [
             "### Known items: 30 % of everybody's labels held out",
             _aucs(summary["within"], _COLUMNS),
+            f"![Differences from the best rival, with intervals, by data set]({PICTURE})",
             _verdict(summary["within"]),
         ]
     if summary["new items"]:

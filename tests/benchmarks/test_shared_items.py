@@ -102,6 +102,7 @@ def test_everything_on_tiny_crowds(tmp_path, capsys):
     assert summary["within"]["alone"]["difference"][0] == 0.0
     page = (tmp_path / "shared-items.md").read_text()
     assert page.startswith(BEGIN)
+    assert (tmp_path / "shared-items-measured.png").stat().st_size > 5_000
     assert all(f"\n| {name} | " in page for name in ("camps", "alone"))
     capsys.readouterr()
     # What is kept is not measured again, and what stands around the marks stays.

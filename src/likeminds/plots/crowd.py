@@ -57,7 +57,7 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
             marker=MARKERS[look],
             alpha=0.65,
             linewidths=0,
-            label=wrap_text(f"{school.number}. {school.name} ({school.size:,})", 90, 1),
+            label=wrap_text(f"{school.number}. ({school.size:,}) {school.name}", 90, 2),
         )
     _ring_loners(axes, places, shown & schools.loner)
     _label_axes(axes, schools)
