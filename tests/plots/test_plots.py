@@ -55,7 +55,7 @@ def test_the_map_has_a_dot_for_everybody(schools):
     assert [len(dots.get_offsets()) for dots in axes.collections] == [30, 30]
     assert axes.get_title(loc="left").startswith("60 people form 2 schools")
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert labels[0].startswith(f"1. {schools[1].name}")
+    assert labels[0].startswith(f"1. (30) {schools[1].name}"[:40])
     assert len(texts(axes)) == 4  # what people at the ends of both axes want
     colours = {tuple(dots.get_facecolor()[0]) for dots in axes.collections}
     assert len(colours) == 2

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.metrics import adjusted_rand_score
 
 import likeminds
-from likeminds import Annotations, HierarchicalRanker, load_electricity
+from likeminds import Annotations, HierarchicalRanker, find_schools, load_electricity
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
 from likeminds.prior.descent import first_model
@@ -186,20 +187,27 @@ def make_batches(schools, seed=0):
     return said, side
 
 
-def test_a_crowd_in_batches_that_agrees_has_no_schools():
-    said, _ = make_batches(schools=0.0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_crowd_in_batches_that_agrees_has_no_schools(seed):
+    said, _ = make_batches(schools=0.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)
     deviation = np.linalg.norm(ranker.group_ + ranker.personal_, axis=1).mean()
-    assert ranker.n_groups_ == 0
+    assert (ranker.n_groups_, ranker.n_item_factors_) == (0, 0)
     assert deviation < 0.1 * np.linalg.norm(ranker.consensus_)
+    found = find_schools(ranker, said)
+    assert (len(found), found.axes) == (1, ())
 
 
-def test_schools_in_batches_are_found():
-    said, side = make_batches(schools=1.0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_schools_in_batches_are_found(seed):
+    said, side = make_batches(schools=1.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)
     assert ranker.n_groups_ >= 1
     along = (ranker.coef_ - ranker.consensus_) @ ranker.directions_[0]
     assert abs(np.corrcoef(along, side)[0, 1]) > 0.9
+    found = find_schools(ranker, said)
+    assert len(found) == 2
+    assert adjusted_rand_score(side, found.labels) > 0.95
 
 
 def test_without_shared_items_nothing_changes():
