@@ -49,6 +49,7 @@ def test_demo_tells_the_whole_story(story):
         assert what in text
 
 
+@pytest.mark.slow
 def test_demo_ranks_the_rankers_as_measured(story):
     _, _, found = story
     figures = found["scores"]
@@ -204,6 +205,7 @@ def test_passwords_are_not_shown_even_to_who_debugs(tmp_path):
         assert "let" not in done.err
 
 
+@pytest.mark.slow
 def test_a_closed_standard_input_is_told(tmp_path):
     program = f"{sys.executable} -c 'from likeminds.cli import main; main()'"
     line = f"{program} fit --annotations - --out m.likeminds <&-"

@@ -103,6 +103,7 @@ class TestFit:
     @pytest.mark.parametrize(
         ("name", "kind"), [("three-level", "ThreeLevelRankerCV"), ("rmtl", "RankerCV")]
     )
+    @pytest.mark.slow
     def test_other_rankers(self, copy, name, kind):
         assert told(copy, *FIT, "--ranker", name)["card"]["ranker"] == kind
 
@@ -273,6 +274,7 @@ class TestUpdate:
         (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
         assert "no features for item(s) item-9999" in run(copy, *ask).err
 
+    @pytest.mark.slow
     def test_attributes_grow_too(self, shoes, tmp_path):
         lines = (shoes / "annotations.csv").read_text().splitlines()
         (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
@@ -441,6 +443,7 @@ class TestExplain:
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_one_page_with_thumbnails(self, shoes, tmp_path):
         words = ("report", "--model", "m.likeminds", "--images", "images", *SAID)
         page = tmp_path / "page.html"

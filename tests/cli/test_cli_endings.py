@@ -98,6 +98,7 @@ UPDATE = ("update", "--model", "crowd.likeminds", *FIT[1:])
     ("name", "told"),
     [("SIGINT", "Interrupted"), ("SIGTERM", "Terminated"), ("SIGHUP", "Hung up")],
 )
+@pytest.mark.slow
 def test_a_signal_ends_a_fit_and_keeps_the_model(copy, monkeypatch, words, name, told):
     before = (copy / "crowd.likeminds").read_bytes()
     number = signal.Signals[name]

@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
     return place, ranker
 
 
+@pytest.mark.slow
 def test_agreed_and_divisive_items(folder):
     ask = ("explain", "--model", folder[0] / "kept.likeminds", "--items")
     first = {}

@@ -57,6 +57,7 @@ def test_every_ranker_proposes_what_works(folder, ranker):
 
 
 @pytest.mark.parametrize("more", [["--no-data"], ["--ranker", "RMTL"]])
+@pytest.mark.slow
 def test_items_that_are_nowhere_else_are_not_proposed(folder, more):
     words = ["fit", "--annotations", "wide.csv", "--out", "wide.likeminds", "--folds", "2", *more]
     done = run(folder, *words)

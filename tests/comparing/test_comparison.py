@@ -161,6 +161,7 @@ def test_an_interrupt_that_is_only_warned_of_is_no_result_either(tmp_path, schoo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_failure_in_a_worker_names_ranker_and_repeat(tmp_path, schools):
     wrong = {"crowd": ConsensusOnly(), "wrong": ThreeLevelRanker(n_groups=99)}
     with pytest.raises(RuntimeError, match="wrong failed in repeat 0: ValueError: n_groups is 99"):
@@ -176,6 +177,7 @@ compare(crowd, {"crowd": ConsensusOnly()}, repeats=500, n_folds=2, folder=sys.ar
 """
 
 
+@pytest.mark.slow
 def test_a_killed_comparison_continues_where_it_was(tmp_path, schools):
     killed = subprocess.Popen([sys.executable, "-c", SCRIPT, tmp_path], stderr=subprocess.DEVNULL)
     while len(list(tmp_path.glob("crowd-*.json"))) < 3:

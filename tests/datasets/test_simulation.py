@@ -31,6 +31,7 @@ def paper():
 
 
 class TestSimulation:
+    @pytest.mark.slow
     def test_by_default_has_the_sizes_of_the_paper(self):
         simulation = make_simulation(random_state=0)
         annotations = simulation.annotations

@@ -62,6 +62,7 @@ def false_share(counts, verdict, kind):
 
 
 @pytest.mark.parametrize("n_schools", [1, 2])
+@pytest.mark.slow
 def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools):
     counts = tally(60, range(3), n_schools=n_schools)
     assert counts["random", "random"] > 0.8 * 36
@@ -77,6 +78,7 @@ def test_a_crowd_that_agrees_is_told_so():
     assert counts.get(("plain", "random"), 0) <= 1
 
 
+@pytest.mark.slow
 def test_few_labels_are_unclear():
     counts = tally(10, range(2))
     assert all(verdict != "random" for _, verdict in counts)
@@ -197,6 +199,7 @@ def test_the_variance_of_a_difference_is_about_right():
 
 
 @pytest.mark.parametrize("separation", [0.0, 1.0, 3.0])
+@pytest.mark.slow
 def test_intervals_hold_the_truth(separation):
     rng = np.random.default_rng(2)
     truth = roc_auc_score(

@@ -74,6 +74,7 @@ def test_factored_people_share_the_table():
 
 @pytest.mark.parametrize("form", ["auto", "dense", "factored"])
 @given(seed=st.integers(0, 1000), far=st.booleans())
+@pytest.mark.slow
 def test_merge_of_two_equals_all_at_once(form, seed, far):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, shift=1e6 if far else 0.0)

@@ -154,6 +154,7 @@ def test_rank_intervals_contain_the_rank_and_widen_with_the_level(fitted, items)
         {"n_people": 200, "n_labels": 40, "n_features": 12, "personal_strength": 0.8},
     ],
 )
+@pytest.mark.slow
 def test_nine_of_ten_ranks_lie_in_their_intervals(crowd):
     inside, right, sure = [], [], []
     for seed in (0, 1):

@@ -34,6 +34,7 @@ def test_moments_are_those_of_the_labels(standardize):
 
 @pytest.mark.parametrize("loss", ["logistic", "auc"])
 @pytest.mark.parametrize("shift", [3e6, 1e12])
+@pytest.mark.slow
 def test_a_large_mean_does_not_swallow_a_small_spread(loss, shift):
     features = np.round(CROWD.features * 1024) / 1024  # so that moving them loses nothing
     before = HierarchicalRanker(loss=loss).fit(moved(features))

@@ -129,6 +129,7 @@ def test_slope_by_an_effect_is_that_of_the_objective():
 
 @pytest.mark.parametrize("n_factors", [0, 2])
 @pytest.mark.parametrize("n_groups", [None, 1])
+@pytest.mark.slow
 def test_objective_never_rises(n_factors, n_groups):
     said, _ = make_crowd(factor=1.0)
     coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
@@ -188,6 +189,7 @@ def make_batches(schools, seed=0):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
 def test_a_crowd_in_batches_that_agrees_has_no_schools(seed):
     said, _ = make_batches(schools=0.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)
@@ -199,6 +201,7 @@ def test_a_crowd_in_batches_that_agrees_has_no_schools(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
 def test_schools_in_batches_are_found(seed):
     said, side = make_batches(schools=1.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)

@@ -88,6 +88,7 @@ def all_modes(tasks, prior, likelihood):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9), rank=st.integers(0, 3))
+@pytest.mark.slow
 def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, rank):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
@@ -289,6 +290,7 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9))
+@pytest.mark.slow
 def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
@@ -401,6 +403,7 @@ def test_finds_the_schools(schools, loss):
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.slow
 def test_finds_the_schools_with_five_labels_each(seed):
     crowd = make_schools(300, 55, 1000, 20, random_state=seed).annotations
     train, test = split_within_people(crowd, 50 / 55, seed)
@@ -436,6 +439,7 @@ def test_same_result_whatever_threads_and_order(schools, fitted):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.slow
 def test_weights_count_like_repeated_rows(schools, loss):
     said = schools.annotations
     times = np.random.default_rng(1).integers(1, 4, len(said))
@@ -493,6 +497,7 @@ def test_strangers_get_the_consensus_and_the_prior_s_uncertainty(schools, fitted
         )
 
 
+@pytest.mark.slow
 def test_more_labels_are_learned_as_if_at_once(schools):
     said = schools.annotations
     parts = HierarchicalRanker(1).partial_fit(said[:700]).partial_fit(said[700:])
@@ -516,6 +521,7 @@ def test_save_and_load_keep_all_that_is_believed(schools, fitted, tmp_path):
         again.update(schools.annotations)
 
 
+@pytest.mark.slow
 def test_callback_can_stop_and_says_so(schools):
     seen = []
 

@@ -69,6 +69,7 @@ CROWDS = {
     ],
     ids=repr,
 )
+@pytest.mark.slow
 def test_about_as_good_as_a_refit(crowd, n_labels, ranker):
     everybody = CROWDS[crowd]()
     there, few, rest = held_out(everybody, everybody.n_people // 5, n_labels)
@@ -215,6 +216,7 @@ def objective(ranker, said, knee=None):
 @pytest.mark.parametrize("loss", ["auc", "least_squares", "least_squares_raw"])
 @pytest.mark.parametrize("n_groups", [0, 2])
 @pytest.mark.parametrize("knee", [None, 0.01])
+@pytest.mark.slow
 def test_newcomers_are_at_the_minimum(schools, loss, n_groups, knee):
     alpha = 100.0 if loss == "least_squares_raw" else 1.0
     ranker = ThreeLevelRanker(0.1, alpha, n_groups=n_groups, loss=loss).fit(schools)
@@ -256,6 +258,7 @@ def test_how_people_differ_is_learned(schools):
     assert less < ranker.crowd_.likelihood.precision
 
 
+@pytest.mark.slow
 def test_the_precision_is_that_of_the_definition():
     crowd = make_crowd(np.random.default_rng(7))  # some as matrices, some as factors, weights
     ranker = ThreeLevelRanker(tol=1e-6).fit(crowd)
@@ -302,6 +305,7 @@ def test_items_asked_for_tell_more_than_items_at_random(schools):
     assert unsure_after(asked) < np.quantile(at_random, 0.2)
 
 
+@pytest.mark.slow
 def test_newcomers_learn_faster_from_the_items_asked_for():
     # The curves of docs/next-items.png, smaller.
     curves = learning_curves(7, n_there=60, n_new=10, sizes=(0, 4, 8))

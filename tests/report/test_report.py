@@ -54,6 +54,7 @@ class Outline(HTMLParser):
             self.headings.append((self.open[-1], data))
 
 
+@pytest.mark.slow
 def test_names_that_look_like_formulas_are_drawn_as_they_are(crowd, tmp_path):
     names = [r"$\frac{$", "$5 to $10", "$", "a_b^c$$", "{", r"\$"]
     said = Annotations(
@@ -86,6 +87,7 @@ def outline(path):
     return Outline(content)
 
 
+@pytest.mark.slow
 def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     path = write_report(ranker, tmp_path / "page.html", crowd, title="Shoes & <boots>")
     found = outline(path)
@@ -109,6 +111,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     assert pyplot.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_names_and_words_are_escaped(tmp_path):
     plain = make_schools(30, 30, 40, 4, 2, contested=1.0, random_state=0).annotations
     names = ["<i>soft</i>", 'a"b', "c&d", "e"]
@@ -129,6 +132,7 @@ def test_names_and_words_are_escaped(tmp_path):
     assert "&lt;i&gt;soft" in content
 
 
+@pytest.mark.slow
 def test_several_attributes_and_thumbnails(tmp_path, crowd):
     both = Annotations(
         users=np.tile(crowd.users, 2),
@@ -169,6 +173,7 @@ def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
     assert any("no group level" in words for words in flat.said)
 
 
+@pytest.mark.slow
 def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
     train, test = split_within_people(crowd, 0.4, 0)
     grid = {"alpha_group": [0.3, 1.0], "n_groups": [1, 2]}
@@ -179,6 +184,7 @@ def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
     assert any(words.startswith("alpha_group (chosen)") for words in found.said)
 
 
+@pytest.mark.slow
 def test_a_hierarchical_ranker_brings_its_own_annotations(tmp_path, crowd):
     ranker = HierarchicalRanker(n_groups=1).fit(crowd)
     found = outline(write_report(ranker, tmp_path / "page.html", diagnostics=False))
@@ -186,12 +192,14 @@ def test_a_hierarchical_ranker_brings_its_own_annotations(tmp_path, crowd):
 
 
 @pytest.mark.parametrize("n_people", [1, 3])
+@pytest.mark.slow
 def test_very_small_crowds(tmp_path, n_people):
     few = make_schools(n_people, 20, 40, 4, 1, random_state=0).annotations
     found = outline(write_report(HierarchicalRanker().fit(few), tmp_path / "page.html", few))
     assert any(words.startswith(f"{n_people} p") for words in found.said)
 
 
+@pytest.mark.slow
 def test_equal_reports_are_equal_files(tmp_path, crowd, ranker):
     first, second = (
         write_report(ranker, tmp_path / name, crowd, diagnostics=False).read_bytes()

@@ -39,6 +39,7 @@ def three_levels(simulation, n_groups):
 
 @pytest.mark.parametrize("n_schools", [2, 3, 4, 5])
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
 def test_true_schools_are_found_and_counted(n_schools, seed):
     simulation = crowd(n_schools, seed)
     # One direction more than there are: the number of schools is not the number of groups.
@@ -61,6 +62,7 @@ def test_people_who_agree_are_no_schools(seed):
 
 
 @pytest.mark.parametrize("n_schools", [1, 3])
+@pytest.mark.slow
 def test_the_learned_prior_finds_them_too(n_schools):
     simulation = crowd(n_schools, seed=3)
     found = find_schools(HierarchicalRanker().fit(simulation.annotations))
@@ -69,6 +71,7 @@ def test_the_learned_prior_finds_them_too(n_schools):
     assert found.divisive  # the ranker still has its annotations, and so its items
 
 
+@pytest.mark.slow
 def test_tuned_and_decomposed_rankers():
     simulation = crowd(2, n_people=60)
     grid = {"alpha_group": [1.0], "n_groups": [1, 2]}
@@ -185,6 +188,7 @@ def test_the_same_seed_finds_the_same():
     assert first.to_dict() == second.to_dict()
 
 
+@pytest.mark.slow
 def test_electricity_has_no_camps_but_directions():
     found = find_schools(HierarchicalRanker().fit(load_electricity()))
     assert len(found) == 1
@@ -196,6 +200,7 @@ def test_electricity_has_no_camps_but_directions():
     assert asked.agreement < 0.8  # and says itself that the cut is arbitrary
 
 
+@pytest.mark.slow
 def test_loners_by_the_learned_prior():
     found = true = false = 0
     for seed in range(4):

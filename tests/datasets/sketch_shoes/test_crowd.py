@@ -37,6 +37,7 @@ class TestCrowd:
 
         monkeypatch.setattr("likeminds.datasets.sketch_shoes.album._draw_shoes", blank)
 
+    @pytest.mark.slow
     def test_has_the_sizes_asked_for(self, shoes):
         annotations = shoes.annotations
         assert isinstance(annotations, Annotations)

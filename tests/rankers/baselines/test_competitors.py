@@ -118,6 +118,7 @@ def near(rows, labels, weights, centre, price):
 
 @every_competitor
 @every_loss
+@pytest.mark.slow
 def test_standardising_is_measuring_in_other_units(crowd, kind, loss):
     scale = Statistics.from_annotations(crowd).feature_scale()
     scaled = Annotations(
@@ -168,6 +169,7 @@ def test_saved_and_loaded(crowd, kind, tmp_path):
 
 @every_competitor
 @every_loss
+@pytest.mark.slow
 def test_candidates_are_parameters_from_strong_to_weak(crowd, kind, loss):
     grid = kind(loss=loss)._default_grid(Statistics.from_annotations(crowd))
     assert len(grid) >= 8
@@ -198,6 +200,7 @@ def test_bad_parameters_are_refused(crowd):
 # Components of one's choice
 
 
+@pytest.mark.slow
 def test_components_of_ones_choice_are_minimised(crowd):
     ranker = DecomposedRanker(
         [Consensus(0.4), Personal(0.3)], loss="auc", standardize=False, tol=1e-8, max_iter=20_000

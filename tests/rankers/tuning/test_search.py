@@ -40,6 +40,7 @@ def schools():
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.slow
 def test_scores_are_those_of_fitting_every_complement(schools, kind):
     ranker, grid = SEARCHES[kind]
     search = RankerCV(ranker, grid, n_folds=3, halving=False).fit(schools)
@@ -52,6 +53,7 @@ def test_scores_are_those_of_fitting_every_complement(schools, kind):
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.slow
 def test_fitted_like_the_ranker_with_the_best_parameters(schools, kind):
     ranker, grid = SEARCHES[kind]
     search = RankerCV(ranker, grid, n_folds=3).fit(schools)
@@ -76,6 +78,7 @@ def test_several_workers_reach_the_same(schools, kind):
     "ranker",
     [ConsensusOnly(), OnePerPerson(), RidgeToConsensus(), PooledLogistic(), LogisticPerPerson()],
 )
+@pytest.mark.slow
 def test_default_grids_go_from_strong_to_weak_and_help(schools, ranker):
     train, test = split_within_people(schools, 0.3, 0)
     search = RankerCV(ranker, n_folds=2).fit(train)

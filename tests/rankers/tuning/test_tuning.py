@@ -93,6 +93,7 @@ def test_several_workers_reach_the_same(schools, tuned):
     assert parallel.best_params_ == tuned.best_params_
 
 
+@pytest.mark.slow
 def test_one_standard_error_prefers_the_simple(schools):
     options = {"n_folds": 3, "halving": False}
     best = ThreeLevelRankerCV(GRID, **options).fit(schools)
@@ -102,6 +103,7 @@ def test_one_standard_error_prefers_the_simple(schools):
     assert simple.best_params_["n_groups"] <= best.best_params_["n_groups"]
 
 
+@pytest.mark.slow
 def test_default_grid_falls_back_to_fewer_levels():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((400, 12))
@@ -113,6 +115,7 @@ def test_default_grid_falls_back_to_fewer_levels():
     assert spread < 0.25 * np.linalg.norm(tuned.consensus_)
 
 
+@pytest.mark.slow
 def test_tuned_on_the_bundled_data():
     train, test = split_within_people(load_electricity(), 0.3, 0)
     tuned = ThreeLevelRankerCV().fit(train)
@@ -173,6 +176,7 @@ def test_any_loss_can_be_tuned(schools):
     assert np.abs(other.coef_ - ranker.coef_).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_preset_of_the_one_search(schools):
     options = {"n_folds": 3, "one_standard_error": True}
     ranker = ThreeLevelRanker(loss="least_squares", standardize=False, tol=1e-3)
