@@ -1,5 +1,7 @@
 """What covariates of people go with, against naive definitions and simulated crowds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -7,6 +9,8 @@ from scipy.optimize import minimize
 from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import Quadratic, Regressors, Slopes, ask
+from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.items import Items
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.objective import Model
 from likeminds.prior.prior import Prior
@@ -41,23 +45,54 @@ def fitted(request, crowd):
     return HierarchicalRanker(loss=request.param).fit(said[said.users < SEEN])
 
 
-def small_problem(loss):
-    said, _ = simulated(1.0, n_people=8, n_labels=9)
-    coordinates = Coordinates.of_annotations(
-        said, standardize=True, intercept=PRIOR_LOSSES[loss].has_intercept
+def simulated_with_items(n_people=130, n_items=60, n_labels=20, seed=0):
+    """The same crowd, judging items that several people judge, with effects of their own."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(size=n_people)
+    X, effects, slope = rng.normal(size=(n_items, D)), rng.normal(size=n_items), rng.normal(size=D)
+    weights = 0.5 * rng.normal(size=D) + 0.3 * rng.normal(size=(n_people, D)) + np.outer(age, slope)
+    users = np.repeat(np.arange(n_people), n_labels)
+    items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_people)])
+    odds = np.einsum("nd,nd->n", X[items], weights[users]) + effects[items]
+    labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
+    people = {i: {"age": age[i]} for i in range(n_people)}
+    return Annotations(users, items, labels, X, item_ids=range(n_items), people=people), effects
+
+
+def tasks_with_items():
+    said, _ = simulated_with_items(n_people=8, n_items=12, n_labels=9)
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    rng = np.random.default_rng(2)
+    # Without a variance of effects, J has no term in it that the slope leaves out.
+    items = replace(
+        Items.unknown(said.item_ids, variance=1e-9),
+        factors=rng.normal(size=(12, 2)),
+        unsure=np.repeat(0.3 * np.eye(2)[None], 12, axis=0),
     )
-    tasks = PRIOR_LOSSES[loss].tasks(said, coordinates)
+    return CrossedTasks.of_annotations(said, coordinates, items), coordinates
+
+
+def small_problem(loss):
+    if loss == "items":
+        (tasks, coordinates), loss, more = tasks_with_items(), "logistic", 2
+    else:
+        said, _ = simulated(1.0, n_people=8, n_labels=9)
+        has_intercept = PRIOR_LOSSES[loss].has_intercept
+        coordinates = Coordinates.of_annotations(said, standardize=True, intercept=has_intercept)
+        tasks, more = PRIOR_LOSSES[loss].tasks(said, coordinates), 0
     rng = np.random.default_rng(1)
-    size = coordinates.size
+    size = coordinates.size + more
     root = rng.normal(size=(size, size))
     prior = Prior.of_covariance(rng.normal(size=size), root @ root.T + np.eye(size))
+    size -= more  # learned features have weights without a mean
+    prior.mean[size:] = 0.0
     z = rng.normal(size=(8, 3))
     regressors = Regressors(z - z.mean(axis=0), np.array([0, 1, 1]), np.full(size, 0.7), 2)
     slopes = Slopes(rng.normal(size=(size, 3)), np.array([0.5, 2.0]))
     return tasks, Model(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
 
 
-@pytest.mark.parametrize("loss", ["logistic", "auc", "choice"])
+@pytest.mark.parametrize("loss", ["logistic", "auc", "choice", "items"])
 def test_the_slope_is_that_of_the_objective(loss):
     tasks, model, regressors, slopes = small_problem(loss)
 
@@ -133,6 +168,19 @@ def test_what_goes_with_covariates_is_found(crowd):
 
 def test_the_objective_never_rises(fitted):
     assert np.diff(fitted.objective_trace_).max() <= 1e-9 * abs(fitted.objective_)
+
+
+def test_covariates_and_items_are_learned_together():
+    said, effects = simulated_with_items()
+    known, strangers = said[said.users < SEEN], said[said.users >= SEEN]
+    ranker = HierarchicalRanker().fit(known)
+    assert ranker.item_effects_
+    assert (np.diff(ranker.objective_trace_) <= 0).all()
+    assert np.corrcoef(effects[ranker.items_], ranker.item_effect_)[0, 1] > 0.8
+    alone = HierarchicalRanker(item_effects=False).fit(known)
+    plain = HierarchicalRanker().fit(known._with(people=None))
+    assert ranker.score(strangers) > alone.score(strangers) + 0.02
+    assert ranker.score(strangers) > plain.score(strangers) + 0.05
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -365,7 +365,7 @@ def posterior_of(
 
     The mode is that of the prior; the uncertainty includes that of the prior's parameters.
     """
-    prior = crowd.prior if shifts is None else replace(crowd.prior, shifts=shifts)
+    prior = crowd.prior.shifted(shifts)
     predictive = prior if crowd.wider is None else crowd.wider
     size = len(prior.mean)
     points = prior.means(np.arange(n_people))

@@ -23,6 +23,7 @@ from likeminds._support.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.descent import Learned, first_guess
 from likeminds.prior.objective import Model
 from likeminds.prior.posterior import find_mode, over_blocks
@@ -69,8 +70,8 @@ class Regressors:
         Covariates, centred.
     blocks : array of shape (k,)
         Which covariate each column belongs to.
-    unit : array of shape (p,)
-        The unit of each row of Gamma.
+    unit : array of shape (q,)
+        The unit of each row of Gamma: of the coordinates that go with covariates, the first ones.
     n_covariates : int
         How many covariates there are, with columns or without.
     """
@@ -115,9 +116,9 @@ class Said:
 def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes: Slopes) -> Said:
     """Find everybody's mode around their own mean, and sum; ``pulls`` are updated in place."""
     prior, likelihood = model.prior, model.likelihood
-    moved = replace(prior, shifts=regressors.shifts(slopes))
+    moved = prior.shifted(regressors.shifts(slopes))
 
-    def visit(number: int) -> tuple[float, Float, Float]:
+    def visit(number: int) -> tuple[float, Float, Float, Float]:
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
         mode = find_mode(task, moved, likelihood, earlier, gain=_EXACT)
@@ -126,14 +127,19 @@ def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes
         curvature, first = mode.said.curvature, mode.system.z(mode.state)
         spread = mode.system.spread(curvature)
         if not likelihood.is_quadratic:
-            first = first - mode.system.shift(spread, curvature)
+            first = first - mode.system.z(mode.system.shift(spread, curvature))
         value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
-        return value, first.T @ regressors.z[task.people], spread.total
+        known = np.zeros(0)
+        if isinstance(tasks, CrossedTasks):
+            known = tasks.known(number, curvature, spread)
+        return value, first.T @ regressors.z[task.people], spread.total, known
 
-    value, first, spread = reduce(
-        lambda a, b: (a[0] + b[0], a[1] + b[1], a[2] + b[2]), over_blocks(visit, tasks)
+    value, first, spread, known_of_items = reduce(
+        lambda a, b: (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]), over_blocks(visit, tasks)
     )
-    inverse = prior.inverse_root * regressors.unit
+    if isinstance(tasks, CrossedTasks):
+        value += tasks.items.cost(known_of_items, tasks.labelled)
+    inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
     known = np.eye(len(spread)) - spread / tasks.n_people
     return Said(value, inverse.T @ first, inverse.T @ known @ inverse)
 
@@ -209,7 +215,7 @@ class LearnedTraits:
 def learn_traits(
     tasks: Tasks,
     regressors: Regressors,
-    learn: Callable[[Float | None, Learned | None], Learned],
+    learn: Callable[..., Learned],
     *,
     tol: float,
 ) -> LearnedTraits:
@@ -222,24 +228,25 @@ def learn_traits(
     regressors : Regressors
         The covariates.
     learn : callable
-        Learns the prior, given everybody's Gamma z; given a prior that was learned, from there.
+        Learns the prior, given everybody's Gamma z (``shifts``); given what was learned
+        ``earlier``, from there, and in the same form unless ``anew``.
     tol : float
         Stop when a round lowers J by less than this share.
     """
     slopes = regressors.nothing()
-    first = learned = learn(None, None)
+    first = learned = learn()
     for _ in range(_FREE_ROUNDS):
         if learned.interrupted:
             break
         slopes = _quadratic(tasks, learned, regressors, slopes).settled(slopes.ridges)
-        learned = learn(regressors.shifts(slopes), None)
+        learned = learn(shifts=regressors.shifts(slopes), earlier=learned, anew=True)
     cost = regressors.penalty(slopes)
     trace = [value + cost for value in learned.trace]
     for _ in range(_MOST_ROUNDS):
         if learned.interrupted:
             break
         slopes = _stepped(tasks, learned, regressors, slopes)
-        learned = learn(regressors.shifts(slopes), learned)
+        learned = learn(shifts=regressors.shifts(slopes), earlier=learned)
         before, cost = trace[-1], regressors.penalty(slopes)
         trace += [value + cost for value in learned.trace]
         if before - trace[-1] <= tol * abs(trace[-1]):
@@ -268,14 +275,14 @@ def learn_with_people(
         return learn(), None
     unit = first_guess(coordinates.size, coordinates.n_weights)
     regressors = Regressors(z, encoder.blocks, unit, len(encoder.names))
-    found = learn_traits(
-        tasks, regressors, lambda shifts, at: learn(shifts=shifts, earlier=at), tol=tol
-    )
+    found = learn_traits(tasks, regressors, learn, tol=tol)
     scatter = z.T @ z / len(z)
     return found.learned, Traits(encoder, found.slopes, found.ridges, scatter, found.unsure)
 
 
 def _said(tasks: Tasks, learned: Learned, regressors: Regressors, slopes: Slopes) -> Said:
+    if isinstance(tasks, CrossedTasks) and learned.items is not None:
+        tasks = tasks.with_items(learned.items)
     with one_blas_thread():
         return ask(tasks, learned.model, learned.pulls, regressors, slopes)
 

@@ -21,7 +21,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
-from likeminds.prior.likelihoods import Diagonal, Likelihood
+from likeminds.prior.likelihoods import Curvature, Diagonal, Likelihood
 from likeminds.prior.posterior import Mode, Moments, Spread, find_mode, moments_of, over_blocks
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import LabelTasks, Task
@@ -157,6 +157,12 @@ class CrossedTasks:
             self._of_blocks[number] = BlockItems.of(item, len(self.items.effects))
         return self._of_blocks[number]
 
+    def known(self, number: int, curvature: Curvature, spread: Spread) -> Float:
+        """Return what a block's labels tell about every b_j: see `ItemSums`."""
+        of_block, known = self.of_block(number), np.zeros(len(self.items.effects))
+        known[of_block.items] = of_block.sums(_left(curvature, spread))[:, 0]
+        return known
+
     @cached_property
     def _padded(self) -> tuple[Float, Float]:
         """B and f of all items, and zeros for the padding."""
@@ -255,9 +261,8 @@ def _visit_items(
     weight = np.append(items.doubt, 0.0)[tasks.item[mode.task.places]] * h**2
     flat = with_scores.reshape(-1, with_scores.shape[2])
     shared = (flat * weight.reshape(-1, 1)).T @ flat
-    left = h * np.maximum(1.0 - spread.variance, 0.0)
     crossed = of_block.sums_of_rows(h, flat)
-    sums = [of_block.sums(pull), of_block.sums(left), crossed]
+    sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
     r = items.n_factors
     sums += _sums_for_factors(mode, spread, of_block, prior.root[len(prior.mean) - r :], crossed)
     found = replace(found, second=found.second + shared)
@@ -278,6 +283,12 @@ def _sums_for_factors(
     slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
     seen = of_block.sums_of_people(curvature.root**2, packed)
     return [slope, seen, of_block.sums_of_people(BEND * mode.task.weight, packed)]
+
+
+def _left(curvature: Curvature, spread: Spread) -> Float:
+    """Return what is left of each label's information once its person is integrated out."""
+    assert isinstance(curvature, Diagonal)
+    return np.asarray(curvature.root**2 * np.maximum(1.0 - spread.variance, 0.0))
 
 
 def _packed(matrices: Float) -> Float:

@@ -51,16 +51,13 @@ class Crowd:
         """The prior of people whose covariates are not known."""
         if self.traits is None:
             return self.prior
-        whole = self.prior.covariance + self.traits.covariance
-        return Prior.of_covariance(self.prior.mean, whole)
+        return self.prior.widened(self.traits.covariance)
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float | None:
         """Return how far people's means are from that of all, by their covariates."""
         if self.traits is None:
             return None
-        shifts = self.traits.shifts(covariates, people)
-        more = len(self.prior.mean) - shifts.shape[1]  # coordinates that only newcomers have
-        return np.pad(shifts, ((0, 0), (0, more)))
+        return self.traits.shifts(covariates, people)
 
     def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
         """Return how people's weights differ from the consensus: the group's part, and their own.

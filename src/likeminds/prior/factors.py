@@ -14,6 +14,8 @@ from likeminds.prior.posterior import find_mode, over_blocks
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
+# The unit of these weights: see `Objective`.
+FIRST_UNIT = 0.5
 # Added to the curvature of a label, by whose root its residual is divided.
 _LEAST_CURVATURE = 0.05
 
@@ -43,7 +45,7 @@ def with_factors(objective: Objective, model: Model, n_more: int, share: float) 
     prior = model.prior
     for _ in range(n_more):
         prior = prior.with_coordinate(0.0, np.sqrt(_FIRST_VARIANCE))
-    unit = np.append(objective.unit, np.full(n_more, 0.5))
+    unit = np.append(objective.unit, np.full(n_more, FIRST_UNIT))
     bigger = replace(
         objective, tasks=tasks.with_items(items), unit=unit, pulls=objective.pulls.copy()
     )
@@ -79,11 +81,12 @@ def _leading(objective: Objective, n_factors: int) -> Float:
 def scores_at(objective: Objective, model: Model) -> Float:
     """Return eta at every place, those left out included."""
     scores = np.zeros(objective.tasks.n_places)
+    prior = model.prior.shifted(objective.shifts)
 
     def look(number: int) -> None:
         task = objective.tasks.task(number)
         mode = find_mode(
-            task, model.prior, model.likelihood, objective.pulls[task.places], gain=objective.enough
+            task, prior, model.likelihood, objective.pulls[task.places], gain=objective.enough
         )
         scores[task.places] = mode.system.eta(mode.state)
 

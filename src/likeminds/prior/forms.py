@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likeminds.prior.descent import ROUGH_STEPS, learn_roughly
+from likeminds.prior.descent import ROUGH_STEPS, Learned, learn_roughly
 from likeminds.prior.objective import DIAGONAL, FULL, LOW_RANK, Model, Objective, Shape
 from likeminds.prior.scoring import Visited
 
@@ -24,6 +24,11 @@ class Form:
     shape: Shape
     n_groups: int
     criterion: list[float]
+
+
+def form_of(earlier: Learned) -> Form:
+    """Return the form of what was learned, to go on from there."""
+    return Form(earlier.model, earlier.shape, earlier.n_groups, earlier.criterion)
 
 
 def choose_form(

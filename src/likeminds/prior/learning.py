@@ -7,7 +7,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.descent import EXACTER, Learned, descend, first_model, score
-from likeminds.prior.forms import Form, choose_form
+from likeminds.prior.forms import choose_form, form_of
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
 from likeminds.prior.tasks import Tasks
@@ -30,6 +30,7 @@ def learn(
     covariance: str = "auto",
     shifts: Float | None = None,
     earlier: Learned | None = None,
+    anew: bool = False,
 ) -> Learned:
     """Choose the form of the prior (on a sample of a large crowd), then learn it from everybody.
 
@@ -49,13 +50,17 @@ def learn(
         How far everybody's mean is from that of all: see `covariates`.
     earlier : Learned, optional
         Where to go on from, in the same form.
+    anew : bool, default=False
+        Choose the form anew all the same.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
     model = first_model(size, n_weights, likelihood)
     unit, pulls = model.prior.residual, np.zeros(few.n_places)
     start = Objective(few, n_weights, model, unit, pulls, shifts=shifts)
     with one_blas_thread():  # the matrices are small, even where there are many of them
-        form = _form_of(earlier) if earlier else choose_form(start, n_groups, covariance)
+        form = (
+            form_of(earlier) if earlier and not anew else choose_form(start, n_groups, covariance)
+        )
         if few is not tasks:
             start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
         enough = min(start.enough, EXACTER * tol)
@@ -70,7 +75,3 @@ def learn(
         shape=form.shape,
         unsure=unsure,
     )
-
-
-def _form_of(earlier: Learned) -> Form:
-    return Form(earlier.model, earlier.shape, earlier.n_groups, earlier.criterion)

@@ -91,8 +91,8 @@ class Objective:
         How exactly modes are found: see `posterior.find_mode`.
     shape : Shape
         The form of Omega.
-    shifts : array of shape (n_people, p), optional
-        How far everybody's mean is from that of all: see `covariates`.
+    shifts : array of shape (n_people, q), optional
+        How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
     """
 
     tasks: Tasks
@@ -134,14 +134,10 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Find everybody's mode, and return the moments of the posteriors."""
+        prior, likelihood = model.prior.shifted(self.shifts), model.likelihood
         if isinstance(self.tasks, CrossedTasks):
-            return crossed_moments(
-                self.tasks, model.prior, model.likelihood, self.pulls, gain=self.enough
-            )
-        prior = model.prior
-        if self.shifts is not None:
-            prior = replace(prior, shifts=self.shifts)
-        return moments(self.tasks, prior, model.likelihood, self.pulls, gain=self.enough)
+            return crossed_moments(self.tasks, prior, likelihood, self.pulls, gain=self.enough)
+        return moments(self.tasks, prior, likelihood, self.pulls, gain=self.enough)
 
     @property
     def n_factors(self) -> int:

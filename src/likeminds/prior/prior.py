@@ -8,7 +8,7 @@ This is the one place where the formula meets its names: ``residual`` is the dia
 ``loadings`` is F.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -74,10 +74,23 @@ class Prior:
         """
         return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
 
+    def widened(self, more: Float) -> "Prior":
+        """Return the prior with a larger covariance of the first coordinates."""
+        covariance, size = self.covariance, len(more)
+        covariance[:size, :size] += more
+        return Prior.of_covariance(self.mean, covariance)
+
     def with_coordinate(self, mean: float, deviation: float) -> "Prior":
         """Return the prior with one more coordinate, independent of the others."""
         loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
         return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
+
+    def shifted(self, shifts: Float | None) -> "Prior":
+        """Return the prior with everybody's shift of the mean, in the first coordinates."""
+        if shifts is None:
+            return self
+        more = len(self.mean) - shifts.shape[1]
+        return replace(self, shifts=np.pad(shifts, ((0, 0), (0, more))))
 
     def without_correlations(self) -> "Prior":
         """Return the prior with the same variances, and coordinates that are independent."""

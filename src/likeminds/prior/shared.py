@@ -26,8 +26,8 @@ from likeminds.prior.descent import (
     first_model,
     follow_ridge,
 )
-from likeminds.prior.factors import scores_at, with_factors
-from likeminds.prior.forms import Form, choose_form
+from likeminds.prior.factors import FIRST_UNIT, scores_at, with_factors
+from likeminds.prior.forms import Form, choose_form, form_of
 from likeminds.prior.item_steps import step_both, step_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
@@ -73,17 +73,29 @@ def learn_crossed(
     covariance: str = "auto",
     n_factors: int | None = None,
     callback: Callback | None = None,
+    shifts: Float | None = None,
+    earlier: Learned | None = None,
+    anew: bool = False,
 ) -> Learned:
     """Learn the priors of people and of items; the parameters are those of `learning.learn`.
 
-    ``n_factors`` is how many features of items are learned; None leaves it to the data.
+    ``n_factors`` is how many features of items are learned; None leaves it to the data. From an
+    ``earlier`` state, the number of factors stays.
     """
     model = first_model(size, n_weights, likelihood)
-    start = Objective(tasks, n_weights, model, model.prior.residual, np.zeros(tasks.n_places))
+    unit, pulls = model.prior.residual, np.zeros(tasks.n_places)
+    start = Objective(tasks, n_weights, model, unit, pulls, shifts=shifts)
     with one_blas_thread():
-        state = _with_chosen_factors(start, n_factors)
+        if earlier is None:
+            state = _with_chosen_factors(start, n_factors)
+        else:
+            state = _go_on(start, earlier)
+        if earlier is not None and anew:
+            state = _learn_roughly(state)
         start = replace(state.objective, model=state.at.model)
-        if n_weights:
+        if earlier is not None and not anew:
+            form = form_of(earlier)
+        elif n_weights:
             form = choose_form(start, n_groups, covariance, state.at)
         else:
             shape = DIAGONAL if covariance == DIAGONAL.kind else start.shape
@@ -92,6 +104,16 @@ def learn_crossed(
         exact = replace(start, model=form.model, shape=form.shape, enough=enough)
         found = _alternate(exact, tol=tol, max_iter=max_iter, callback=callback)
     return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
+
+
+def _go_on(start: Objective, earlier: Learned) -> _State:
+    """Return the state in which learning ended before."""
+    tasks, items = start.tasks, earlier.items
+    assert isinstance(tasks, CrossedTasks)
+    assert items is not None
+    unit = np.append(start.unit, np.full(items.n_factors, FIRST_UNIT))
+    objective = replace(start, tasks=tasks.with_items(items), unit=unit, pulls=earlier.pulls)
+    return _State.first(objective, earlier.model)
 
 
 def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:

@@ -250,14 +250,7 @@ class HierarchicalRanker(PriorRanker):
 
     def _has_items(self, loss: PriorLoss, annotations: Annotations) -> bool:
         if self.item_effects == "auto":
-            # What goes with covariates of people is learned from features alone.
-            alone = annotations.people is None
-            return alone and loss.takes_items and are_shared(annotations)
-        if self.item_effects and annotations.people is not None:
-            raise ValueError(
-                "Item effects and covariates of people cannot be learned together: leave out "
-                "people= in the annotations, or item_effects."
-            )
+            return loss.takes_items and are_shared(annotations)
         if self.item_effects and not loss.takes_items:
             raise ValueError(
                 f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
@@ -294,8 +287,6 @@ class HierarchicalRanker(PriorRanker):
                 max_iter=self.max_iter,
                 callback=callback,
             )
-            if isinstance(tasks, CrossedTasks):
-                return learning(), None
             return learn_with_people(annotations, coordinates, tasks, learning, self.tol)
 
     def _asked_groups(self, n_weights: int) -> int | None:

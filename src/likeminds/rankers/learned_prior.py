@@ -19,7 +19,6 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
-from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
 from likeminds.prior.traits import Traits
 from likeminds.rankers import newcomers
@@ -275,7 +274,7 @@ class PriorRanker(GrowingRanker):
         model = learned.model
         wider = model.prior.predictive(learned.unsure, learned.n_groups)
         if traits is not None:
-            wider = Prior.of_covariance(wider.mean, wider.covariance + traits.unsure)
+            wider = wider.widened(traits.unsure)
         self.crowd_ = Crowd(
             coordinates, model.prior, model.likelihood, wider, traits, learned.items
         )
