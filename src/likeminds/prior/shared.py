@@ -39,6 +39,9 @@ from likeminds.solvers.base import Callback
 _RUNGS = (1, 2, 3, 4, 6, 8)
 _PATIENCE = 2
 _SHARES = (1.0, 0.4)
+# A factor has a number for each person and each item: with fewer labels for each of them, none is
+# looked for, since none would be found (and a small crowd is fitted at once).
+_LABELS_PER_NUMBER = 5
 # The share of labels that is held out for this choice.
 _LEFT_OUT = 0.15
 # What has to be gained for each of them to be noticed: a thousandth of a bit. Factors that shrink
@@ -131,7 +134,9 @@ def _chosen_factors(start: Objective) -> _State:
     tasks = start.tasks
     assert isinstance(tasks, CrossedTasks)
     out = _left_out(tasks)
-    if not out.any():
+    rows = tasks.labels.rows
+    numbers = len(rows.people) + int(tasks.labelled.sum())
+    if not out.any() or int(rows.counts.sum()) < _LABELS_PER_NUMBER * numbers:
         return _State.first(start, start.model)
     some = replace(start, tasks=tasks.with_left_out(out), pulls=np.zeros(tasks.n_places))
     plain = _learn_roughly(_State.first(some, some.model))
