@@ -9,7 +9,7 @@ READY = $(VENV)/.ready
 # that are done take over tests of the others, so that none is idle before the end.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: help demo check test fuzz lint types imports bench format clean
+.PHONY: help demo serve check test fuzz lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -17,6 +17,9 @@ help:  ## List the commands
 
 demo: $(READY)  ## Fit the bundled data and tell what came out
 	$(BIN)/likeminds demo
+
+serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8000
+	$(BIN)/likeminds serve --demo
 
 check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (two minutes)
 	$(PYTEST) --quiet -m "not slow" tests

@@ -27,6 +27,7 @@ _MODULES = (
     *("demo", "data", "simulate"),
     *("fit", "evaluate", "compare", "update"),
     *("rank", "newcomer", "explain", "report"),
+    *("serve",),
     *("reproduce", "doctor"),
 )
 

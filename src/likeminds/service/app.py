@@ -1,0 +1,90 @@
+"""The service as an ASGI application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.openapi.utils import get_openapi
+from fastapi.staticfiles import StaticFiles
+
+from likeminds._version import __version__
+from likeminds.service.access import security_of
+from likeminds.service.gate import Gate
+from likeminds.service.holder import Holder
+from likeminds.service.observing import start_logging
+from likeminds.service.problems import add_problems
+from likeminds.service.refreshing import Refresher
+from likeminds.service.routes import crowd, operations, people, ranking
+from likeminds.service.settings import Settings
+
+_PAGE = Path(__file__).parent / "page"
+_ABOUT = (
+    "Rankings for people who disagree: what all agree on, what each school of thought wants "
+    "differently, and who sees it their own way."
+)
+
+
+def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
+    """Return the service.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    watching : bool
+        Whether to look for another model, and for labels to fold in, in the background.
+    """
+    holder = Holder(settings)
+    refresher = Refresher(holder)
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        if watching:
+            holder.start()
+            refresher.start()
+        yield
+        refresher.close()
+        holder.close()
+
+    app = FastAPI(
+        title="likeminds",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=living,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    app.state.holder, app.state.refresher = holder, refresher
+    add_problems(app)
+    for one in (ranking, people, crowd, operations):
+        app.include_router(one.router)
+    app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+        )
+    app.add_middleware(Gate, settings=settings, metrics=holder.metrics, holder=holder)
+    return app
+
+
+def from_environment() -> FastAPI:
+    """Return the service of a worker, whose settings are in its environment."""
+    start_logging()
+    return make_app(Settings.from_environment())
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        app.openapi_schema = security_of(found)
+    return app.openapi_schema

@@ -1,0 +1,168 @@
+"""The items that are ranked: their ids, features, texts and pictures."""
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.checks import listing
+from likeminds._support.files import write_whole
+from likeminds.data.identifiers import as_id_array
+
+# Names that a mistaken one is compared with.
+_COMPARED = 20_000
+_ENDINGS = ("", ".png", ".jpg", ".jpeg", ".webp", ".gif")
+_KINDS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+# No picture that a page shows is larger.
+_LARGEST = 20 << 20
+_IDS, _FEATURES, _TEXTS = "ids.json", "features.npy", "texts.json"
+
+
+class UnknownNameError(LookupError):
+    """Somebody or something that is not there, with the names that come closest."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        self.closest = closest(name, known)
+        meant = f" Closest: {', '.join(self.closest)}." if self.closest else ""
+        super().__init__(f"There is no {what} {name!r}.{meant}")
+
+
+def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
+    """Return the names that are most like one.
+
+    Examples
+    --------
+    >>> closest("household-7", ["household-007", "household-070", "zoe"])
+    ['household-007', 'household-070']
+    """
+    some = [text for _, text in zip(range(_COMPARED), known, strict=False)]
+    return difflib.get_close_matches(name, some, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Items by their ids, which are texts outside and whatever the model calls them inside.
+
+    Attributes
+    ----------
+    ids : array of shape (n_items,)
+        As the model knows them.
+    features : array of shape (n_items, n_features)
+        What they are like.
+    texts : mapping from text of the id to text
+        What they say, or are called.
+    pictures : Path, optional
+        The folder with pictures, named after the ids.
+    """
+
+    ids: IdArray
+    features: FloatArray
+    texts: Mapping[str, str] = field(default_factory=dict)
+    pictures: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The ids as texts."""
+        return [str(one) for one in self.ids.tolist()]
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each item is, by the text of its id."""
+        where = {name: place for place, name in enumerate(self.names)}
+        if len(where) < len(self.ids):
+            twice = [name for name, times in Counter(self.names).items() if times > 1]
+            raise ValueError(f"Items have the same id, written as text: {listing(twice)}.")
+        return where
+
+    def position(self, name: str) -> int:
+        """Return where an item is; refuse one that is not there, with the closest names."""
+        found = self.positions.get(name)
+        if found is None:
+            raise UnknownNameError("item", name, self.positions)
+        return found
+
+    def facts(self, place: int) -> dict[str, Any]:
+        """Return an item's id, its text, if any, and whether there is a picture."""
+        name = self.names[place]
+        return {
+            "item": name,
+            "text": self.texts.get(name),
+            "picture": self.picture_of(name) is not None,
+        }
+
+    def picture_of(self, name: str) -> Path | None:
+        """Return the file of an item's picture: inside the folder, by whatever links."""
+        if self.pictures is None or "\0" in name or not name:
+            return None
+        folder = self.pictures.resolve()
+        for ending in _ENDINGS:
+            try:
+                file = (folder / f"{name}{ending}").resolve(strict=True)
+            except (OSError, RuntimeError, ValueError):
+                continue
+            if file.is_relative_to(folder) and file.is_file():
+                return file
+        return None
+
+
+def read_picture(file: Path) -> tuple[bytes, str] | None:
+    """Return the content and the kind of a picture; None if it is none, or too large."""
+    if file.stat().st_size > _LARGEST:
+        return None
+    content = file.read_bytes()
+    kind = next((kind for start, kind in _KINDS.items() if content.startswith(start)), None)
+    return None if kind is None else (content, kind)
+
+
+def write_catalogue(
+    folder: Path, ids: IdArray, features: FloatArray, texts: Mapping[Any, str]
+) -> None:
+    """Write items where the workers of a service read them, features to be mapped into memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = [one.item() if isinstance(one, np.generic) else one for one in ids.tolist()]
+    write_whole(folder / _IDS, json.dumps(plain).encode())
+    named = {str(item): str(text) for item, text in texts.items()}
+    write_whole(folder / _TEXTS, json.dumps(named).encode())
+    scratch = folder / f"new-{_FEATURES}"
+    np.save(scratch, features)
+    scratch.replace(folder / _FEATURES)
+
+
+def read_catalogue(folder: Path, pictures: Path | None) -> Catalogue:
+    """Read what `write_catalogue` wrote."""
+    ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
+    features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
+    return Catalogue(ids, features, read_texts(folder), pictures)
+
+
+def read_texts(folder: Path) -> dict[str, str]:
+    """Return the texts of items in a folder; none if there are none."""
+    file = folder / _TEXTS
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def write_texts(folder: Path, texts: Mapping[Any, str]) -> None:
+    """Write the texts of items that a model has kept itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    named = {str(item): str(text) for item, text in texts.items()}
+    write_whole(folder / _TEXTS, json.dumps(named).encode())
+
+
+def has_items(folder: Path) -> bool:
+    """Say whether items were written to a folder."""
+    return (folder / _IDS).exists()

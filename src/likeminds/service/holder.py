@@ -1,0 +1,126 @@
+"""What a worker holds: the model, the database, and what it looks up often."""
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+from likeminds._support.files import FileVersion
+from likeminds._support.secrets import mask
+from likeminds.service.keys import Role
+from likeminds.service.observing import Metrics, log
+from likeminds.service.served import Served
+from likeminds.service.settings import Settings
+from likeminds.service.store import Store, StoreDownError, open_store
+
+# Seconds between two looks at the files and at the database: workers agree within a second.
+_LOOK_EVERY = 0.3
+
+
+class Holder:
+    """The current model and database of a worker; readers take ``served`` once per request.
+
+    Attributes
+    ----------
+    settings : Settings
+        How the service is set up.
+    store : Store
+        The database.
+    served : Served
+        The model; assigning another one is the swap, so that readers see one or the other.
+    keys : dict
+        The role, and the id, of each key, by its hash.
+    forgotten : frozenset of str
+        Hashes of the people who were deleted.
+    metrics : Metrics
+        What is counted.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.store: Store = open_store(settings.database)
+        self.keys: dict[str, tuple[Role, str]] = {}
+        self.forgotten: frozenset[str] = frozenset()
+        self.is_down = False
+        self._refused: FileVersion | None = None
+        self._stop = threading.Event()
+        self.served = self._read(self._current()[0])
+        self.look_up()
+        if self.is_down:  # without its keys it would not know whom to let in
+            raise StoreDownError("The keys cannot be read.")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody who can reach the service may do everything: without keys, locally."""
+        return self.settings.local and not self.keys and not self.settings.visitors
+
+    def start(self) -> None:
+        """Keep looking for another model, other keys, and people who were deleted."""
+        threading.Thread(target=self._watch, daemon=True, name="likeminds-watch").start()
+
+    def close(self) -> None:
+        """Stop looking, and close the database."""
+        self._stop.set()
+        self.store.close()
+
+    def look_up(self) -> None:
+        """Look up keys and deleted people; what was known stays if the database is away."""
+        try:
+            known = self.store.api_keys()
+            keys = {one.key_hash: (Role[one.role.upper()], one.key_id) for one in known}
+            self.forgotten = self.store.forgotten()
+            self.keys = keys
+            if self.is_down:
+                log("database is back")
+            self.is_down = False
+        except StoreDownError as error:
+            if not self.is_down:
+                log("database is away", logging.ERROR, reason=str(error))
+            self.is_down = True
+        self.metrics.set("likeminds_database_up", float(not self.is_down))
+
+    def look_at_model(self) -> bool:
+        """Swap the model if its file was replaced; say whether it was."""
+        path, version = self._current()
+        if version in {self.served.version, self._refused}:
+            return False
+        try:
+            self.served = self._read(path)
+        except Exception as error:
+            # Whatever is wrong with a new model, the old one is served on.
+            self._refused = version
+            self.metrics.count("likeminds_swaps_refused_total")
+            log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
+            return False
+        self.metrics.count("likeminds_swaps_total")
+        log("model swapped", file=path.name, generation=self.served.generation)
+        return True
+
+    def _read(self, path: Path) -> Served:
+        settings = self.settings
+        pictures = None if settings.pictures is None else Path(settings.pictures)
+        started = time.perf_counter()
+        served = Served.read(path, settings.items, pictures)
+        self.metrics.set("likeminds_model_people", len(served.model.people_))
+        self.metrics.set("likeminds_model_items", len(served.catalogue))
+        self.metrics.set("likeminds_model_read_seconds", time.perf_counter() - started)
+        return served
+
+    def _current(self) -> tuple[Path, FileVersion]:
+        """Return the newer one of the model and the refreshed model."""
+        there = [Path(self.settings.model), self.settings.refreshed]
+        found = [(path, FileVersion.of(path.stat())) for path in there if path.exists()]
+        if not found:
+            if hasattr(self, "served"):  # between two models, or gone: what was read is there
+                return self.served.path, self.served.version
+            raise FileNotFoundError(f"There is no model at {self.settings.model}.")
+        return max(found, key=lambda one: one[1].modified)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_LOOK_EVERY):
+            try:
+                self.look_up()
+                self.look_at_model()
+            except Exception as error:
+                log("look failed", logging.ERROR, reason=type(error).__name__)

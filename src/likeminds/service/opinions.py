@@ -1,0 +1,317 @@
+"""What somebody, known or new, thinks of the items: scores, intervals, and what to ask next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.items import Items as LearnedItems
+from likeminds.rankers.model import Ability
+from likeminds.schools.explaining import Explanation
+from likeminds.schools.finding import items_of
+from likeminds.schools.items import Items, learned_items
+from likeminds.schools.levels import Levels
+from likeminds.schools.placing import Places, Placing, levels_of_beliefs
+from likeminds.schools.score_parts import score_parts
+from likeminds.service.catalogue import Catalogue
+
+# Items among which the most telling ones are looked for.
+_ASKED_AMONG = 2_000
+# Draws from a posterior for the intervals of ranks, and items that ranks are computed among.
+_DRAWS = 400
+RANKED_AMONG = 100_000
+# Half the width of an interval of 90 %, in standard errors.
+_WIDTH = 1.645
+
+# By item: what somebody said, None for what they took back.
+Said = Mapping[str, bool | None]
+
+
+class UnableError(Exception):
+    """Something that this model cannot do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """Somebody's weights, and how sure they are.
+
+    Attributes
+    ----------
+    weights : array of shape (n_features,)
+        Of the features.
+    learned : array of shape (n_factors,)
+        Of the features of items that were learned.
+    beliefs : Beliefs or None
+        The posterior; None where the ranker knows of none.
+    levels : Levels
+        The weights taken apart, of this person alone.
+    labelled : frozenset of str
+        The items that they judged, as far as that is known.
+    """
+
+    weights: Float
+    learned: Float
+    beliefs: Beliefs | None
+    levels: Levels
+    labelled: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One attribute of a model: a ranker, and the items it is asked about."""
+
+    attribute: str
+    ranker: Any
+    catalogue: Catalogue
+
+    @cached_property
+    def chosen(self) -> Any:
+        """The ranker itself, out of a search."""
+        return self.ranker.chosen_
+
+    @cached_property
+    def own(self) -> LearnedItems | None:
+        """What the ranker has learned about each item beyond its features."""
+        learned = learned_items(self.chosen)
+        return None if learned is None else learned.of(self.catalogue.ids)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """What there is to say about the crowd."""
+        ids, texts = self.catalogue.ids, self.catalogue.texts
+        called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts}
+        items: Items | None = items_of(self.ranker, None, texts=called or None)
+        if items is None:
+            given = Items(
+                ids=ids,
+                rows=np.arange(len(ids)),
+                features=self.catalogue.features,
+                feature_names=tuple(map(str, self.chosen.feature_names_)),
+                texts=called or None,
+            )
+            items = given.with_learned(self.chosen)
+        return Explanation(self.ranker, items)
+
+    @cached_property
+    def placing(self) -> Placing:
+        """The map of people."""
+        return Placing(self.explanation.levels, self.explanation.schools)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the ranker tells levels apart."""
+        return Ability.LEVELS.of(self.chosen)
+
+    def warm(self) -> None:
+        """Compute what all requests share, before the first of them."""
+        _ = self.own, self.chosen._user_positions()
+        if self.has_levels:
+            _ = self.placing._normals
+
+    # Opinions
+
+    def consensus(self) -> Opinion:
+        """Return what all agree on."""
+        learned = np.zeros(0 if self.own is None else self.own.n_factors)
+        levels = self._alone(np.zeros_like(self.explanation.levels.consensus))
+        beliefs = self.chosen.newcomer() if Ability.NEWCOMERS.of(self.chosen) else None
+        return Opinion(self.chosen.consensus_, learned, beliefs, levels)
+
+    def known(self, place: int) -> Opinion:
+        """Return the opinion of somebody the model knows."""
+        chosen, crowd = self.chosen, self.explanation.levels
+        beliefs = None
+        if hasattr(chosen, "beliefs_about"):
+            beliefs = chosen.beliefs_about(chosen.users_[place])
+        learned = np.zeros(0) if self.own is None else chosen.factor_weights_[place]
+        levels = self._alone(crowd.group[place], crowd.personal[place])
+        return Opinion(chosen.coef_[place], learned, beliefs, levels, self._judged(place))
+
+    def stranger(self, said: Said) -> Opinion:
+        """Return the opinion of somebody the model does not know, given what they said."""
+        given = {item: label for item, label in said.items() if label is not None}
+        return self._given(self._annotations(given) if given else None, frozenset(given))
+
+    def refuse_more_of_known(self) -> Annotations:
+        """Return the labels of known people; say why nothing can be added where there are none."""
+        kept: Annotations | None = self.chosen.learned("annotations_")
+        if kept is None:
+            raise UnableError(
+                "The model has kept no labels of its people, so that nothing can be added to those "
+                "of somebody it knows."
+            )
+        if kept.group_codes is not None:
+            raise UnableError(
+                "The model has learned from choices, to which labels of single items cannot be "
+                "added for somebody it knows."
+            )
+        return kept
+
+    def known_with(self, place: int, said: Said) -> Opinion:
+        """Return the opinion of somebody the model knows, who has said more since."""
+        kept = self.refuse_more_of_known()
+        before = kept.of_person(self.chosen.users_[place])
+        now = {
+            str(item): bool(label) for item, label in zip(before.items, before.labels, strict=True)
+        }
+        if all(now.get(item) is label for item, label in said.items()):
+            return self.known(place)
+        rest = {item: label for item, label in (now | dict(said)).items() if label is not None}
+        return self._given(self._annotations(rest) if rest else None, frozenset(rest))
+
+    def _given(self, said: Annotations | None, labelled: frozenset[str]) -> Opinion:
+        if not Ability.NEWCOMERS.of(self.chosen):
+            raise UnableError(f"{type(self.chosen).__name__} {Ability.NEWCOMERS.value[1]}.")
+        beliefs = self.chosen.newcomer(said)
+        levels = levels_of_beliefs(self.explanation.levels, self.chosen, beliefs)
+        learned = beliefs.points[0, beliefs.coordinates.size :]
+        return Opinion(beliefs.coef[0], learned, beliefs, levels, labelled)
+
+    def _judged(self, place: int) -> frozenset[str]:
+        kept = self.chosen.learned("annotations_")
+        if kept is None:
+            return frozenset()
+        return frozenset(map(str, kept.of_person(self.chosen.users_[place]).items.tolist()))
+
+    def _alone(self, group: Float, personal: Float | None = None) -> Levels:
+        own = np.zeros_like(group) if personal is None else personal
+        crowd = self.explanation.levels
+        return Levels(
+            users=crowd.users[:1],
+            feature_names=crowd.feature_names,
+            consensus=crowd.consensus,
+            scale=crowd.scale,
+            n_directions=crowd.n_directions,
+            own=None,
+            group=group[None],
+            personal=own[None],
+        )
+
+    def _annotations(self, said: Mapping[str, bool]) -> Annotations:
+        places = np.array([self.catalogue.positions[item] for item in said], dtype=np.intp)
+        return self.about(places, np.array(list(said.values()), dtype=bool))
+
+    def about(self, places: Index, labels: Any = None) -> Annotations:
+        """Return items as rows of one person, labelled or not."""
+        users: IdArray = np.zeros(len(places), dtype=np.intp)
+        return Annotations(
+            users=users,
+            items=self.catalogue.ids[places],
+            labels=np.zeros(len(places), dtype=bool) if labels is None else labels,
+            features=self.catalogue.features[places],
+            feature_names=[str(name) for name in self.chosen.feature_names_],
+            features_per="row",
+        )
+
+    # What they think
+
+    def scores(self, opinion: Opinion, places: Index | None = None) -> Float:
+        """Return scores of items: features times weights, and what was learned about items."""
+        table = self.catalogue.features if places is None else self.catalogue.features[places]
+        weights = opinion.weights.astype(table.dtype, copy=False)
+        scores: Float = table @ weights
+        if self.own is None:
+            return scores
+        own = self.own if places is None else self.own.take(places)
+        return np.asarray(scores + own.effects + own.factors @ opinion.learned)
+
+    def errors(self, opinion: Opinion, places: Index) -> Float | None:
+        """Return standard errors of scores; None where the ranker does not know them."""
+        if opinion.beliefs is None:
+            return None
+        beliefs, said = opinion.beliefs, self.about(places)
+        seen = beliefs.see(said.X, said)
+        return beliefs.deviation(seen, np.zeros(len(places), dtype=np.intp))
+
+    def rank_intervals(
+        self, opinion: Opinion, among: Index, shown: Index
+    ) -> tuple[Index, Index] | None:
+        """Return the lowest and highest ranks that some items may have among others, in 90 %.
+
+        Parameters
+        ----------
+        opinion : Opinion
+            Whose.
+        among : array of int
+            The items that are ranked.
+        shown : array of int
+            Those whose ranks are asked for.
+        """
+        if opinion.beliefs is None:
+            return None
+        beliefs = opinion.beliefs
+        values, vectors = np.linalg.eigh(beliefs.covariance(0))
+        rng = np.random.default_rng(0)
+        noise = rng.standard_normal((len(values), _DRAWS))
+        draws = beliefs.points[0][:, None] + (vectors * np.sqrt(np.maximum(values, 0.0))) @ noise
+        mine = self._drawn(beliefs, shown, draws, rng)
+        above = np.zeros((len(shown), _DRAWS), dtype=np.intp)
+        for start in range(0, len(among), _ASKED_AMONG):
+            others = among[start : start + _ASKED_AMONG]
+            scores = self._drawn(beliefs, others, draws, rng)
+            for row, (place, score) in enumerate(zip(shown, mine, strict=True)):
+                above[row] += (scores[others != place] > score).sum(axis=0)
+        low, high = np.quantile(above, [0.05, 0.95], axis=1, method="inverted_cdf")
+        return low.astype(np.intp) + 1, high.astype(np.intp) + 1
+
+    def _drawn(self, beliefs: Beliefs, places: Index, draws: Float, rng: Any) -> Float:
+        said = self.about(places)
+        seen = beliefs.see(said.X, said)
+        scores = seen.rows @ draws
+        if seen.own is not None:
+            scores += seen.own.drawn(draws[beliefs.coordinates.size :], rng)
+        return np.asarray(scores)
+
+    def next_items(self, opinion: Opinion, n: int) -> Index:
+        """Return the items whose labels would tell most about a person, unlabelled ones only."""
+        if opinion.beliefs is None:
+            raise UnableError(
+                f"{type(self.chosen).__name__} does not know how sure it is of people it has "
+                "learned from, so that it cannot say what to ask them."
+            )
+        left = np.array(
+            [
+                i
+                for i in self._candidates.tolist()
+                if self.catalogue.names[i] not in opinion.labelled
+            ],
+            dtype=np.intp,
+        )
+        if not len(left):
+            return left
+        said = self.about(left)
+        seen = opinion.beliefs.see(said.X, said)
+        return left[opinion.beliefs.most_telling(seen, 0, min(n, len(left)))]
+
+    @cached_property
+    def _candidates(self) -> Index:
+        n_items = len(self.catalogue)
+        if n_items <= _ASKED_AMONG:
+            return np.arange(n_items)
+        return np.sort(np.random.default_rng(0).choice(n_items, _ASKED_AMONG, replace=False))
+
+    def explain(self, opinion: Opinion, place: int) -> dict[str, Any]:
+        """Say why an item has its score for somebody."""
+        one = np.array([place])
+        errors = self.errors(opinion, one)
+        items = self.explanation.items
+        assert items is not None
+        row = np.asarray(self.catalogue.features[place], dtype=np.float64)
+        if self.own is not None:
+            row = np.concatenate([row, self.own.factors[place], self.own.effects[one]])
+        error = None if errors is None else float(errors[0])
+        return score_parts(opinion.levels, 0, row, items.centre, error)
+
+    def place(self, opinion: Opinion) -> Places:
+        """Return where somebody stands on the map of people."""
+        return self.placing.place(opinion.levels)
+
+
+def interval(score: float, error: float | None) -> list[float] | None:
+    """Return an interval of 90 % around a score."""
+    return None if error is None else [score - _WIDTH * error, score + _WIDTH * error]

@@ -1,0 +1,165 @@
+"""The model that is served: one generation at a time, swapped whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from likeminds._support.files import FileVersion
+from likeminds.rankers.model import NAMELESS
+from likeminds.service.catalogue import (
+    Catalogue,
+    UnknownNameError,
+    has_items,
+    read_catalogue,
+    read_texts,
+)
+from likeminds.service.keys import hashed
+from likeminds.service.opinions import Opinion, Question, Said, UnableError
+from likeminds.storage.models import load, read_card
+
+
+class NoAttributeError(ValueError):
+    """A question about no attribute, where there are several."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One generation of a model with its items: nothing in it changes.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    version : FileVersion
+        Which version of the file.
+    model : model
+        What was read from it.
+    card : dict
+        What the file says about it.
+    questions : dict
+        A question for each attribute.
+    """
+
+    path: Path
+    version: FileVersion
+    model: Any
+    card: dict[str, Any]
+    questions: dict[str, Question]
+
+    @classmethod
+    def read(cls, path: Path, items: Path, pictures: Path | None) -> "Served":
+        """Read a model and its items; damage of any kind is an error, before anything is served.
+
+        Parameters
+        ----------
+        path : Path
+            The model.
+        items : Path
+            The folder with items and texts, if they are not the model's own.
+        pictures : Path, optional
+            The folder with their pictures.
+        """
+        version = FileVersion.of(path.stat())
+        model, card = load(path, verify=True), read_card(path)
+        if has_items(items):
+            catalogue = read_catalogue(items, pictures)
+        elif model.kept_ is not None:
+            ids, features = model.kept_.distinct_items()
+            catalogue = Catalogue(ids, features, read_texts(items), pictures)
+        else:
+            raise ValueError(
+                f"Which items? {path} has kept none of those it has learned from: give --features "
+                "or --images."
+            )
+        _ = catalogue.positions
+        questions = {
+            name: Question(name, ranker, catalogue) for name, ranker in model.rankers_.items()
+        }
+        for question in questions.values():
+            question.warm()
+        return cls(path, version, model, card, questions)
+
+    @property
+    def generation(self) -> str:
+        """A short name of this version of the model."""
+        return f"{self.version.modified:x}-{self.version.inode:x}"
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The items."""
+        return next(iter(self.questions.values())).catalogue
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes; none where the model tells none apart."""
+        return [name for name in self.questions if name != NAMELESS]
+
+    @cached_property
+    def people(self) -> dict[str, Any]:
+        """The ids of the people it knows, by their texts."""
+        return {str(one): one for one in self.model.people_.tolist()}
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """The people, by the hashes of their ids."""
+        return {hashed(name): name for name in self.people}
+
+    def question(self, attribute: str | None) -> Question:
+        """Return the question about an attribute; where there is one only, it need not be named."""
+        if attribute is None:
+            if len(self.questions) > 1:
+                raise NoAttributeError(f"Which attribute? Name one of {', '.join(self.questions)}.")
+            return next(iter(self.questions.values()))
+        if attribute not in self.attributes:
+            raise UnknownNameError("attribute", attribute, self.attributes)
+        return self.questions[attribute]
+
+    def opinion(
+        self, question: Question, person: str, said: Said | None, forgotten: frozenset[str]
+    ) -> Opinion:
+        """Return what somebody thinks.
+
+        Parameters
+        ----------
+        question : Question
+            About what.
+        person : str
+            Who.
+        said : mapping, optional
+            What they told the service; None if they never came.
+        forgotten : set of str
+            Hashes of those who were deleted: the model may know them, and must not say so.
+        """
+        place = self.place_of(question, person, forgotten)
+        said = None if said is None else _items_there(said, question.catalogue)
+        if place is not None:
+            return question.known_with(place, said) if said else question.known(place)
+        if said is None and not self.knows(person, forgotten):
+            raise UnknownNameError("person", person, self.names(forgotten))
+        return question.stranger(said or {})
+
+    def place_of(self, question: Question, person: str, forgotten: frozenset[str]) -> int | None:
+        """Return where somebody is among those who taught a ranker."""
+        if not self.knows(person, forgotten):
+            return None
+        where: Mapping[Any, int] = question.chosen._user_positions()
+        return where.get(self.people[person])
+
+    def knows(self, person: str, forgotten: frozenset[str]) -> bool:
+        """Say whether the model knows somebody, and may say so."""
+        return person in self.people and not (forgotten and hashed(person) in forgotten)
+
+    def names(self, forgotten: frozenset[str]) -> list[str]:
+        """Return the people, but those who were deleted."""
+        gone = {self.hashes[one] for one in forgotten if one in self.hashes}
+        return [name for name in self.people if name not in gone]
+
+
+def _items_there(said: Said, catalogue: Catalogue) -> dict[str, bool | None]:
+    """Return what was said of items that are still there."""
+    return {item: label for item, label in said.items() if item in catalogue.positions}
+
+
+__all__ = ["NoAttributeError", "Served", "UnableError"]

@@ -1,0 +1,94 @@
+"""How a service is set up; workers read it from their environment."""
+
+import ipaddress
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+# Where the workers find their settings: not on a command line, which everybody can read.
+VARIABLE = "LIKEMINDS_SERVICE"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a worker needs to know.
+
+    Attributes
+    ----------
+    model : str
+        The file of the model; it is only read.
+    state : str
+        The folder for what the service makes: its database, the refreshed model, its items.
+    database : str
+        The address of the database.
+    pictures : str, optional
+        The folder with pictures of the items.
+    visitors : bool
+        Whether visitors without a key may see the crowd and teach the model their own taste.
+    refresh_every : float
+        Seconds between two looks for labels to fold into the model; 0 never looks.
+    rate, burst : float
+        Requests a second that a caller may make to a worker, and at once; 0 is no limit.
+    most_bytes, most_batch : int
+        The largest body, and the largest batch.
+    seconds : float
+        How long a request may take.
+    origins : tuple of str
+        Other sites whose pages may call the service.
+    title : str
+        What the page is called.
+    local : bool
+        Whether it is bound to loopback: only then it answers without keys.
+    """
+
+    model: str
+    state: str
+    database: str
+    pictures: str | None = None
+    visitors: bool = False
+    refresh_every: float = 60.0
+    rate: float = 50.0
+    burst: float = 200.0
+    most_bytes: int = 1 << 20
+    most_batch: int = 1000
+    seconds: float = 10.0
+    origins: tuple[str, ...] = ()
+    title: str = "likeminds"
+    local: bool = True
+
+    @property
+    def refreshed(self) -> Path:
+        """The model with the labels that the service was told."""
+        return Path(self.state) / "refreshed.likeminds"
+
+    @property
+    def items(self) -> Path:
+        """The folder with items and texts that are not in the model."""
+        return Path(self.state) / "items"
+
+    def to_environment(self) -> None:
+        """Leave the settings where workers find them."""
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """Read the settings of this worker."""
+        found = json.loads(os.environ[VARIABLE])
+        return cls(**found | {"origins": tuple(found["origins"])})
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is this machine alone.
+
+    Examples
+    --------
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
+    [True, True, True, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

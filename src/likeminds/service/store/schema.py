@@ -1,0 +1,49 @@
+"""The tables, step by step: a database of any earlier version becomes one of the last.
+
+The statements are read alike by SQLite and PostgreSQL. A step that was released is never changed:
+what comes later is another step.
+"""
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE people (
+            person TEXT PRIMARY KEY,
+            token_hash TEXT NOT NULL,
+            created DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE labels (
+            person TEXT NOT NULL,
+            attribute TEXT NOT NULL,
+            item TEXT NOT NULL,
+            label INTEGER,
+            at DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (person, attribute, item)
+        )""",
+        """CREATE TABLE forgotten (
+            person_hash TEXT PRIMARY KEY,
+            at DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE api_keys (
+            key_id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            key_hash TEXT NOT NULL UNIQUE,
+            created DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE answers (
+            caller TEXT NOT NULL,
+            write_key TEXT NOT NULL,
+            person TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (caller, write_key)
+        )""",
+    ),
+    (
+        "CREATE INDEX labels_by_time ON labels (at)",
+        "CREATE INDEX answers_by_time ON answers (at)",
+        "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    ),
+)

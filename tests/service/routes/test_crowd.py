@@ -1,0 +1,87 @@
+"""The crowd and its items."""
+
+import pytest
+
+from likeminds import find_schools
+from service.conftest import show
+
+
+def test_the_model_says_what_it_is(reader, said):
+    found = reader.get("/v1/model").json()
+    assert found["people"] == 24
+    assert found["items"] == 40
+    assert found["features"] == ["sturdy", "heel", "shine", "price"]
+    assert found["access"] == "open"
+
+
+def test_items_are_listed_and_found(reader):
+    found = reader.get("/v1/items", params={"q": "shoe-1", "limit": 3}).json()
+    assert found["total"] == 10
+    assert [one["item"] for one in found["items"]] == ["shoe-10", "shoe-11", "shoe-12"]
+    assert reader.get("/v1/items", params={"limit": 1}).json()["items"][0]["picture"] is True
+
+
+def test_schools_are_those_that_are_found(reader, ranker, said):
+    expected = find_schools(ranker, said)
+    found = reader.get("/v1/schools").json()
+    assert [one["size"] for one in found["schools"]] == [one.size for one in expected.schools]
+    assert [one["item"] for one in found["divisive"]] == [one.item for one in expected.divisive]
+    one = reader.get("/v1/school", params={"number": 1}).json()
+    assert one["members"] == expected.members(1).tolist()
+    assert reader.get("/v1/school", params={"number": 99}).status_code == 404
+
+
+def test_agreed_and_divisive_items_come_in_order_and_in_pages(reader, ranker, said):
+    expected = find_schools(ranker, said)
+    for which, judged in (("agreed", expected.agreed), ("divisive", expected.divisive)):
+        found = reader.get(f"/v1/{which}", params={"limit": 4}).json()["items"]
+        assert [one["item"] for one in found] == [one.item for one in judged[:4]]
+        rest = reader.get(f"/v1/{which}", params={"limit": 2, "offset": 2}).json()["items"]
+        assert rest == found[2:]
+
+
+def test_the_map_names_nobody(reader):
+    found = reader.get("/v1/map").json()
+    assert len(found["points"]) == len(found["schools"]) == 24
+    assert "person-" not in str(found["points"]) + str(found["names"])
+
+
+def test_an_item_is_seen_by_all_and_by_schools(reader):
+    found = reader.get("/v1/item", params={"item": "shoe-05"}).json()
+    assert found["item"] == "shoe-05"
+    assert 0 <= found["consensus"] <= 1
+    assert reader.get("/v1/item", params={"item": "shoe-5"}).status_code == 404
+
+
+def test_pictures_come_from_their_folder_only(serve, settings, tmp_path):
+    from pathlib import Path
+
+    client = serve()
+    found = client.get("/v1/picture", params={"item": "shoe-00"})
+    assert found.status_code == 200
+    assert found.headers["content-type"] == "image/png"
+    outside = tmp_path / "secret.png"
+    outside.write_bytes(found.content)
+    (Path(settings.pictures) / "shoe-01.png").symlink_to(outside)
+    (Path(settings.pictures) / "shoe-02.png").write_text("<svg onload='alert(1)'/>")
+    for item in ("shoe-01", "shoe-02", "shoe-03", "../secret", "../secret.png", "/etc/passwd"):
+        assert client.get("/v1/picture", params={"item": item}).status_code == 404, item
+
+
+@pytest.mark.parametrize("name", ["../secret", "..", ".", "/etc/passwd", "a\0b", ""])
+def test_no_name_leads_out_of_the_folder(reader, name):
+    catalogue = reader.app.state.holder.served.catalogue
+    assert catalogue.picture_of(name) is None
+
+
+def test_people_are_listed_for_those_who_may_read(serve, keys):
+    client = serve()
+    found = client.get("/v1/people", params={"q": "-2"}, headers=show(keys["read"])).json()
+    assert found["people"] == ["person-20", "person-21", "person-22", "person-23"]
+    assert client.get("/v1/people").status_code == 401
+
+
+def test_the_page_is_there_and_the_api_is_described(reader):
+    assert "likeminds" in reader.get("/").text
+    paths = reader.get("/v1/openapi.json").json()["paths"]
+    assert "/v1/people/{person}/labels" in paths
