@@ -22,3 +22,24 @@ def make_crowd(rng, n_features=5, shift=0.0, spread=1.0, weights=True):
         features=features,
         weights=rng.uniform(0.5, 2.0, len(users)) if weights else None,
     )
+
+
+def make_choices(mean, covariance, *, n_people=60, n_sets=8, set_size=3, seed=0):
+    """Return choices of people whose weights are draws from a normal distribution."""
+    rng = np.random.default_rng(seed)
+    mean, d = np.asarray(mean, dtype=np.float64), len(mean)
+    weights = mean + rng.standard_normal((n_people, d)) @ np.linalg.cholesky(covariance).T
+    X = rng.standard_normal((n_people, n_sets, set_size, d))
+    utility = np.einsum("isjd,id->isj", X, weights) + rng.gumbel(size=X.shape[:3])
+    chosen = utility.argmax(axis=2)[:, :, None] == np.arange(set_size)
+    people = np.repeat([f"p{i:03d}" for i in range(n_people)], n_sets * set_size)
+    groups = np.repeat(np.arange(n_people * n_sets), set_size)
+    crowd = Annotations(
+        people,
+        None,
+        chosen.ravel(),
+        X.reshape(-1, d),
+        groups=groups,
+        feature_names=["price", "size", "speed", "colour"][:d],
+    )
+    return crowd, weights

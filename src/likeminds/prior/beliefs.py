@@ -22,6 +22,7 @@ from likeminds.prior.new_items import fold_in
 from likeminds.prior.posterior import Dual, Primal, find_mode, over_blocks, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
+from likeminds.prior.signs import keep_signs
 from likeminds.prior.tasks import Tasks
 
 # Rankings drawn from a posterior for the credible intervals of ranks.
@@ -379,7 +380,10 @@ def posterior_of(
         task = tasks.task(number)
         earlier = None if task.places is None else pulls[task.places]
         mode = find_mode(task, prior, crowd.likelihood, earlier)
-        points[task.people] = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
+        found = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
+        if crowd.signs is not None:
+            found = keep_signs(found, task, prior, crowd.likelihood, crowd.signs)
+        points[task.people] = found
         system = mode.system if predictive is prior else system_of(task, predictive)
         inner = _known(system, mode.said.curvature, min(rank, size))
         known[task.people, : inner.shape[1]] = inner @ predictive.root.T

@@ -32,6 +32,8 @@ class Crowd:
         The effects of covariates of people.
     items : Items, optional
         Posteriors of the items' effects and factors, where several people labelled an item.
+    signs : array of shape (p,), optional
+        1 or -1 for weights whose sign is known, else 0: see `prior.signs`.
     """
 
     coordinates: Coordinates
@@ -40,6 +42,7 @@ class Crowd:
     wider: Prior | None = None
     traits: Traits | None = None
     items: Items | None = None
+    signs: Float | None = None
 
     @property
     def predictive(self) -> Prior:
@@ -102,4 +105,5 @@ class Crowd:
             prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD),
             wider=self.predictive.with_coordinate(odds, _INTERCEPT_SPREAD),
             likelihood=Logistic(),
+            signs=None if self.signs is None else np.append(self.signs, 0.0),
         )

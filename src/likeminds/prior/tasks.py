@@ -1,9 +1,9 @@
 """Everybody's labels as rows and responses, in blocks that are worked on at once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -247,6 +247,14 @@ class AucTasks(KeptTasks):
             weight=np.repeat(strength[:, None], Z.shape[1], axis=1),
             comparisons=comparisons,
         )
+
+
+def of_each_person(task: Task, change: Callable[[Any], Any]) -> Task:
+    """Return a block with all arrays changed, whose first axis is that of people; no places."""
+    parts = {field.name: getattr(task, field.name) for field in fields(task)}
+    arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+    changed = {name: change(part) for name, part in arrays.items()}
+    return replace(task, **(changed | {"places": None}))
 
 
 def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[Index]:

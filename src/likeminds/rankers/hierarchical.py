@@ -1,6 +1,7 @@
 """The ranker with nothing to tune: people are draws from a prior that is learned."""
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -25,12 +26,12 @@ from likeminds.prior.shared import learn_crossed
 from likeminds.prior.tasks import Tasks
 from likeminds.prior.traits import Traits
 from likeminds.rankers.callbacks import both_callbacks
+from likeminds.rankers.choice_tables import ChoiceTables
 from likeminds.rankers.fitting import warn_of_one_class
-from likeminds.rankers.learned_prior import PriorRanker
 from likeminds.solvers.base import Callback
 
 
-class HierarchicalRanker(PriorRanker):
+class HierarchicalRanker(ChoiceTables):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
@@ -65,7 +66,8 @@ class HierarchicalRanker(PriorRanker):
         with one positive each, "mixed" where some did, and others alone, else "logistic".
     item_effects : bool or "auto", default="auto"
         Whether items have effects of their own. "auto": where two people judge one item,
-        and the loss is "logistic" (the others know items by their features alone).
+        the loss is "logistic" (the others know items by their features alone), and nothing is
+        simulated (see ``draws``).
     n_item_factors : int or "auto", default="auto"
         How many features of items are learned, where items have effects of their own.
         "auto" takes as many as predict held-out labels best.
@@ -74,6 +76,17 @@ class HierarchicalRanker(PriorRanker):
         independent; or a few leading directions and a residual. "auto" leaves it to the data, but
         takes "low_rank" where ``n_groups`` is a number. With "full" and "diagonal", the
         leading directions are a way to read Omega, not a limit to it.
+    fixed : list of features, optional
+        Features, by name or position, whose weights are the same for everybody.
+    signs : dict, optional
+        Features, by name or position, whose weights have a known sign, 1 or -1. Such a weight is
+        normally distributed where it has this sign, and else zero (a censored normal
+        distribution): some people do not care, nobody cares the other way round.
+    draws : int or "auto", default="auto"
+        With so many draws for each person, theta, Omega and the weights in ``fixed`` are taken
+        from where the steps above lead to the maximum of the simulated likelihood, without any
+        penalty: what choice modellers call maximum simulated likelihood. "auto" is 200 with
+        ``fixed`` or ``signs``, else 0: nothing is simulated.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -128,7 +141,11 @@ class HierarchicalRanker(PriorRanker):
         What was compared, by number of directions tried, from none ("auto" only): the
         objective and what the directions' numbers count.
     objective_, objective_trace_ : float, array
-        Minus the log marginal likelihood, at the end and by step of the last descent.
+        What was minimised, at the end and by step of the last descent: minus the log marginal
+        likelihood of the labels, approximated (Laplace's method), plus the penalties of theta
+        and Omega (a ridge, pseudo-people). It compares fits of one kind, not models;
+        `log_likelihood` has neither penalty nor approximation. With ``draws``: minus the
+        simulated log-likelihood, by round of draws.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
 
@@ -156,6 +173,9 @@ class HierarchicalRanker(PriorRanker):
         "item_effects": ["boolean", StrOptions({"auto"})],
         "n_item_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank"})],
+        "fixed": ["array-like", None],
+        "signs": [dict, None],
+        "draws": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -173,6 +193,9 @@ class HierarchicalRanker(PriorRanker):
         item_effects: bool | str = "auto",
         n_item_factors: int | str = "auto",
         covariance: str = "auto",
+        fixed: Sequence[str | int] | None = None,
+        signs: Mapping[str | int, int] | None = None,
+        draws: int | str = "auto",
         standardize: bool = True,
         covariance_rank: int = 16,
         tol: float = 1e-5,
@@ -186,6 +209,9 @@ class HierarchicalRanker(PriorRanker):
         self.item_effects = item_effects
         self.n_item_factors = n_item_factors
         self.covariance = covariance
+        self.fixed = fixed
+        self.signs = signs
+        self.draws = draws
         self.standardize = standardize
         self.covariance_rank = covariance_rank
         self.tol = tol
@@ -215,7 +241,13 @@ class HierarchicalRanker(PriorRanker):
             annotations, standardize=self.standardize, intercept=loss.has_intercept
         )
         tasks = self._tasks(loss, annotations, coordinates)
+        specification = self._specification()
         learned, traits = self._learn(tasks, loss, annotations, coordinates)
+        if not (specification.is_plain or learned.interrupted):
+            shifts = None
+            if traits is not None:
+                shifts = traits.shifts(annotations.people, annotations.user_ids)
+            learned = self._refine(learned, tasks, coordinates, shifts)
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         if learned.items is not None and isinstance(tasks, CrossedTasks):
@@ -225,6 +257,10 @@ class HierarchicalRanker(PriorRanker):
         self.users_ = annotations.user_ids
         self.annotations_ = annotations
         self._set_prior(learned, coordinates, traits)
+        if specification.signs.any():
+            intercept = np.zeros(coordinates.size - coordinates.n_weights)
+            signs = np.concatenate([specification.signs, intercept])
+            self.crowd_ = replace(self.crowd_, signs=signs)
         points, self.information_ = posterior_of(
             tasks,
             annotations.n_people,
@@ -249,6 +285,14 @@ class HierarchicalRanker(PriorRanker):
         return loss.tasks(annotations, coordinates)
 
     def _has_items(self, loss: PriorLoss, annotations: Annotations) -> bool:
+        if not self._specification().is_plain:
+            if self.item_effects is True:
+                raise ValueError(
+                    "Items have effects of their own, or draws, fixed and signs are given: a "
+                    "likelihood that is simulated person by person cannot have items that people "
+                    "share. Leave out either."
+                )
+            return False
         if self.item_effects == "auto":
             return loss.takes_items and are_shared(annotations)
         if self.item_effects and not loss.takes_items:

@@ -340,9 +340,12 @@ class PriorRanker(GrowingRanker):
             raise AttributeError("Items have no character of their own here: see item_effects_.")
         return self.crowd_.items
 
+    def _prior_loss(self) -> PriorLoss:
+        return PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
+
     def _newcomers(self) -> "PriorNewcomers":
-        loss = PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
-        return PriorNewcomers(self.crowd_, loss, self.positive_share_, self.covariance_rank)
+        crowd, loss = self.crowd_, self._prior_loss()
+        return PriorNewcomers(crowd, loss, self.positive_share_, self.covariance_rank)
 
     def beliefs_about(self, user: Hashable) -> Beliefs:
         """Return the posterior of one person seen in training; nobody else's weights are read.

@@ -1,0 +1,182 @@
+"""Means, standard deviations and correlations of part-worths, and how well they are known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from likeminds._support.arrays import Float
+from likeminds.choice_models.forms import Deviations, Form, Full
+from likeminds.choice_models.maximising import Surface
+from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.prior import Prior
+
+# The whole of Omega has standard errors where each of its numbers is shared by so many people,
+# and there are no more than this.
+_PEOPLE_EACH, _MOST_NUMBERS = 2, 120
+# Half the distance over which numbers of the table are differenced.
+_APART = 1e-5
+
+
+@dataclass(frozen=True)
+class PartWorths:
+    """Part-worths in the features' own units.
+
+    Attributes
+    ----------
+    mean, deviation : arrays of shape (d,)
+        Over people; zero deviation where everybody has the same.
+    centre, covariance : arrays of shape (d,) and (d, d)
+        Of the normal distribution of weights, before signs are kept.
+    signs : array of shape (d,)
+        1 or -1 where the sign is known, else 0.
+    """
+
+    mean: Float
+    deviation: Float
+    centre: Float
+    covariance: Float
+    signs: Float
+
+    @classmethod
+    def of(
+        cls, coefficients: Coefficients, setting: Setting, coordinates: Coordinates
+    ) -> "PartWorths":
+        """Return the part-worths of coefficients, which are in coordinates."""
+        n_weights = coordinates.n_weights
+        prior = setting.prior(coefficients)
+        turn = coordinates.weights(np.eye(n_weights)).T
+        mean, covariance = prior.mean[:n_weights], prior.covariance[:n_weights, :n_weights]
+        deviation = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
+        centre, signs = turn @ mean, np.zeros(len(turn))
+        if setting.signs.any():  # only where coordinates are the features, each in its unit
+            known = np.zeros(len(prior.mean))
+            known[setting.varies] = setting.signs
+            signs = known[:n_weights]
+        in_features, deviation = keep_signs(centre, deviation, signs)
+        return cls(in_features, deviation, centre, turn @ covariance @ turn.T, signs)
+
+    @property
+    def liking(self) -> Float:
+        """The share of people whose part-worth is positive."""
+        deviation = np.sqrt(self.covariance.diagonal())
+        surely = np.where(self.centre > 0, np.inf, -np.inf)
+        scaled = np.divide(self.centre, deviation, out=surely, where=deviation > 0)
+        return np.where(self.signs < 0, 0.0, ndtr(scaled))
+
+    def drawn(self, n_people: int, rng: np.random.Generator) -> Float:
+        """Return the part-worths of people drawn at random, shape (n_people, d)."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = self.centre + rng.standard_normal((n_people, len(values))) @ root.T
+        return np.where(self.signs * drawn < 0.0, 0.0, drawn)
+
+    @property
+    def correlation(self) -> Float:
+        """Correlations between people; those of part-worths that do not vary are not defined."""
+        deviation = np.sqrt(self.covariance.diagonal())
+        both = np.outer(deviation, deviation)
+        known = both > 0
+        return np.where(known, self.covariance / np.where(known, both, 1.0), np.nan)
+
+
+def keep_signs(mean: Float, deviation: Float, signs: Float) -> tuple[Float, Float]:
+    """Return means and deviations of normal numbers of which the wrong sign counts as zero.
+
+    Examples
+    --------
+    >>> mean, deviation = keep_signs(np.array([0.0]), np.array([1.0]), np.array([1.0]))
+    >>> mean.round(4), deviation.round(4)
+    (array([0.3989]), array([0.5838]))
+    """
+    towards, scale = mean * signs, np.where(deviation > 0, deviation, 1.0)
+    at = towards / scale
+    density = np.exp(-0.5 * at**2) / np.sqrt(2.0 * np.pi)
+    first = towards * ndtr(at) + scale * density
+    second = (towards**2 + scale**2) * ndtr(at) + towards * scale * density
+    kept = (signs != 0) & (deviation > 0)
+    spread = np.sqrt(np.maximum(second - first**2, 0.0))
+    return np.where(kept, signs * first, mean), np.where(kept, spread, deviation)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Part-worths with their standard errors, from the curvature of the simulated likelihood.
+
+    Attributes
+    ----------
+    part_worths : PartWorths
+        The numbers.
+    mean_covariance : array of shape (d, d)
+        The covariance of the estimated means.
+    deviation_error : array of shape (d,)
+        Standard errors of the standard deviations.
+    correlation_error : array of shape (d, d), or None
+        Standard errors of the correlations; None where these were held fixed.
+    in_coordinates : array of shape (p, p)
+        The covariance of the estimated means in coordinates.
+    is_concave : bool
+        Whether the likelihood is concave there; if not, errors are not a number.
+    """
+
+    part_worths: PartWorths
+    mean_covariance: Float
+    deviation_error: Float
+    correlation_error: Float | None
+    in_coordinates: Float
+    is_concave: bool
+
+    @property
+    def mean_error(self) -> Float:
+        """Standard errors of the means."""
+        return np.sqrt(self.mean_covariance.diagonal())
+
+
+def estimate(
+    setting: Setting, prior: Prior, coordinates: Coordinates, *, kind: str, n_draws: int
+) -> Estimates:
+    """Return part-worths with standard errors, at a prior that is near the maximum."""
+    at = setting.coefficients(prior)
+    surface = Surface(Simulation(setting, at, n_draws), at, _form(kind, at, setting.tasks.n_people))
+    covariance, is_concave = _inverse(surface.information())
+
+    def numbers(vector: Float) -> Float:
+        worth = PartWorths.of(surface.coefficients(vector), setting, coordinates)
+        inside = setting.prior(surface.coefficients(vector)).mean
+        return np.concatenate([worth.mean, worth.deviation, worth.correlation.ravel(), inside])
+
+    errors = _propagated(numbers, surface.start, covariance)
+    d = len(coordinates.scale)
+    correlations = np.sqrt(errors.diagonal()[2 * d : 2 * d + d * d]).reshape(d, d)
+    return Estimates(
+        part_worths=PartWorths.of(at, setting, coordinates),
+        mean_covariance=errors[:d, :d],
+        deviation_error=np.sqrt(errors.diagonal()[d : 2 * d]),
+        correlation_error=correlations if is_concave and isinstance(surface.form, Full) else None,
+        in_coordinates=errors[2 * d + d * d :, 2 * d + d * d :],
+        is_concave=is_concave,
+    )
+
+
+def _form(kind: str, at: Coefficients, n_people: int) -> Form:
+    size = len(at.mean)
+    n_numbers = size + len(at.fixed) + size * (size + 1) // 2
+    if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people // _PEOPLE_EACH):
+        return Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
+    return Deviations(at.covariance)
+
+
+def _inverse(information: Float) -> tuple[Float, bool]:
+    values, vectors = np.linalg.eigh(information)
+    if values[0] <= 0:
+        return np.full_like(information, np.nan), False
+    return np.asarray((vectors / values) @ vectors.T), True
+
+
+def _propagated(numbers: Callable[[Float], Float], at: Float, covariance: Float) -> Float:
+    """Return the covariance of numbers that depend on a vector, to first order."""
+    steps = _APART * np.eye(len(at))
+    slopes = np.array([(numbers(at + e) - numbers(at - e)) / (2.0 * _APART) for e in steps])
+    return np.asarray(slopes.T @ covariance @ slopes)

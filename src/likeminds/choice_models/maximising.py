@@ -1,0 +1,168 @@
+"""Maximum simulated likelihood: coefficients that make the labels most likely, no penalties.
+
+Draws are made around everybody's modes, the likelihood that they give is maximised over theta,
+Omega and the weights that are the same for everybody, and new draws are made where that led;
+until it leads nowhere. Random numbers are the same in every round.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from likeminds._support.arrays import Float
+from likeminds.choice_models.forms import Bounds, Deviations, Form, Full, LowRank
+from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
+from likeminds.prior.prior import Prior
+
+# Rounds of draws at most; the gain, in units of log-likelihood, at which they end.
+_ROUNDS = 20
+_GAIN = 0.02
+# How far a mean may move in a round, in standard deviations of the weights; weights that are the
+# same for everybody, in units of standardised features.
+_REACH, _REACH_FIXED = 2.0, 0.5
+# Steps of the quasi-Newton method in a round, and how many it remembers.
+_STEPS, _MEMORY = 200, 20
+# Half the distance over which slopes are differenced.
+_APART = 1e-4
+
+Callback = Callable[[int, float, float], bool | None]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The simulated log-likelihood as a function of one vector around some coefficients.
+
+    The vector holds the means (in standard deviations), the weights that are the same for
+    everybody, and what the form of Omega is made of.
+    """
+
+    simulation: Simulation
+    at: Coefficients
+    form: Form
+
+    @property
+    def start(self) -> Float:
+        """The vector of the coefficients themselves."""
+        return np.concatenate([np.zeros(len(self._unit) + len(self.at.fixed)), self.form.start])
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far each entry may move; means of weights whose sign is known keep it."""
+        reach: Bounds = []
+        signs = self.simulation.setting.signs
+        for mean, unit, sign in zip(self.at.mean, self._unit, signs, strict=True):
+            zero = -mean / unit
+            low, high = (max(-_REACH, zero), _REACH) if sign > 0 else (-_REACH, _REACH)
+            reach.append((low, min(high, zero)) if sign < 0 else (low, high))
+        reach += [(-_REACH_FIXED, _REACH_FIXED)] * len(self.at.fixed)
+        return reach + self.form.bounds
+
+    @property
+    def _unit(self) -> Float:
+        return np.sqrt(self.at.covariance.diagonal())
+
+    def coefficients(self, vector: Float) -> Coefficients:
+        """Return the coefficients that a vector stands for."""
+        size, n_fixed = len(self._unit), len(self.at.fixed)
+        mean, fixed, rest = np.split(vector, [size, size + n_fixed])
+        covariance = self.form.covariance(rest)
+        return Coefficients(self.at.mean + mean * self._unit, covariance, self.at.fixed + fixed)
+
+    def __call__(self, vector: Float) -> tuple[float, Float]:
+        """Return the log-likelihood, and its gradient."""
+        at = self.coefficients(vector)
+        found = self.simulation.at(at)
+        precision = np.linalg.inv(at.covariance)
+        n_people = len(found.by_person)
+        by_mean = precision @ found.first
+        by_covariance = 0.5 * (precision @ found.second @ precision - n_people * precision)
+        rest = vector[len(self._unit) + len(self.at.fixed) :]
+        slope = [by_mean * self._unit, found.by_fixed, self.form.slope(rest, by_covariance)]
+        return found.value, np.concatenate(slope)
+
+    def information(self, n_first: int | None = None) -> Float:
+        """Return minus the second derivatives at the start, by differences of slopes.
+
+        With ``n_first``, by the first entries of the vector alone.
+        """
+        start = self.start
+        steps = _APART * np.eye(len(start))[:n_first]
+        rows = [self(start - step)[1] - self(start + step)[1] for step in steps]
+        matrix = np.array(rows)[:, :n_first] / (2.0 * _APART)
+        return 0.5 * (matrix + matrix.T)
+
+
+@dataclass(frozen=True)
+class Maximised:
+    """Coefficients of the greatest simulated likelihood, and the value in each round."""
+
+    coefficients: Coefficients
+    trace: list[float]
+    converged: bool
+    interrupted: bool
+
+
+def form_of(kind: str, setting: Setting, at: Coefficients, n_groups: int) -> Form:
+    """Return the form of Omega of a kind: "full", "diagonal" or "low_rank"."""
+    if kind == "diagonal":
+        return Deviations(np.diag(at.covariance.diagonal()))
+    if kind == "full":
+        return Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
+    n_weights = int((setting.varies < setting.n_weights).sum())
+    whole = Prior.of_covariance(at.mean, at.covariance)
+    prior = whole.truncated(min(n_groups, n_weights), n_weights)
+    # Weights share one residual; the intercept, where there is one, has its own.
+    together = np.maximum(np.arange(len(at.mean)) - n_weights + 1, 0)
+    return LowRank(prior.loadings * prior.residual[:, None], prior.residual, together)
+
+
+def maximise(
+    setting: Setting,
+    at: Coefficients,
+    *,
+    kind: str,
+    n_groups: int,
+    n_draws: int,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Maximised:
+    """Maximise the simulated likelihood, from coefficients that are not far from its maximum."""
+    trace: list[float] = []
+    converged = stopped = False
+    try:
+        for number in range(min(_ROUNDS, max_iter)):
+            simulation = Simulation(setting, at, n_draws)
+            surface = Surface(simulation, at, form_of(kind, setting, at, n_groups))
+            before = surface(surface.start)[0]
+            vector, value = _climb(surface, min(_STEPS, max_iter))
+            at = surface.coefficients(vector)
+            trace += [value] if trace else [before, value]
+            if callback is not None:
+                stopped = bool(callback(number + 1, -value, value - before))
+            converged = value - before <= _GAIN
+            if converged or stopped:
+                break
+    except KeyboardInterrupt:
+        stopped = True
+    return Maximised(at, trace, converged and not stopped, stopped)
+
+
+def _climb(surface: Surface, max_iter: int) -> tuple[Float, float]:
+    """Maximise within the bounds."""
+    n_people = surface.simulation.setting.tasks.n_people
+
+    def fall(vector: Float) -> tuple[float, Float]:
+        value, slope = surface(vector)
+        return -value / n_people, -slope / n_people
+
+    found = minimize(
+        fall,
+        surface.start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=surface.bounds,
+        options={"maxiter": max_iter, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-5},
+    )
+    return np.asarray(found.x), -float(found.fun) * n_people
