@@ -12,6 +12,7 @@ from likeminds._version import __version__
 
 if TYPE_CHECKING:
     from likeminds.comparing.comparison import Comparison, compare
+    from likeminds.comparing.shots import score_shots
     from likeminds.data.annotations import Annotations
     from likeminds.data.fingerprints import fingerprint
     from likeminds.data.splits import split_within_people
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from likeminds.diagnostics import Diagnostics, diagnose
     from likeminds.losses.statistics import Statistics
     from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
+    from likeminds.metrics.choices import score_choices
     from likeminds.rankers.attributes import AttributeModel
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -71,6 +73,8 @@ __all__ = [
     "precision_at_k",
     "read_card",
     "save",
+    "score_choices",
+    "score_shots",
     "split_within_people",
     "wide_to_long",
     "write_report",
@@ -82,6 +86,8 @@ _HOMES = {
     "data.annotations": ("Annotations",),
     "rankers.attributes": ("AttributeModel",),
     "comparing.comparison": ("Comparison", "compare"),
+    "comparing.shots": ("score_shots",),
+    "metrics.choices": ("score_choices",),
     "rankers.registry": ("default_rankers",),
     "datasets": (
         "load_electricity",

@@ -69,6 +69,16 @@ def folds_within_people(
     return np.asarray((place + first[annotations.user_codes]) % n_folds)
 
 
+def order_within_people(annotations: Annotations, rng: Generator) -> Index:
+    """Return each row's place in a random order of its person's groups (or rows), from 0."""
+    unit = annotations.group_codes
+    if unit is None:
+        unit = np.arange(len(annotations))
+    owner = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+    owner[unit] = annotations.user_codes
+    return _drawn_places(unit, owner, rng)[0]
+
+
 def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
     """Permute the units of each stratum; return each row's place, and its stratum's size.
 
