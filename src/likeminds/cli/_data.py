@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._models import reading_of
-from likeminds.cli._options import Columns, ItemOptions
+from likeminds.cli._options import Columns, ItemOptions, Pairs
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
     from likeminds.features.pictures import Reduction
 
+NO_PAIRS = Pairs()
 _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
 
@@ -35,19 +36,53 @@ class Shown:
     pictures: bool = False
 
 
-def read_said(
-    talk: Talk, source: str, items: ItemOptions, columns: Columns, model: Any = None
+def read_said(  # noqa: PLR0917 - where everything comes from
+    talk: Talk,
+    source: str | None,
+    items: ItemOptions,
+    columns: Columns,
+    model: Any = None,
+    pairs: Pairs = NO_PAIRS,
 ) -> ReadLabels:
     """Read labels with the features of their items; a model says which features it knows."""
-    from likeminds.data.annotations import Annotations
+    from likeminds.cli._pairs import NAMES, items_by_id, read_pairs
     from likeminds.data.columns import id_texts
     from likeminds.data.sources import read_table
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
-    refuse_several_from_stdin(source, items.features, columns.people)
-    names = {role: getattr(columns, role) for role in _ROLES}
-    table = read_table(source, id_texts(names))
+    refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons)
+    if source is None and pairs.comparisons is None:
+        raise ValueError("What did people say? Give --annotations, --comparisons, or both.")
+    tables: list[tuple[Any, dict[str, str | None]]] = []
+    if source is not None:
+        names = {role: getattr(columns, role) for role in _ROLES}
+        tables.append((read_table(source, id_texts(names)), names))
+    if pairs.comparisons is not None:
+        tables.append((read_pairs(pairs, columns.person), NAMES))
+    shown = None
+    if pairs.comparisons is not None and model is None and items == ItemOptions():
+        shown = items_by_id(*((table, _item_column(table, names)) for table, names in tables))
+    parts = [_annotated(talk, *one, items, columns, model, shown) for one in tables]
+    said = parts[0].annotations
+    for part in parts[1:]:
+        said = said.concat(part.annotations)
+    return ReadLabels(said if model is None else said.written_as(model.people_), parts[0].reduction)
+
+
+def _annotated(  # noqa: PLR0917 - what a table needs to be read
+    talk: Talk,
+    table: Any,
+    names: dict[str, str | None],
+    items: ItemOptions,
+    columns: Columns,
+    model: Any,
+    shown: Any,
+) -> ReadLabels:
+    """Return what one table says; ``shown`` are items that are known by their ids alone."""
+    from likeminds.cli._pairs import NAMES
+    from likeminds.data.annotations import Annotations
+
     options: dict[str, Any] = dict(names)
     known = None if model is None else [str(name) for name in model.feature_names_]
     reduction = None
@@ -59,10 +94,15 @@ def read_said(
         options["features"] = known
     elif known is not None:
         table, options["features"] = _with_kept(table, names, model, known)
-    options |= label_reading(table, names, columns, model)
+    elif shown is not None:
+        column = _item_column(table, names)
+        options["features"] = shown.rename_columns([column, *shown.column_names[1:]])
     options["people"] = columns.people
-    said = Annotations.from_frame(table, **options)
-    return ReadLabels(said if model is None else said.written_as(model.people_), reduction)
+    if names is NAMES:  # pairs have no names that others could have, too
+        said = Annotations.from_frame(table, **options)
+        return ReadLabels(said.without_group_names(), reduction)
+    options |= label_reading(table, names, columns, model)
+    return ReadLabels(Annotations.from_frame(table, **options), reduction)
 
 
 def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:

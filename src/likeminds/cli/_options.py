@@ -143,3 +143,43 @@ Annotations = Annotated[
         rich_help_panel=_DATA,
     ),
 ]
+
+OptionalAnnotations = Annotated[
+    str | None,
+    typer.Option(
+        "--annotations",
+        "-a",
+        help=f"Who said what about which item: {_TABLE}.",
+        rich_help_panel=_DATA,
+    ),
+]
+
+_PAIRS = "Columns of comparisons (found by their usual names)"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Comparisons of two items, and what their columns are called; people's is as in labels."""
+
+    comparisons: Annotated[
+        str | None,
+        typer.Option(
+            "--comparisons",
+            help="Who preferred which item to which: a table as for annotations, instead of them "
+            "or beside them.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    winner: Annotated[
+        str | None, typer.Option(help="What was preferred: winner, chosen.", rich_help_panel=_PAIRS)
+    ] = None
+    loser: Annotated[
+        str | None, typer.Option(help="To what: loser, rejected.", rich_help_panel=_PAIRS)
+    ] = None
+    tie: Annotated[
+        str | None,
+        typer.Option(help="Whether neither was preferred: tie, draw.", rich_help_panel=_PAIRS),
+    ] = None
+    strength: Annotated[
+        str | None, typer.Option(help="How much a comparison counts.", rich_help_panel=_PAIRS)
+    ] = None

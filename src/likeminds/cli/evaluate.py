@@ -1,12 +1,12 @@
 """``likeminds evaluate``: how well a model ranks what people said."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, ItemOptions, Model, Table
+from likeminds.cli._options import Columns, ItemOptions, Model, Pairs, Seed, Table
+from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
@@ -28,15 +28,27 @@ def evaluate(
     talk: Talk,
     *,
     model: Model,
-    annotations: Source,
+    annotations: Source = None,
     items: ItemOptions,
     columns: Columns,
+    pairs: Pairs,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--shots",
+            min=0,
+            help="Tell the model so many choices or labels of people it does not know, and judge "
+            "it on their others; several numbers may follow: 0 5 10.",
+        ),
+    ] = None,
+    seed: Seed = 0,
     out: Table = None,
 ) -> None:
     """Score a model on labels: everybody's AUC, beside that of the consensus alone.
 
     Of grades, it is the concordance: the share of pairs of unequal grades in the right order.
     --out has that of each person. People the model does not know are ranked by the consensus.
+    Comparisons are judged by the share that is predicted, and by its log loss.
     """
     from likeminds.cli._data import read_said
     from likeminds.cli._models import open_model, parts_of, rankers_of
@@ -45,11 +57,17 @@ def evaluate(
 
     refuse_two_outputs(talk, out)
     known = open_model(model)
-    said = read_said(talk, annotations, items, columns, known).annotations
+    said = read_said(talk, annotations, items, columns, known, pairs).annotations
     found, people = [], []
+    by_shots = shots is not None or annotations is None
     for name, part in parts_of(said, known).items():
         ranker = rankers_of(known, name or None)[name]
         _note_if_known(talk, known.fingerprint_of(name), part)
+        if by_shots:
+            rows, by_person = _by_shots(ranker, part, shots or [0], seed, name)
+            found += rows
+            people += by_person
+            continue
         one, by_person = _scores(ranker, part)
         about = {"attribute": name} if name else {}
         found.append(about | one)
@@ -58,10 +76,32 @@ def evaluate(
     if out is not None:
         write_table(arrow_table(people), out)
     if out != "-":
-        talk.tell(rich_table("AUC: the share of a person's pairs in the right order", found))
+        title = "AUC: the share of a person's pairs in the right order"
+        if by_shots:
+            title = "Shots: how many choices (or labels) of people the model was told"
+        talk.tell(rich_table(title, found))
         talk.remark("error: the standard error of the mean over people.")
     if out not in {None, "-"}:
-        talk.remark(f"Everybody's AUC is in {out}.")
+        talk.remark(f"Everybody's {'scores are' if by_shots else 'AUC is'} in {out}.")
+
+
+def _by_shots(
+    ranker: Any, said: "Annotations", shots: list[int], seed: int, name: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row for those the model knows, and one for each number of shots; and everybody's."""
+    from likeminds.comparing.shots import score_shots
+
+    about = {"attribute": name} if name else {}
+    total, everybody = [], []
+    for one in score_shots(ranker, said, shots, seed):
+        row = one.as_row()
+        total.append(about | row)
+        metrics = one.measures.items()
+        for place, person in enumerate(next(iter(one.measures.values())).users.tolist()):
+            values = {measure: float(metric.values[place]) for measure, metric in metrics}
+            group = {"people": row["people"], "shots": one.shots}
+            everybody.append({"person": person} | about | group | values)
+    return total, everybody
 
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Seed
+from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Pairs, Seed
+from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ FIT = (
     "--out power.likeminds"
 )
 
+# What held-out labels are judged by, as it is told.
+_MEASURES = {
+    "auc": ("AUC", "held-out labels"),
+    "accuracy": ("Accuracy", "held-out comparisons"),
+}
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
@@ -30,9 +36,10 @@ def add_to(app: typer.Typer) -> None:
 def fit(
     talk: Talk,
     *,
-    annotations: Source,
+    annotations: Source = None,
     items: ItemOptions,
     columns: Columns,
+    pairs: Pairs,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
     ranker: Annotated[
         str,
@@ -64,7 +71,7 @@ def fit(
     jobs: Jobs = -1,
     seed: Seed = 0,
 ) -> None:
-    """Learn everybody's ranking from a table of labels, and save the model.
+    """Learn everybody's ranking from a table of labels or comparisons, and save the model.
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
@@ -72,7 +79,7 @@ def fit(
     from likeminds.storage.models import save, writable
 
     target = writable(out)
-    said = read_said(talk, annotations, items, columns)
+    said = read_said(talk, annotations, items, columns, pairs=pairs)
     talk.tell(str(said.annotations))
     new = _new_ranker(ranker, loss, folds, seed)
     started = time.perf_counter()
@@ -103,9 +110,14 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
 def _held_out(  # noqa: PLR0917 - what a fit needs
     talk: Talk, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
 ) -> dict[str, Any]:
-    """Return the mean AUC on labels that were held out, by attribute where there are any."""
+    """Return the mean AUC on labels that were held out, by attribute where there are any.
+
+    Of comparisons, it is the share that was predicted.
+    """
     from likeminds.data.splits import split_within_people
+    from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_person
+    from likeminds.prior.choices import are_choices
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -115,9 +127,13 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     for name, (_, test) in sides.items():
         about = {"attribute": name} if name else {}
         scores = model.decision_function(test, **about)
-        auc = concordance_by_person(test.outcomes, scores, test.users, test.weights)
-        found[f"auc {name}".strip()] = auc.mean
-        found[f"error {name}".strip()] = auc.standard_error
+        if test.group_codes is not None and test.group_ids is None and are_choices(test):
+            measure, metric = "accuracy", score_choices(test, scores).accuracy
+        else:
+            judged = concordance_by_person(test.outcomes, scores, test.users, test.weights)
+            measure, metric = "auc", judged
+        found[f"{measure} {name}".strip()] = metric.mean
+        found[f"error {name}".strip()] = metric.standard_error
     return found
 
 
@@ -171,10 +187,11 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     card = read_card(path)
     talk.result({"model": str(path), "seconds": round(seconds, 3), "card": card})
     for name, value in scores.items():
-        if name.startswith("auc"):
-            error = scores[name.replace("auc", "error", 1)]
-            about = name.removeprefix("auc").strip() or "held-out labels"
-            talk.tell(f"AUC, {about}: {value:.3f} ± {error:.3f} (mean over people)")
+        measure, _, about = name.partition(" ")
+        if measure in _MEASURES:
+            error = scores[f"error {about}".strip()]
+            called, of_what = _MEASURES[measure]
+            talk.tell(f"{called}, {about or of_what}: {value:.3f} ± {error:.3f} (mean over people)")
     labels = "with" if card["takes_updates"] else "without"
     size = path.stat().st_size / 1e6
     talk.tell(

@@ -51,6 +51,9 @@ def _options(
 for _module in _MODULES:
     import_module(f"likeminds.cli.{_module}").add_to(app)
 
+# Options after which any number of numbers may come.
+_SEVERAL_NUMBERS = ("--shots",)
+
 # No terminal has more columns, and tables are not padded to more.
 _WIDEST = 10_000
 
@@ -75,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(words: list[str]) -> int:
     try:
-        code = app(words, prog_name="likeminds", standalone_mode=False)
+        code = app(_spread_numbers(words), prog_name="likeminds", standalone_mode=False)
     except _UsageError as error:
         wrong = " ".join(str(error.format_message()).split())
         known = words[0] if words and words[0] in _names() else ""
@@ -83,6 +86,24 @@ def _run(words: list[str]) -> int:
         complain(f"Error: {wrong}{end} See likeminds {known}{' ' if known else ''}--help.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _spread_numbers(words: Sequence[str]) -> list[str]:
+    """Let an option of several numbers be written once: --shots 0 5 10.
+
+    Examples
+    --------
+    >>> _spread_numbers(["evaluate", "--shots", "0", "5", "--json"])
+    ['evaluate', '--shots', '0', '--shots', '5', '--json']
+    """
+    spread: list[str] = []
+    within = False
+    for word in words:
+        if within and word.isdecimal() and spread[-1] not in _SEVERAL_NUMBERS:
+            spread.append(next(iter(_SEVERAL_NUMBERS)))
+        within = word in _SEVERAL_NUMBERS or (within and word.isdecimal())
+        spread.append(word)
+    return spread
 
 
 def _forget_unusable_sizes() -> None:

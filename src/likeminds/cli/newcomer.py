@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, ItemOptions, Model, Table
+from likeminds.cli._options import Columns, ItemOptions, Model, Pairs, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
@@ -39,6 +39,7 @@ def newcomer(
     model: Model,
     items: ItemOptions,
     columns: Columns,
+    pairs: Pairs,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -67,10 +68,10 @@ def newcomer(
     from likeminds.cli._show import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
-    refuse_several_from_stdin(labels, items.features, columns.people)
+    refuse_several_from_stdin(labels, items.features, columns.people, pairs.comparisons)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
-    said = None if labels is None else _read_labels(labels, columns, shown, known)
+    said = _read_both(labels, pairs, columns, shown, known)
     new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:
@@ -207,6 +208,28 @@ def _about(person: Any, items: Any, features: Any) -> "Annotations":
         features=features,
         features_per="row",
     )
+
+
+def _read_both(
+    labels: str | None, pairs: Pairs, columns: Columns, shown: "Shown", model: Any
+) -> "Annotations | None":
+    """Read labels, comparisons, or both, of items that are shown."""
+    from likeminds.cli._pairs import read_pairs
+    from likeminds.data.annotations import Annotations
+
+    said = None if labels is None else _read_labels(labels, columns, shown, model)
+    if pairs.comparisons is None:
+        return said
+    table = read_pairs(pairs, columns.person, alone=_NEW)
+    names = {"users": "person", "labels": "label", "weights": "weight", "groups": "group"}
+    compared = Annotations(
+        **{argument: table[name].to_numpy() for argument, name in names.items()},
+        items=_rows(table["item"].to_numpy(), shown),
+        features=shown.features,
+        feature_names=[str(name) for name in model.feature_names_],
+        features_per="item",
+    ).without_group_names()
+    return compared if said is None else said.concat(compared)
 
 
 def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":

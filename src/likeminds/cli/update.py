@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, ItemOptions, Model
+from likeminds.cli._options import Columns, ItemOptions, Model, Pairs
+from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, learn_watched
 
@@ -29,9 +29,10 @@ def update(
     talk: Talk,
     *,
     model: Model,
-    annotations: Source,
+    annotations: Source = None,
     items: ItemOptions,
     columns: Columns,
+    pairs: Pairs,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Where the grown model goes; by default its own file."),
@@ -59,7 +60,7 @@ def update(
     others = alone_with(model, lambda: talk.note(f"waiting for another update of {model}."))
     with others if in_place else nullcontext():
         known = open_model(model)
-        said = read_said(talk, annotations, items, columns, known).annotations
+        said = read_said(talk, annotations, items, columns, known, pairs).annotations
         before = len(known.people_)
         known = _learn(talk, known, said)
         path = save(known, target, with_data=True, if_unchanged=in_place)

@@ -298,6 +298,10 @@ class ComparedLabels(CodedLabels):
         table = table if none is None else table.with_none(none)
         return cls._of_sets(columns | {"people": people}, table)
 
+    def without_group_names(self) -> Self:
+        """Return the same rows, whose groups stay apart from all that are added later."""
+        return self._with(group_ids=None)
+
     @classmethod
     def _of_sets(cls, columns: dict[str, Any], table: ItemTable | None = None) -> Self:
         """Make annotations of columns; sets have no names, and meet none that come later."""

@@ -1,0 +1,126 @@
+"""Comparisons on the command line: fit, evaluate, newcomer, update and rank."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from commands import run, told
+from likeminds import Annotations, HierarchicalRanker, load
+
+ITEMS = [f"i{k}" for k in range(6)]
+
+
+def write_pairs(path, users, seed, n_pairs=12):
+    rng = np.random.default_rng(seed)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["user", "winner", "loser"])
+        for user in users:
+            taste = np.linspace(1.5, -1.5, 6) * (1 if int(user[1:]) % 3 else -1)
+            for _ in range(n_pairs):
+                a, b = rng.choice(6, 2, replace=False)
+                if taste[a] - taste[b] + rng.logistic() < 0:
+                    a, b = b, a
+                writer.writerow([user, ITEMS[a], ITEMS[b]])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    write_pairs(folder / "pairs.csv", [f"u{k}" for k in range(30)], seed=0)
+    write_pairs(folder / "test.csv", [f"u{k}" for k in range(20, 50)], seed=1)
+    write_pairs(folder / "more.csv", ["u3", "u77"], seed=2)
+    done = run(
+        folder, *["fit", "--comparisons", "pairs.csv", "--holdout", "0.3", "--out", "m.likeminds"]
+    )
+    assert done.code == 0, done.err
+    assert "Accuracy, held-out comparisons: 0." in done.out
+    return folder
+
+
+def test_the_model_is_that_of_python(folder):
+    said = Annotations.from_preferences(folder / "pairs.csv")
+    model = load(folder / "m.likeminds")
+    assert model.loss_ == "choice"
+    assert list(model.feature_names_) == ITEMS
+    expected = HierarchicalRanker().fit(said)
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
+
+
+def test_evaluate_with_shots(folder):
+    words = "evaluate --model m.likeminds --comparisons test.csv --shots 0 5 10"
+    rows = told(folder, *words.split())["scores"]
+    assert [(row["people"], row["shots"]) for row in rows] == [
+        *[("seen", 0), ("unseen", 0), ("unseen", 5), ("unseen", 10)]
+    ]
+    assert rows[3]["accuracy"] > rows[1]["accuracy"]
+    assert all(0 < row["log_loss"] < 1 for row in rows)
+    words = "evaluate --model m.likeminds --comparisons test.csv --out people.csv"
+    assert run(folder, *words.split()).code == 0
+    people = list(csv.DictReader((folder / "people.csv").read_text().splitlines()))
+    assert {row["people"] for row in people} == {"seen", "unseen"}
+    assert len(people) == 30
+
+
+def test_newcomers_compare(folder):
+    (folder / "zoe.csv").write_text("winner,loser\ni5,i0\ni4,i1\ni5,i1\ni4,i0\n")
+    words = ["newcomer", "--model", "m.likeminds", "--comparisons", "zoe.csv", "--top", "2"]
+    rows = told(folder, *words)["rankings"]
+    assert rows[0]["item"] in {"i4", "i5"}
+    (folder / "unknown.csv").write_text("winner,loser\ni5,i99\n")
+    done = run(folder, *["newcomer", "--model", "m.likeminds", "--comparisons", "unknown.csv"])
+    assert done.code == 2
+    assert "i99" in done.err
+
+
+def test_update_and_rank(folder):
+    words = "update --model m.likeminds --comparisons more.csv --out grown.likeminds"
+    done = run(folder, *words.split())
+    assert done.code == 0, done.err
+    assert "1 new person" in done.out
+    rows = told(folder, *["rank", "--model", "grown.likeminds", "--person", "u77", "--top", "3"])[
+        "rankings"
+    ]
+    assert len(rows) == 3
+
+
+def test_labels_beside_comparisons(folder):
+    lines = [f"v{k},i{j},{int(j < 3)}" for k in range(8) for j in range(6)]
+    (folder / "votes.csv").write_text("\n".join(["user,item,label", *lines]) + "\n")
+    words = [
+        "fit",
+        "--annotations",
+        "votes.csv",
+        "--comparisons",
+        "pairs.csv",
+        "--out",
+        "both.likeminds",
+    ]
+    done = run(folder, *words)
+    assert done.code == 0, done.err
+    both = load(folder / "both.likeminds")
+    assert both.loss_ == "mixed"
+    assert len(both.users_) == 38
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,winner,loser\na,x,x\n", "same item (x) as winner and loser"),
+        ("user,winner,loser\n", "There are no comparisons"),
+        ("user,winner,loser\na,x,\n", "'loser' has no value in row(s) 0"),
+        ("user,winner\na,x\n", "No column is called loser"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, text, message):
+    (tmp_path / "pairs.csv").write_text(text)
+    done = run(tmp_path, *["fit", "--comparisons", "pairs.csv", "--out", "m.likeminds"])
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+
+
+def test_nothing_said_is_said(tmp_path):
+    done = run(tmp_path, *["fit", "--out", "m.likeminds"])
+    assert done.code == 2
+    assert "--annotations, --comparisons, or both" in " ".join(done.err.split())
