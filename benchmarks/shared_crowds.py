@@ -35,6 +35,8 @@ MOST_PEOPLE = {"london_faces": 300}
 # People with fewer labels of either kind are left out of the scores.
 _FEWEST = 3
 _TEST = 0.3
+# Features of texts: few, since conversations have few statements.
+N_WORDS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class SharedCrowd:
 def with_texts(crowd: SharedCrowd, known: Bool | None = None) -> SharedCrowd:
     """Describe items by their texts; the vocabulary is that of the known ones, by default all."""
     known = np.ones(len(crowd.texts), dtype=np.bool_) if known is None else known
-    words = TextFeatures(random_state=0).fit(crowd.texts[known].tolist())
+    words = TextFeatures(N_WORDS, random_state=0).fit(crowd.texts[known].tolist())
     said = Annotations(
         crowd.said.users,
         crowd.said.items,
