@@ -1,7 +1,7 @@
 """What somebody, known or new, thinks of the items: scores, intervals, and what to ask next."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,8 @@ _ASKED_AMONG = 2_000
 # Draws from a posterior for the intervals of ranks, and items that ranks are computed among.
 _DRAWS = 400
 RANKED_AMONG = 100_000
+# Draws for the probability of each school.
+_PLACED = 200
 # Half the width of an interval of 90 %, in standard errors.
 _WIDTH = 1.645
 
@@ -245,10 +247,8 @@ class Question:
         if opinion.beliefs is None:
             return None
         beliefs = opinion.beliefs
-        values, vectors = np.linalg.eigh(beliefs.covariance(0))
-        rng = np.random.default_rng(0)
-        noise = rng.standard_normal((len(values), _DRAWS))
-        draws = beliefs.points[0][:, None] + (vectors * np.sqrt(np.maximum(values, 0.0))) @ noise
+        rng = np.random.default_rng(1)
+        draws = _draws(beliefs, _DRAWS).T
         mine = self._drawn(beliefs, shown, draws, rng)
         above = np.zeros((len(shown), _DRAWS), dtype=np.intp)
         for start in range(0, len(among), _ASKED_AMONG):
@@ -308,8 +308,27 @@ class Question:
         return score_parts(opinion.levels, 0, row, items.centre, error)
 
     def place(self, opinion: Opinion) -> Places:
-        """Return where somebody stands on the map of people."""
-        return self.placing.place(opinion.levels)
+        """Return where somebody stands on the map of people.
+
+        How likely each school is takes into account how little is known about the person: it is
+        the mean over draws from their posterior.
+        """
+        found = self.placing.place(opinion.levels)
+        beliefs = opinion.beliefs
+        if beliefs is None:
+            return found
+        draws = _draws(beliefs, _PLACED)
+        several = replace(beliefs, users=np.arange(_PLACED), points=draws)
+        levels = levels_of_beliefs(self.explanation.levels, self.chosen, several)
+        likely = self.placing.place(levels).membership.mean(axis=0)
+        return found._replace(membership=likely[None])
+
+
+def _draws(beliefs: Beliefs, n: int) -> Float:
+    """Draw points from the posterior of the only person, shape (n, p)."""
+    values, vectors = np.linalg.eigh(beliefs.covariance(0))
+    noise = np.random.default_rng(0).standard_normal((n, len(values)))
+    return np.asarray(beliefs.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 
 def interval(score: float, error: float | None) -> list[float] | None:

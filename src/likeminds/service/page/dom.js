@@ -1,0 +1,97 @@
+// Elements, drawings, and words that several parts share. Texts are set as texts, never as HTML.
+
+import { picture } from "./api.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, given, inner) {
+  for (const [name, value] of Object.entries(given || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  for (const part of inner.flat()) if (part !== null && part !== undefined) node.append(part);
+  return node;
+}
+
+export const el = (name, given, ...inner) => fill(document.createElement(name), given, inner);
+export const svg = (name, given, ...inner) => fill(document.createElementNS(SVG, name), given, inner);
+
+export const say = (text) => { document.getElementById("said").textContent = text; };
+export const percent = (share) => `${Math.round(100 * share)} %`;
+export const called = (one) => one.text || one.item;
+export const number = (value, digits = 2) => (value.toFixed(digits) === `-${(0).toFixed(digits)}` ? 0 : value).toFixed(digits);
+export const words = (name) => name.replaceAll("_", " ");
+
+export function thumb(one, size = "thumb") {
+  return one.picture ? el("img", { class: size, src: picture(one.item), alt: "", loading: "lazy" }) : null;
+}
+
+// A row of items, as buttons where there is something to do with them.
+export function things(items, { note, choose, chosen } = {}) {
+  return el("ul", { class: "things" }, items.map((one) => {
+    const inner = [thumb(one), called(one), note ? el("div", { class: "soft" }, note(one)) : null];
+    if (!choose) return el("li", {}, ...inner);
+    const pressed = chosen === undefined ? null : String(chosen === one.item);
+    return el("li", {}, el("button", { type: "button", "aria-pressed": pressed, "data-item": one.item, onclick: () => choose(one) }, ...inner));
+  }));
+}
+
+// Shares of the three levels as one bar.
+export function levelBar(shares) {
+  const names = ["consensus", "group", "personal"];
+  const said = names.map((name) => `${name} ${percent(shares[name])}`).join(", ");
+  let left = 0;
+  const parts = names.map((name) => {
+    const width = 300 * shares[name];
+    const part = svg("rect", { class: name, x: left, y: 0, width, height: 22 });
+    left += width;
+    return part;
+  });
+  return el("div", {},
+    svg("svg", { viewBox: "0 0 300 22", role: "img", "aria-label": `Your taste is made of: ${said}` }, parts),
+    el("ul", { class: "legend" }, names.map((name) => el("li", { class: `c-${name}` }, el("span", {}, `${name} ${percent(shares[name])}`)))));
+}
+
+// The map of people: everybody a dot in the colour of their school, some with a name.
+export function peopleMap(map, marked) {
+  const all = [...map.points, ...marked.map((one) => one.at)];
+  const range = (axis) => {
+    const values = all.map((point) => point[axis]);
+    const low = Math.min(...values), high = Math.max(...values);
+    return [low, high - low || 1];
+  };
+  const [x0, width] = range(0), [y0, height] = range(1);
+  const place = ([x, y]) => [16 + 328 * (x - x0) / width, 224 - 208 * (y - y0) / height];
+  const dots = map.points.map((point, index) => {
+    const [cx, cy] = place(point);
+    return svg("circle", { class: `point s${(map.schools[index] - 1) % 6 + 1}`, cx, cy, r: 4 });
+  });
+  const stars = marked.map(({ name, at }) => {
+    const [x, y] = place(at);
+    const end = x > 300;
+    return svg("g", {},
+      svg("path", { class: "you", "data-x": at[0], "data-y": at[1], d: `M${x} ${y - 9}l3 6 6.6.8-4.8 4.5 1.3 6.5-6.1-3.2-6.1 3.2 1.3-6.5-4.8-4.5 6.6-.8z` }),
+      svg("text", { x: end ? x - 12 : x + 12, y: y + 4, "text-anchor": end ? "end" : "start", "font-weight": 600 }, name));
+  });
+  const label = `Map of ${map.points.length} people in ${map.names.length} ${map.names.length === 1 ? "group" : "schools"}; near each other are those who rank alike.`;
+  return el("div", {},
+    svg("svg", { viewBox: "0 0 360 240", role: "img", "aria-label": label }, dots, stars),
+    el("ul", { class: "legend" }, map.names.map((name, index) => el("li", { class: `cs${index % 6 + 1}` }, el("span", {}, map.names.length > 1 ? `School ${index + 1}` : "Everybody")))));
+}
+
+// What adds to a score, and what takes from it, as bars around a middle line.
+export function signedBars(rows, label) {
+  const most = Math.max(...rows.map((row) => Math.abs(row.value)), 1e-9);
+  const height = 26 * rows.length;
+  const bars = rows.map((row, index) => {
+    const length = 130 * Math.abs(row.value) / most;
+    const y = 26 * index;
+    return svg("g", {},
+      svg("text", { x: 108, y: y + 16, "text-anchor": "end" }, row.name.length > 18 ? `${row.name.slice(0, 17)}…` : row.name),
+      svg("rect", { class: row.kind, x: row.value < 0 ? 250 - length : 250, y: y + 4, width: length, height: 16 }),
+      svg("text", { x: row.value < 0 ? 254 : 246, y: y + 16, "text-anchor": row.value < 0 ? "start" : "end" }, number(row.value)));
+  });
+  return svg("svg", { viewBox: `0 0 400 ${height}`, role: "img", "aria-label": `${label}: ${rows.map((row) => `${row.name} ${number(row.value)}`).join(", ")}` },
+    svg("line", { class: "track", x1: 250, x2: 250, y1: 0, y2: height }), bars);
+}
