@@ -18,8 +18,7 @@ from sklearn.decomposition import PCA
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.paper.experiments.real_data import DataSet, fewer_people, read_data
-from likeminds.rankers.baselines.popularity import has_shared_items
-from likeminds.rankers.registry import COMPETITORS, default_rankers
+from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
 AS_IN_THE_PAPER = ", as in the paper"
@@ -59,12 +58,7 @@ def rankers() -> dict:
 
 def run(data: DataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
     """Compare all rankers that apply on one data set."""
-    named = rankers()
-    shared = has_shared_items(data.annotations)
-    if not shared:
-        del named["Popularity"]
-    if not (shared and data.annotations.has_items):
-        del named["Factorisation"]
+    named = that_apply(rankers(), data.annotations)
     return compare(
         data.annotations, named, repeats=repeats, n_jobs=n_jobs, folder=cache, random_state=100
     )

@@ -19,8 +19,12 @@ RANKERS = [
     HierarchicalRanker(),
     HierarchicalRanker(1, "auc"),
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
-    # Factorisation knows items by their ids, which arrays do not have.
-    *(getattr(baselines, name)() for name in baselines.__all__ if name != "Factorisation"),
+    # Those left out know items by their ids, which arrays do not have.
+    *(
+        getattr(baselines, name)()
+        for name in baselines.__all__
+        if name not in {"Factorisation", "PopularityWithFeatures"}
+    ),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
     RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
     RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),

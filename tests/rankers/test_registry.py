@@ -45,7 +45,7 @@ def test_crowds_without_features_are_fitted_or_refused_in_a_sentence(name):
         users=person, items=[f"s{j}" for j in item], labels=rng.random(400) < 0.3 + 0.02 * item
     )
     ranker = default_rankers(n_folds=2)[name]
-    if name in {"HierarchicalRanker", "Factorisation", "Popularity"}:
+    if name in {"HierarchicalRanker", "Factorisation", "Popularity", "PopularityWithFeatures"}:
         assert ranker.fit(votes).score(votes) > 0.5
     else:
         with pytest.raises(ValueError, match="these annotations have none: pass features="):

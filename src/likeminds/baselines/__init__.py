@@ -14,6 +14,7 @@ from likeminds.rankers.baselines import (
     OnePerPerson,
     PooledLogistic,
     Popularity,
+    PopularityWithFeatures,
     RidgeToConsensus,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "OnePerPerson",
     "PooledLogistic",
     "Popularity",
+    "PopularityWithFeatures",
     "RidgeToConsensus",
 ]

@@ -105,8 +105,6 @@ def _by_shots(
 
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    import numpy as np
-
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person
 
@@ -114,11 +112,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
         return concordance_by_person(said.outcomes, scores, said.users, said.weights)
 
     own = judge(ranker.decision_function(said))
-    weights = ranker.learned("consensus_")
-    shared = np.zeros(len(said)) if weights is None else said.X @ weights
-    if ranker.learned("item_effects_"):  # what all see in an item belongs to the consensus
-        shared = shared + ranker._item_scores(said, None, np.full(len(said), -1))
-    consensus = judge(shared)
+    consensus = judge(ranker.consensus_scores(said))
     known = lookup(own.users, ranker.users_, "users") >= 0
     total = {
         "auc": own.mean,

@@ -113,14 +113,11 @@ def scores_by(ranker: Any, person: Any, items: "IdArray") -> Scores:
     def scores(X: Any) -> Any:
         import numpy as np
 
-        # Some rankers know items by their ids.
-        by_id = ranker.learned("item_ids_") is not None or ranker.learned("item_effects_")
-        known = {"items": items} if by_id else {}
         if person is None:
-            return ranker.decision_function(X, **known)
+            return ranker.decision_function(X, items=items)
         users = np.empty(len(X), dtype=object)
         users[:] = [person] * len(X)
-        return ranker.decision_function(X, users, **known)
+        return ranker.decision_function(X, users, items)
 
     return scores
 

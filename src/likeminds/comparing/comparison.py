@@ -20,8 +20,13 @@ from likeminds.data.splits import split_within_people
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import over_people, over_repeats
 from likeminds.plots import boxplot
-from likeminds.rankers.baselines.popularity import has_shared_items
-from likeminds.rankers.registry import Given, NamedRankers, as_rankers, default_rankers
+from likeminds.rankers.registry import (
+    Given,
+    NamedRankers,
+    as_rankers,
+    default_rankers,
+    that_apply,
+)
 
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
@@ -229,7 +234,8 @@ def compare(
         A ranker that has a grid of its own is wrapped in `RankerCV`; a pair ``(ranker,
         param_grid)`` is searched over that grid; any other estimator with ``fit`` and
         ``decision_function`` is used as it is. By default all of `default_rankers`, without
-        `Popularity` and `Factorisation` where no two people labelled the same item.
+        those that go by items (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where
+        no two people labelled the same one.
     repeats : int, default=15
         How many splits. Repeat r is ``split_within_people(annotations, test_size,
         random_state + r)``.
@@ -265,7 +271,7 @@ def compare(
     """
     _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     if rankers is None:
-        named = _all_that_apply(annotations, n_folds, random_state)
+        named = that_apply(default_rankers(n_folds, random_state), annotations)
     else:
         named = as_rankers(rankers, n_folds, random_state)
     seeds = range(random_state, random_state + repeats)
@@ -291,16 +297,6 @@ def _refuse_bad_protocol(
             "Choose one with annotations.of_attribute(...)."
         )
     split_within_people(annotations, test_size, random_state)  # says what is wrong with it
-
-
-def _all_that_apply(annotations: Annotations, n_folds: int, random_state: int) -> NamedRankers:
-    named = default_rankers(n_folds, random_state)
-    shared = has_shared_items(annotations)
-    if not shared:
-        del named["Popularity"]
-    if not (shared and annotations.has_items):
-        del named["Factorisation"]
-    return named
 
 
 def _run(

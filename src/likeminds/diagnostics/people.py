@@ -190,7 +190,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _both_scores(ranker: Any, annotations: Annotations) -> Float:
     """Return scores by the consensus and by everybody's own function, shape (2, n_rows)."""
-    return np.stack([annotations.X @ ranker.consensus_, ranker.decision_function(annotations)])
+    return np.stack([ranker.consensus_scores(annotations), ranker.decision_function(annotations)])
 
 
 def _strata(annotations: Annotations, fold: Index) -> Strata:

@@ -227,7 +227,7 @@ class Rows:
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
-        row_bytes = row_bytes or 8 * self.table.shape[1]
+        row_bytes = row_bytes or 8 * max(1, self.table.shape[1])
         start = 0
         while start < len(counts):
             most = int(counts[start] * padding)

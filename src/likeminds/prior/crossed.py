@@ -30,6 +30,12 @@ from likeminds.prior.tasks import LabelTasks, Task
 BEND = 0.25
 
 
+NOT_SHARED = (
+    "No item was judged by two people, so that nothing can be learned about items beyond their "
+    "features: item effects are off."
+)
+
+
 def are_shared(annotations: Annotations) -> bool:
     """Say whether any item was labelled by two people."""
     if not annotations.has_items:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds.data.identifiers import join_ids, lookup
+from likeminds.data.identifiers import encode, join_ids, lookup
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,11 @@ class Items:
     def scores(self, v: Float) -> Float:
         """Return b + f'v of each item, given the weights v of each, shape (m, r)."""
         return np.asarray(self.effects + np.einsum("ja,ja->j", self.factors, v))
+
+    def scores_of(self, ids: IdArray, v: Float) -> Float:
+        """Return b + f'v of rows about items that may repeat, or be unknown here."""
+        codes, distinct = encode(ids, "items")
+        return self.of(distinct).take(codes).scores(v)
 
     def drawn(self, v: Float, rng: Generator) -> Float:
         """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""

@@ -1,7 +1,7 @@
 """What every ranker does with its input and its weights: the scikit-learn manners."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.checks import as_weights, listing, refuse_not_finite
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._support.checks import as_weights, refuse_not_finite
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.grades import read_answers, refuse_mixture
@@ -23,16 +23,21 @@ from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
+from likeminds.prior.items import Items
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.inputs import (
     are_grades,
-    are_positive,
     as_numbers,
     check_labels,
     column_position,
     default_names,
+    item_ids_of,
+    outcomes,
+    refuse_attributes,
     refuse_extras,
+    refuse_no_features,
+    refuse_strangers,
     two_classes,
 )
 from likeminds.rankers.model import NAMELESS, Model
@@ -65,6 +70,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
     coef_: Float
     consensus_: Float
+    factor_weights_: Float
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
@@ -78,7 +84,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     @property
     def chosen_(self) -> "Ranker":
-        """The ranker itself, out of the search that found it."""
+        """The ranker, out of the search that found it."""
         return self.learned("best_estimator_") or self
 
     @with_callbacks
@@ -113,12 +119,16 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
     ) -> Float:
         """Score each row for its person: the higher, the more the item is to their liking.
 
         Scores order the items of one person; their zero means nothing, and scores of two
-        people are not comparable.
+        people are not comparable. Where items have effects of their own, rows of features alone
+        are scored as items nobody has labelled.
 
         Parameters
         ----------
@@ -127,19 +137,51 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         users : array of shape (n_rows,), optional
             For whom each row is scored. Without it (and without ``user_column``), for the
             one person the ranker was fitted to, or for the consensus if there were several.
+        items : array of shape (n_rows,), optional
+            The id of each row's item, for rankers that know items by their ids; annotations
+            carry their own.
 
         Returns
         -------
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
+        return self._scores(rows, people, item_ids_of(X, items, len(rows)))
+
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         scores = np.empty(len(rows))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             piece = slice(start, start + _ROWS_AT_ONCE)
             weights = self.coef_[people[piece]]
             weights[people[piece] < 0] = self.consensus_
             scores[piece] = np.einsum("nd,nd->n", rows[piece], weights)
-        return scores
+        return scores + self.item_scores(items, people)
+
+    def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
+        """Return what items add to scores beyond features; zero where nobody says what they are."""
+        known = self.learned_items()
+        if items is None or known is None:
+            return 0.0
+        weights = np.zeros((len(people), known.n_factors))
+        if known.n_factors:
+            weights = np.vstack([self.factor_weights_, weights[:1]])[people]
+        return known.scores_of(items, weights)
+
+    def consensus_scores(self, said: Annotations) -> Float:
+        """Return scores by what all agree on; what they see in items is part of it."""
+        weights = self.learned("consensus_")
+        shared = np.zeros(len(said)) if weights is None else said.X @ weights
+        items = item_ids_of(said, None, len(said))
+        return np.asarray(shared + self.item_scores(items, np.full(len(said), -1)))
+
+    def learned_items(self) -> Items | None:
+        """Return what was learned about items beyond their features; None for nothing."""
+        return cast("Items | None", self.learned("known_items_"))
+
+    @property
+    def item_effects_(self) -> bool:
+        """Whether items have effects of their own."""
+        return self.learned_items() is not None
 
     def score(
         self,
@@ -169,7 +211,9 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         features, column = self._split_user_column(X)
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
-        said = self._outcomes(y, len(scores))
+        said = outcomes(
+            y, len(scores), self.classes_, self.label_reading_ if self._graded else None
+        )
         return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
@@ -200,24 +244,14 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return annotations
 
     def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
-        if annotations.attribute_ids is not None and len(annotations.attribute_ids) > 1:
-            raise ValueError(
-                f"A ranker learns one attribute at a time, but there are "
-                f"{len(annotations.attribute_ids)}: {listing(annotations.attribute_ids)}. "
-                "Choose one with annotations.of_attribute(...)."
-            )
+        refuse_attributes(annotations)
         if not reset:
             self._check_width(annotations)
             self._joint_reading(annotations)
             return annotations.written_as(self.users_)
-        if not annotations.n_features and not self._needs_no_features:
-            raise ValueError(
-                f"{type(self).__name__} ranks items by their features, but these annotations "
-                "have none: pass features= with them, or fit a HierarchicalRanker, which learns "
-                "what items are like from the people who judge them."
-            )
-        self.fitted_on_annotations_ = True
-        self.label_reading_ = annotations.reading
+        if not self._needs_no_features:
+            refuse_no_features(annotations, type(self).__name__)
+        self.fitted_on_annotations_, self.label_reading_ = True, annotations.reading
         self.n_features_in_ = annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
         self.feature_names_ = self.feature_names_in_
@@ -235,8 +269,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         reset: bool,
     ) -> Annotations:
         if reset:
-            self.fitted_on_annotations_ = False
-            self.label_reading_ = None
+            self.fitted_on_annotations_, self.label_reading_ = False, None
         features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(
@@ -250,11 +283,12 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         elif reset:
             self.classes_ = np.array([False, True])
             self.label_reading_ = read_answers(check_labels(y)).reading
+        graded = self._graded
         return Annotations(
             users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
             items=None,
-            labels=check_labels(y) if self._graded else self._outcomes(y, len(features)),
-            reading=self.label_reading_ if self._graded else None,
+            labels=check_labels(y) if graded else outcomes(y, len(features), self.classes_),
+            reading=self.label_reading_ if graded else None,
             features=features,
             weights=as_weights(sample_weight, len(features), "sample_weight"),
             groups=groups,
@@ -283,8 +317,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             rows, column = self._split_user_column(X)
             owners = column if users is None else users
         if owners is None:
-            alone = len(self.users_) == 1
-            return rows, np.full(len(rows), 0 if alone else -1, dtype=np.intp)
+            return rows, np.full(len(rows), 0 if len(self.users_) == 1 else -1, dtype=np.intp)
         people = self._people(owners)
         if len(people) != len(rows):
             raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
@@ -293,12 +326,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _people(self, owners: Iterable[Hashable]) -> Index:
         """Return where people are (-1: not seen in training, if that is allowed)."""
         people = self._places_of(owners)
-        if self.unknown == "error" and (people < 0).any():
-            strangers = np.unique(np.asarray(list(owners), dtype=object)[people < 0].astype(str))
-            raise ValueError(
-                f"Not seen in training: {listing(strangers)}. "
-                'Pass unknown="consensus" to give them the consensus instead.'
-            )
+        if self.unknown == "error":
+            refuse_strangers(owners, people < 0)
         return people
 
     def _places_of(self, owners: Iterable[Hashable]) -> Index:
@@ -332,17 +361,6 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 f"X has {annotations.n_features} features, but {type(self).__name__} is "
                 f"expecting {len(self.feature_names_)} features as input."
             )
-
-    def _outcomes(self, y: ArrayLike | None, length: int) -> Bool | FloatArray:
-        """Return which labels are positive; or the grades, where labels are such."""
-        if y is None:
-            raise ValueError("score needs the labels y.")
-        labels = check_labels(y)
-        if len(labels) != length:
-            raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
-        if self._graded:
-            return np.asarray(read_answers(labels, known=self.label_reading_).grades)
-        return are_positive(labels, self.classes_)
 
     @property
     def _graded(self) -> bool:

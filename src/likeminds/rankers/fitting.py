@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Hashable, Iterable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Bool, Float, IdArray
 from likeminds._support.checks import counted, listing
@@ -16,10 +16,14 @@ from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
+from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.statistics import Statistics
+from likeminds.prior.crossed import NOT_SHARED, are_shared
+from likeminds.prior.items import Items
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
 from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.items import ItemColumn
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.base import Callback, Parts
 
@@ -112,6 +116,8 @@ class StatisticsRanker(GrowingRanker):
 
     loss: str | Loss
     standardize: bool
+    item_effects: bool
+    alpha_item: float
     tol: float
     max_iter: int
     warm_start: bool
@@ -119,6 +125,9 @@ class StatisticsRanker(GrowingRanker):
 
     scale_: Float
     statistics_: Statistics
+    annotations_: Annotations
+    item_weight_: float
+    known_items_: Items
     group_: Float
     personal_: Float
 
@@ -132,29 +141,66 @@ class StatisticsRanker(GrowingRanker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
         "standardize": ["boolean"],
+        "item_effects": ["boolean"],
+        "alpha_item": [Interval(Real, 0, None, closed="left")],
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
     }
 
     def _fit_more(self, more: Annotations) -> None:
-        self._fit_statistics(self.statistics_.update(more))
+        self._fit_with(self, more)
+
+    def _fit_with(self, earlier: Any, more: Annotations) -> None:
+        """Fit to what another ranker (or this one) has learned from, and to more."""
+        if self.item_effects:  # with every label, the crowd's opinions are others
+            self._fit_annotations(earlier.annotations_.concat(more))
+        else:
+            self._fit_statistics(earlier.statistics_.update(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
-        self.__dict__.pop("statistics_", None)  # a fit starts afresh
-        graded = as_loss(self.loss).takes_grades
-        self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
+        for name in ("statistics_", "annotations_"):  # a fit starts afresh
+            self.__dict__.pop(name, None)
+        if not self.item_effects:
+            graded = as_loss(self.loss).takes_grades
+            self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
+            return
+        column = self._item_column(annotations)
+        if not are_shared(annotations):
+            warnings.warn(NOT_SHARED, UserWarning, stacklevel=5)
+        self._fit_statistics(column.features, column)
+        self.annotations_ = annotations
 
-    def _fit_statistics(self, statistics: Statistics) -> None:
+    def _item_column(self, annotations: Annotations) -> ItemColumn:
+        graded = as_loss(self.loss).takes_grades
+        return ItemColumn.of_annotations(annotations, type(self).__name__, graded=graded)
+
+    def _fit_statistics(self, statistics: Statistics, column: ItemColumn | None = None) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        n_features = statistics.n_features
-        _refuse_too_wide(type(self).__name__, n_features)
-        self.scale_ = statistics.feature_scale() if self.standardize else np.ones(n_features)
-        loss = as_loss(self.loss).of(statistics, self.scale_)
+        _refuse_too_wide(type(self).__name__, statistics.n_features)
+        loss = self._measure(statistics, column)
         parts = self._fit_loss(loss, statistics)
         self.users_ = statistics.user_ids
         self.statistics_ = statistics
         self._set_parts(parts, statistics.has_pairs)
         self._look_back(loss, statistics, parts)
+
+    def _measure(self, statistics: Statistics, column: ItemColumn | None) -> QuadraticLoss:
+        """Return the loss in the units chosen; what is known of items is part of the scores."""
+        kind = as_loss(self.loss)
+        self.__dict__.pop("known_items_", None)
+        if column is None:
+            self.scale_ = self._scale_of(statistics)
+            return kind.of(statistics, self.scale_)
+        scale = self._scale_of(column.statistics)
+        shared = SharedColumn(kind.of(column.statistics, scale))
+        weight = shared.weight(self.alpha_item)
+        self.scale_ = scale[:-1]
+        self.item_weight_ = weight / float(scale[-1])
+        self.known_items_ = column.effects(self.item_weight_)
+        return shared.loss(weight)
+
+    def _scale_of(self, statistics: Statistics) -> Float:
+        return statistics.feature_scale() if self.standardize else np.ones(statistics.n_features)
 
     def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
         """Return the parts that minimise the loss and the ranker's penalties."""

@@ -22,14 +22,17 @@ from likeminds.components.singular import top_directions
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.quadratic import Factors
+from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Regression
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task
+from likeminds.rankers.items import with_column
 from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
 from likeminds.solvers.reduced import Problem, fit_coordinates
@@ -71,6 +74,7 @@ class FoldingIn:
         scale: Float,
         consensus: Float,
         n_groups: int,
+        items: Items | None,
         knee: float,
     ) -> "FoldingIn":
         """Estimate the covariance of people's weights, and the precision of their labels.
@@ -93,6 +97,7 @@ class FoldingIn:
             Coordinates(statistics.origin, scale, None, intercept=False),
             Prior(consensus, loadings, np.full(n_features, np.sqrt(own))),
             Regression(_precision(kind, loss, statistics, parts)),
+            items=items,
         )
         # The personal level never sets in before people differ more than they usually do.
         return cls(crowd, kind, max(knee, float(np.sqrt(own * n_features))))
@@ -100,9 +105,9 @@ class FoldingIn:
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Beliefs`."""
         crowd = self.crowd
-        statistics = Statistics.from_annotations(said, "factored", graded=self.loss.takes_grades)
+        statistics, loss = self._loss_of(said)
         weight, count = self.loss.weight_and_count(statistics.class_weight)
-        factors = self.loss.of(statistics, crowd.coordinates.scale).factors
+        factors = loss.factors
         points, known = posterior_of(
             _FactorTasks(factors, weight, count),
             said.n_people,
@@ -114,6 +119,17 @@ class FoldingIn:
             weight = weight * crowd.likelihood.precision
         self._let_be_different(points, factors, weight, crowd.prior)
         return points, known
+
+    def _loss_of(self, said: Annotations) -> tuple[Statistics, QuadraticLoss]:
+        """Return statistics and loss of labels; what all see in items is part of the scores."""
+        scale, items = self.crowd.coordinates.scale, self.crowd.items
+        graded = self.loss.takes_grades
+        if items is None or not said.has_items:
+            statistics = Statistics.from_annotations(said, "factored", graded=graded)
+            return statistics, self.loss.of(statistics, scale)
+        wide = with_column(said, items.of(said.item_ids).effects[said.item_codes])
+        statistics = Statistics.from_annotations(wide, "factored", graded=graded)
+        return statistics, SharedColumn(self.loss.of(statistics, np.append(scale, 1.0))).loss(1.0)
 
     def _let_be_different(
         self, points: Float, factors: Factors, weight: Float, prior: Prior

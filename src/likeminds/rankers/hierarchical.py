@@ -17,7 +17,7 @@ from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
-from likeminds.prior.crossed import CrossedTasks, are_shared
+from likeminds.prior.crossed import NOT_SHARED, CrossedTasks, are_shared
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.learning import learn
@@ -301,12 +301,7 @@ class HierarchicalRanker(ChoiceTables):
                 'known by their features alone. Leave item_effects at "auto", or change the loss.'
             )
         if self.item_effects and not are_shared(annotations):
-            warnings.warn(
-                "No item was judged by two people, so that nothing can be learned about items "
-                "beyond their features: item effects are off.",
-                UserWarning,
-                stacklevel=6,
-            )
+            warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
             return False
         return bool(self.item_effects)
 

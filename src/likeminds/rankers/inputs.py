@@ -1,5 +1,6 @@
 """Arrays that a caller passes to a ranker, checked: labels, columns, names of features."""
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from likeminds._support.arrays import Bool, FloatArray
+from likeminds._support.arrays import Bool, FloatArray, IdArray
 from likeminds._support.checks import listing
+from likeminds.data.annotations import Annotations
 from likeminds.data.grades import read_answers
+from likeminds.data.identifiers import encode
+from likeminds.data.labels import LabelReading
 
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:
@@ -63,6 +67,67 @@ def refuse_extras(**arguments: object) -> None:
         raise ValueError(
             f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
         )
+
+
+def outcomes(
+    y: ArrayLike | None,
+    length: int,
+    classes: NDArray[Any],
+    grading: LabelReading | None = None,
+) -> Bool | FloatArray:
+    """Return which labels are positive; or the grades, where labels were read as such."""
+    if y is None:
+        raise ValueError("score needs the labels y.")
+    labels = check_labels(y)
+    if len(labels) != length:
+        raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
+    if grading is not None:
+        return np.asarray(read_answers(labels, known=grading).grades)
+    return are_positive(labels, classes)
+
+
+def refuse_no_features(annotations: Annotations, ranker: str) -> None:
+    """Refuse annotations without features."""
+    if not annotations.n_features:
+        raise ValueError(
+            f"{ranker} ranks items by their features, but these annotations have none: pass "
+            "features= with them, or fit a HierarchicalRanker, which learns what items are like "
+            "from the people who judge them."
+        )
+
+
+def refuse_attributes(annotations: Annotations) -> None:
+    """Refuse annotations about several attributes."""
+    if annotations.attribute_ids is not None and len(annotations.attribute_ids) > 1:
+        raise ValueError(
+            f"A ranker learns one attribute at a time, but there are "
+            f"{len(annotations.attribute_ids)}: {listing(annotations.attribute_ids)}. "
+            "Choose one with annotations.of_attribute(...)."
+        )
+
+
+def refuse_strangers(owners: Iterable[Hashable], strange: Bool) -> None:
+    """Refuse people who were not seen in training."""
+    if strange.any():
+        names = np.unique(np.asarray(list(owners), dtype=object)[strange].astype(str))
+        raise ValueError(
+            f"Not seen in training: {listing(names)}. "
+            'Pass unknown="consensus" to give them the consensus instead.'
+        )
+
+
+def item_ids_of(X: Any, items: Iterable[Hashable] | None, n_rows: int) -> IdArray | None:
+    """Return the id of each row's item, as annotations or the caller have it; None without."""
+    if isinstance(X, Annotations):
+        if items is not None:
+            raise ValueError("Annotations carry their own items: leave out items.")
+        return X.items if X.has_items else None
+    if items is None:
+        return None
+    codes, ids = encode(items, "items")
+    if len(codes) != n_rows:
+        raise ValueError(f"items has {len(codes)} entries, but X has {n_rows} rows.")
+    return ids[codes]
 
 
 def default_names(n_features: int) -> NDArray[Any]:

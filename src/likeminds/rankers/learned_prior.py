@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import encode, lookup
+from likeminds.data.identifiers import lookup
 from likeminds.prior.beliefs import Beliefs, posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
@@ -35,7 +35,6 @@ class PriorRanker(GrowingRanker):
     crowd_: Crowd
     scale_: Float
     n_groups_: int
-    factor_weights_: Float
     information_: FloatArray
 
     newcomer = newcomers.newcomer
@@ -46,54 +45,26 @@ class PriorRanker(GrowingRanker):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Score each row for its person: the higher, the more the item is to their liking.
+        """Score each row for its person, as in `ThreeLevelRanker.decision_function`.
 
-        Scores order the items of one person; their zero means nothing, and scores of two
-        people are not comparable. Where items have effects of their own, `Annotations` or
-        ``items`` say which items they are; rows of features alone are scored as items nobody has
-        labelled. People not seen in training get the consensus; or what goes with their
-        covariates, where annotations have these and the ranker has learned from such.
-
-        Parameters
-        ----------
-        X, users
-            As in `ThreeLevelRanker.decision_function`.
-        items : array of shape (n_rows,), optional
-            The id of each row's item; annotations carry their own.
-
-        Returns
-        -------
-        array of shape (n_rows,)
+        People not seen in training get the consensus; or what goes with their covariates, where
+        annotations have these and the ranker has learned from such.
         """
-        scores = super().decision_function(X, users)
-        rows, people = self._rows_and_people(X, users)
-        scores = scores + self._item_scores(X, items, people)
-        if not isinstance(X, Annotations):
+        scores = super().decision_function(X, users, items)
+        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
             return scores
-        traits, strange = self.crowd_.traits, people < 0
-        if X.people is not None and traits is not None and strange.any():
+        rows, people = self._rows_and_people(X, users)
+        strange = people < 0
+        if strange.any():
             shifts = self.crowd_.shifts(X.people, X.user_ids)
             assert shifts is not None
             added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
             scores[strange] += np.einsum("nd,nd->n", rows[strange], added)
         return scores
 
-    def _item_scores(
-        self, X: ArrayLike | Annotations, items: Iterable[Hashable] | None, people: Index
-    ) -> Float | float:
-        """Return b_j + f_j'v_i of every row; zero where nothing says which item it is about."""
-        if isinstance(X, Annotations):
-            if items is not None:
-                raise ValueError("Annotations carry their own items: leave out items.")
-            items = X.items if X.has_items else None
-        known = self.crowd_.items
-        if items is None or known is None:
-            return 0.0
-        codes, ids = encode(items, "items")
-        if len(codes) != len(people):
-            raise ValueError(f"items has {len(codes)} entries, but X has {len(people)} rows.")
-        v = np.vstack([self.factor_weights_, np.zeros(known.n_factors)])[people]
-        return known.of(ids).take(codes).scores(v)
+    def learned_items(self) -> Items | None:
+        """Return what was learned about items beyond their features; None for nothing."""
+        return self.crowd_.items
 
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
@@ -304,11 +275,6 @@ class PriorRanker(GrowingRanker):
         covariance = prior.covariance[:n_weights, :n_weights]
         self.explained_ = _explained(covariance, directions, spread)
         self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
-
-    @property
-    def item_effects_(self) -> bool:
-        """Whether items have effects of their own."""
-        return self.crowd_.items is not None
 
     @property
     def n_item_factors_(self) -> int:

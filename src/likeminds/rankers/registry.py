@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from likeminds._support.checks import listing
+from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
     CMTL,
     COMT,
@@ -18,9 +19,11 @@ from likeminds.rankers.baselines import (
     OnePerPerson,
     PooledLogistic,
     Popularity,
+    PopularityWithFeatures,
     RidgeToConsensus,
 )
 from likeminds.rankers.baselines._competitor import Competitor
+from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
@@ -50,6 +53,7 @@ _READY: tuple[Any, ...] = (
     ConsensusOnly,
     PooledLogistic,
     Popularity,
+    PopularityWithFeatures,
     Factorisation,
 )
 # Every ranker there is, by name.
@@ -89,6 +93,14 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> NamedRankers:
     search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
     rankers = {kind.__name__: _ready(kind(), search) for kind in _READY}
     return rankers | {"ThreeLevelRankerCV": ThreeLevelRankerCV(**search)}
+
+
+def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
+    """Leave out the rankers that need items which several people labelled, where there are none."""
+    shared = has_shared_items(annotations)
+    by_id = shared and annotations.has_items
+    needs = {"Popularity": shared, "PopularityWithFeatures": by_id, "Factorisation": by_id}
+    return {name: ranker for name, ranker in rankers.items() if needs.get(name, True)}
 
 
 def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:

@@ -39,12 +39,6 @@ class Judged(NamedTuple):
     text: str | None = None
 
 
-def learned_items(ranker: Any) -> Learned | None:
-    """Return what a ranker has learned about items beyond their features; None for nothing."""
-    crowd = ranker.learned("crowd_")
-    return None if crowd is None else crowd.items
-
-
 def learned_names(items: Learned) -> tuple[str, ...]:
     """Return names of learned columns: factors, and what all see in an item."""
     return (*(f"learned_{n}" for n in range(1, items.n_factors + 1)), POPULARITY)
@@ -104,7 +98,7 @@ class Items:
 
     def with_learned(self, ranker: Any) -> "Items":
         """Return the items with the columns that a ranker has learned about them, if any."""
-        learned = learned_items(ranker)
+        learned = ranker.learned_items()
         if learned is None or len(self.feature_names) > len(ranker.feature_names_):
             return self
         mine = learned.of(self.ids)

@@ -12,7 +12,7 @@ from likeminds.prior.items import Items as Learned
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.model import Ability
-from likeminds.schools.items import Items, learned_items, learned_names
+from likeminds.schools.items import Items, learned_names
 
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
@@ -89,8 +89,13 @@ class Levels:
             n_directions=ranker.learned("n_groups_"),
             own=None if exact is None else exact.any(axis=1) & differs,
         )
-        learned = learned_items(ranker)
-        return levels if learned is None else levels._with_learned(learned, ranker.factor_weights_)
+        learned = ranker.learned_items()
+        if learned is None:
+            return levels
+        weights = np.zeros((len(ranker.users_), 0))
+        return levels._with_learned(
+            learned, ranker.factor_weights_ if learned.n_factors else weights
+        )
 
     def _with_learned(self, items: Learned, weights: Float) -> "Levels":
         """Return levels that know learned columns: people's weights of factors are the group's."""

@@ -69,7 +69,9 @@ class Liking:
         nothing = np.zeros(len(rows))
         weights = slope * ranker.coef_
         if not Ability.UNCERTAINTY.of(ranker):
-            return cls(rows, weights, intercept, nothing, None, nothing)
+            known, rows = ranker.learned_items(), rows[:, : len(ranker.feature_names_)]
+            offset = nothing if known is None else slope * known.of(items.ids).effects
+            return cls(rows, weights, intercept, nothing, None, nothing, offset)
         crowd = ranker.crowd_
         seen = crowd.coordinates.rows(rows[:, : len(ranker.feature_names_)])
         points = crowd.coordinates.points(ranker.coef_, intercept)

@@ -4,7 +4,7 @@ from likeminds.rankers.baselines.clustered import CMTL, COMT
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
 from likeminds.rankers.baselines.low_rank import RAMU, RMTL
-from likeminds.rankers.baselines.popularity import Popularity
+from likeminds.rankers.baselines.popularity import Popularity, PopularityWithFeatures
 from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.rankers.baselines.sparse import JFL, RMTFL, LassoMTL
 
@@ -22,5 +22,6 @@ __all__ = [
     "OnePerPerson",
     "PooledLogistic",
     "Popularity",
+    "PopularityWithFeatures",
     "RidgeToConsensus",
 ]

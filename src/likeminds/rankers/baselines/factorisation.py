@@ -1,24 +1,18 @@
 """Matrix factorisation: people and items as points of one space, found from who said what."""
 
-from collections.abc import Hashable, Iterable
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._support.arrays import Float, IdArray
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines._factors import Factors, Votes
-from likeminds.rankers.baselines.knowing_items import (
-    features_of_items,
-    items_of_rows,
-    labelled_items,
-)
+from likeminds.rankers.items import features_of_items, labelled_items, places_of_items
 
 
 class Factorisation(Ranker):
@@ -118,27 +112,9 @@ class Factorisation(Ranker):
         self.unknown = unknown
         self.user_column = user_column
 
-    def decision_function(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        items: Iterable[Hashable] | None = None,
-    ) -> Float:
-        """Return the log-odds of a positive label of each row's item by its person.
-
-        Parameters
-        ----------
-        X, users
-            As in `ThreeLevelRanker.decision_function`.
-        items : array of shape (n_rows,), optional
-            The id of each row's item, where X is no Annotations.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        rows, people = self._rows_and_people(X, users)
-        item = items_of_rows(self, X, items, len(rows))
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+        """Return the log-odds of a positive label of each row's item by its person."""
+        item = places_of_items(self, items)
         theirs = np.vstack([self.people_factors_, np.zeros(self.people_factors_.shape[1])])[people]
         places = self.item_factors_[item]
         new = item < 0

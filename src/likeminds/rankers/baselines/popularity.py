@@ -1,19 +1,19 @@
 """What others said of the same item: no features, no learning, hard to beat on shared items."""
 
-from collections.abc import Hashable, Iterable
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
+from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.baselines.knowing_items import items_of_rows, labelled_items
+from likeminds.rankers.baselines.ridge import ConsensusOnly, grid
+from likeminds.rankers.items import labelled_items, places_of_items, sums_by
 
 
 class Popularity(Ranker):
@@ -76,28 +76,10 @@ class Popularity(Ranker):
         self.unknown = unknown
         self.user_column = user_column
 
-    def decision_function(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        items: Iterable[Hashable] | None = None,
-    ) -> Float:
-        """Return the share of positive labels that each row's item got from other people.
-
-        Parameters
-        ----------
-        X, users
-            As in `ThreeLevelRanker.decision_function`.
-        items : array of shape (n_rows,), optional
-            The id of each row's item, where X is no Annotations.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        rows, people = self._rows_and_people(X, users)
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+        """Return the share of positive labels that each row's item got from other people."""
         if hasattr(self, "item_ids_"):
-            item = items_of_rows(self, X, items, len(rows))
+            item = places_of_items(self, items)
         else:
             position = {row: item for item, row in enumerate(_as_keys(self.items_))}
             item = np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
@@ -134,13 +116,68 @@ class Popularity(Ranker):
                 f"by their {known_by}), so nobody can be told what others said of it. "
                 "Popularity needs items that several people labelled."
             )
-        self.item_counts_ = _sums(counts, of_row, n_items)
-        self.own_counts_ = _sums(counts, own, len(self.own_pairs_))
+        self.item_counts_ = sums_by(of_row, counts, n_items)
+        self.own_counts_ = sums_by(own, counts, len(self.own_pairs_))
         self.overall_share_ = float(counts[:, 1].sum() / counts[:, 0].sum())
         self.users_ = annotations.user_ids
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
         return []  # nothing to tune
+
+
+class PopularityWithFeatures(ConsensusOnly):
+    """One ranking for everybody, by features and by what others said of the same item.
+
+    It is ``ConsensusOnly(item_effects=True)``: items that somebody labelled are ranked by the
+    crowd's opinion of them as well, new ones by their features alone. Without any features, it is
+    the opinion alone.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Ridge on the weights of features, per person.
+    alpha_item : float, default=0.001
+        Ridge on the weight of the crowd's opinion, per person.
+    loss, standardize, unknown, user_column
+        As in `ThreeLevelRanker`.
+
+    Attributes
+    ----------
+    item_weight_, known_items_, coef_, consensus_, users_, scale_, classes_
+        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+
+    Examples
+    --------
+    >>> from likeminds import make_schools
+    >>> crowd = make_schools(40, 30, 60, 6, 2, random_state=0).annotations
+    >>> PopularityWithFeatures().fit(crowd).item_weight_ > 0
+    True
+    """
+
+    _needs_no_features = True
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        alpha_item: float = 0.001,
+        *,
+        loss: str | Loss = "auc",
+        standardize: bool = True,
+        unknown: str = "consensus",
+        user_column: int | str | None = None,
+    ) -> None:
+        super().__init__(
+            alpha,
+            loss=loss,
+            standardize=standardize,
+            item_effects=True,
+            alpha_item=alpha_item,
+            unknown=unknown,
+            user_column=user_column,
+        )
+
+    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
+        return grid(alpha=(1.0, 0.1, 0.01, 0.001), alpha_item=(3.0, 1.0, 0.3, 0.001))
 
 
 def has_shared_items(annotations: Annotations) -> bool:
@@ -157,10 +194,6 @@ def _items(annotations: Annotations) -> tuple[IdArray, Index]:
     table = np.asarray(annotations.features[used], dtype=np.float64)
     items, code = np.unique(table, axis=0, return_inverse=True)
     return items, code.ravel()[place]
-
-
-def _sums(counts: Float, codes: Index, n_codes: int) -> Float:
-    return np.column_stack([np.bincount(codes, column, n_codes) for column in counts.T])
 
 
 def _as_keys(rows: FloatArray) -> list[bytes]:

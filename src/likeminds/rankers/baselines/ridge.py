@@ -30,17 +30,21 @@ class _RidgeRanker(StatisticsRanker):
         *,
         loss: str | Loss = "auc",
         standardize: bool = True,
+        item_effects: bool = False,
+        alpha_item: float = 0.001,
         unknown: str = "consensus",
         user_column: int | str | None = None,
     ) -> None:
         self.alpha = alpha
         self.loss = loss
         self.standardize = standardize
+        self.item_effects = item_effects
+        self.alpha_item = alpha_item
         self.unknown = unknown
         self.user_column = user_column
 
 
-def _grid(**values: Sequence[float]) -> list[dict[str, Any]]:
+def grid(**values: Sequence[float]) -> list[dict[str, Any]]:
     """Return all combinations, the last name's values changing fastest."""
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
@@ -52,7 +56,7 @@ class ConsensusOnly(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on the weights, per person.
-    loss, standardize, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -79,7 +83,7 @@ class ConsensusOnly(_RidgeRanker):
         return theta, nothing, nothing
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
+        return grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
 
 
 class OnePerPerson(_RidgeRanker):
@@ -89,7 +93,7 @@ class OnePerPerson(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on each person's weights.
-    loss, standardize, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -115,7 +119,7 @@ class OnePerPerson(_RidgeRanker):
         return np.zeros(loss.shape[1]), weights, np.zeros(loss.shape)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
+        return grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
 
 
 class RidgeToConsensus(_RidgeRanker):
@@ -130,7 +134,7 @@ class RidgeToConsensus(_RidgeRanker):
         Ridge on each person's distance from the consensus.
     alpha_consensus : float, default=0.001
         Ridge on the consensus, per person.
-    loss, standardize, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -157,11 +161,19 @@ class RidgeToConsensus(_RidgeRanker):
         *,
         loss: str | Loss = "auc",
         standardize: bool = True,
+        item_effects: bool = False,
+        alpha_item: float = 0.001,
         unknown: str = "consensus",
         user_column: int | str | None = None,
     ) -> None:
         super().__init__(
-            alpha, loss=loss, standardize=standardize, unknown=unknown, user_column=user_column
+            alpha,
+            loss=loss,
+            standardize=standardize,
+            item_effects=item_effects,
+            alpha_item=alpha_item,
+            unknown=unknown,
+            user_column=user_column,
         )
         self.alpha_consensus = alpha_consensus
 
@@ -188,7 +200,7 @@ class RidgeToConsensus(_RidgeRanker):
         return theta, deviation, np.zeros(loss.shape)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid(
+        return grid(
             alpha=(30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003),
             alpha_consensus=(0.01, 0.0001),
         )

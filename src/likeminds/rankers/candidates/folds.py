@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,13 +73,6 @@ class Fold:
     def _fit_and_score(self, ranker: Any) -> Float:
         raise NotImplementedError
 
-    def _linear_scores(self, ranker: Any) -> Float:
-        """Return the scores of the rows held out by weights that go with ``rest``."""
-        weights = np.vstack([ranker.coef_, ranker.consensus_])
-        rows = self.held_out
-        person = lookup(rows.user_ids, self.rest.user_ids, "users")[rows.user_codes]
-        return np.asarray(np.einsum("nd,nd->n", rows.X, weights[person]))
-
 
 @dataclass(frozen=True)
 class _RowsFold(Fold):
@@ -91,12 +85,35 @@ class _RowsFold(Fold):
 
 
 @dataclass(frozen=True)
-class _StatisticsFold(Fold):
-    """A fold of a ranker that never touches a row again."""
+class StatisticsFold(Fold):
+    """A fold of a ranker that never touches a row again.
+
+    ``training`` gives the rows of ``rest``, for what their people think of items.
+    """
+
+    training: Callable[[], Annotations]
 
     def _fit_and_score(self, ranker: Any) -> Float:
-        ranker._fit_statistics(self.rest)
-        return self._linear_scores(ranker)
+        statistics, column = self._learned_from(ranker)
+        ranker._fit_statistics(statistics, column)
+        return self._linear_scores(ranker, statistics)
+
+    def _learned_from(self, ranker: Any) -> tuple[Statistics, Any]:
+        """Return the statistics, and the column of opinions where the ranker uses one."""
+        return (self._column.features, self._column) if ranker.item_effects else (self.rest, None)
+
+    @cached_property
+    def _column(self) -> Any:
+        return self.ranker._item_column(self.training())
+
+    def _linear_scores(self, ranker: Any, statistics: Statistics) -> Float:
+        """Return the scores of the rows held out by weights that go with the statistics."""
+        weights = np.vstack([ranker.coef_, ranker.consensus_])
+        rows = self.held_out
+        person = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
+        scores = np.einsum("nd,nd->n", rows.X, weights[person])
+        items = rows.items if rows.has_items else None
+        return np.asarray(scores + ranker.item_scores(items, person))
 
 
 @dataclass(frozen=True)
@@ -171,15 +188,18 @@ class FromStatistics(FromRows):
         held_out: Annotations,
         rest: Statistics,
         user_ids: IdArray,
-        training: Callable[[], Annotations],  # noqa: ARG002 - the statistics are enough
+        training: Callable[[], Annotations],
     ) -> Fold:
-        """Return a fold that needs no rows but those held out."""
+        """Return a fold that needs no rows but those held out, unless opinions of items count."""
         tol = max(_TOL, getattr(self.ranker, "tol", 0.0))
-        return _StatisticsFold(self._with(**_RACING, tol=tol), held_out, rest, user_ids)
+        return StatisticsFold(self._with(**_RACING, tol=tol), held_out, rest, user_ids, training)
 
-    def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:  # noqa: ARG002
+    def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:
         """Fit the ranker with the parameters chosen to everything."""
-        ranker._fit_statistics(statistics)
+        if ranker.item_effects:
+            ranker._fit_annotations(annotations)
+        else:
+            ranker._fit_statistics(statistics)
 
 
 def plain_values(candidate: Candidate) -> Candidate:

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
-from likeminds.losses import Loss, QuadraticLoss, as_loss
+from likeminds.losses import QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.candidates.folds import Candidate, Fold, FromStatistics
+from likeminds.rankers.candidates.folds import Candidate, Fold, FromStatistics, StatisticsFold
 from likeminds.solvers import FastSolver, Solution
 from likeminds.solvers.base import Callback, Parts
 from likeminds.solvers.fast import Decomposition
@@ -31,6 +29,9 @@ _N_GROUPS = (1, 2, 4)
 _ALPHA_ALONE_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
 # Candidates are compared at this tolerance: much finer than what tells them apart.
 _TOL, _STEPS = 1e-2, 20
+# Parameters that the eigenvectors depend on, and what a ranker learns on the way to them.
+_OF_THE_LOSS = ("loss", "standardize", "item_effects", "alpha_item")
+_MEASURED = ("scale_", "item_weight_", "known_items_")
 
 
 def default_grid(alpha_group: float) -> list[Candidate]:
@@ -106,11 +107,11 @@ class ThreeLevels(FromStatistics):
         held_out: Annotations,
         rest: Statistics,
         user_ids: IdArray,
-        training: Callable[[], Annotations],  # noqa: ARG002 - the statistics are enough
+        training: Callable[[], Annotations],
     ) -> Fold:
         """Return a fold whose one eigendecomposition serves all candidates."""
         ranker = self._with(tol=_TOL, max_iter=_STEPS)
-        return _DecomposedFold(ranker, held_out, rest, user_ids)
+        return _DecomposedFold(ranker, held_out, rest, user_ids, training)
 
 
 def _snake(
@@ -124,35 +125,39 @@ def _snake(
 
 
 @dataclass(frozen=True)
-class _DecomposedFold(Fold):
+class _DecomposedFold(StatisticsFold):
     """A fold that keeps the eigenvectors of its loss, and the units of its features."""
 
-    # One for each loss and choice of units: a grid may hold several.
-    _known: list[tuple[str | Loss, bool, Float, Decomposition]] = field(default_factory=list)
+    # One for each loss, choice of units and use of opinions: a grid may hold several.
+    _known: list[tuple[Candidate, dict[str, Any], Decomposition]] = field(default_factory=list)
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution."""
         ranker, last = copy(self.ranker), None
         for candidate in path:
             ranker.set_params(**candidate)
-            ranker.scale_, decomposition = self._decomposed(ranker.loss, ranker.standardize)
+            statistics, _ = self._learned_from(ranker)
+            decomposition = self._decompose(ranker)
             ranker.set_params(solver=_PathSolver(decomposition, last))
-            solution = ranker._solve(decomposition.loss, self.rest)
+            solution = ranker._solve(decomposition.loss, statistics)
             if solution.interrupted:
                 raise KeyboardInterrupt
             last = solution.parts
-            ranker._set_parts(last, self.rest.has_pairs)
-            yield self._linear_scores(ranker)
+            ranker._set_parts(last, statistics.has_pairs)
+            yield self._linear_scores(ranker, statistics)
 
-    def _decomposed(self, loss: str | Loss, standardize: bool) -> tuple[Float, Decomposition]:
-        for known, standardized, scale, decomposition in self._known:
-            if known == loss and standardized == standardize:
-                return scale, decomposition
-        ones = np.ones(self.rest.n_features)
-        scale = self.rest.feature_scale() if standardize else ones
-        decomposition = FastSolver().decompose(as_loss(loss).of(self.rest, scale))
-        self._known.append((loss, standardize, scale, decomposition))
-        return scale, decomposition
+    def _decompose(self, ranker: Any) -> Decomposition:
+        """Give the ranker its units and opinions of items; return its loss's eigenvectors."""
+        asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
+        for known, measured, decomposition in self._known:
+            if known == asked:
+                vars(ranker).update(measured)
+                return decomposition
+        loss = ranker._measure(*self._learned_from(ranker))
+        measured = {name: getattr(ranker, name, None) for name in _MEASURED}
+        decomposition = FastSolver().decompose(loss)
+        self._known.append((asked, measured, decomposition))
+        return decomposition
 
 
 @dataclass(frozen=True)

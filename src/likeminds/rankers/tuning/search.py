@@ -21,6 +21,7 @@ from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_people
 from likeminds.losses.statistics import Statistics
+from likeminds.prior.items import Items
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.candidates.folds import Candidate, FromRows, plain_values
 from likeminds.rankers.fitting import GrowingRanker
@@ -202,8 +203,11 @@ class RankerCV(GrowingRanker):
         """
         check_is_fitted(self)
         best: Any = self.best_estimator_
-        known = {} if items is None else {"items": items}
-        return np.asarray(best.decision_function(X, users, **known), dtype=np.float64)
+        return np.asarray(best.decision_function(X, users, items), dtype=np.float64)
+
+    def learned_items(self) -> Items | None:
+        """Return what the ranker has learned about items beyond their features."""
+        return self.best_estimator_.learned_items()
 
     def update(
         self,

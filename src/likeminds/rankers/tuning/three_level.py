@@ -11,6 +11,8 @@ from likeminds.losses.statistics import Statistics
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import Grid, RankerCV
 
+# Parameters of the ranker inside.
+_SHARED = ("loss", "standardize", "item_effects", "tol", "max_iter", "unknown", "user_column")
 # What the best ranker knows nothing of.
 _OF_THE_SEARCH = {"best_index_", "best_params_", "best_score_", "cv_results_", "fingerprint_"}
 
@@ -36,7 +38,7 @@ class ThreeLevelRankerCV(RankerCV):
     one_standard_error : bool, default=False
         Take the simplest candidate within one standard error of the best: fewest groups, then
         largest penalties.
-    loss, standardize, unknown, user_column
+    loss, standardize, item_effects, unknown, user_column
         As in `ThreeLevelRanker`.
     tol, max_iter
         Of the final fit, as in `ThreeLevelRanker`.
@@ -89,6 +91,7 @@ class ThreeLevelRankerCV(RankerCV):
         one_standard_error: bool = False,
         loss: str | Loss = "auc",
         standardize: bool = True,
+        item_effects: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
         unknown: str = "consensus",
@@ -102,6 +105,7 @@ class ThreeLevelRankerCV(RankerCV):
         self.one_standard_error = one_standard_error
         self.loss = loss
         self.standardize = standardize
+        self.item_effects = item_effects
         self.tol = tol
         self.max_iter = max_iter
         self.unknown = unknown
@@ -111,14 +115,13 @@ class ThreeLevelRankerCV(RankerCV):
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> ThreeLevelRanker:
         """Return a three-level ranker with parameters of the caller's choice, not fitted."""
-        shared = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
-        given = {name: getattr(self, name) for name in shared}
+        given = {name: getattr(self, name) for name in _SHARED}
         return ThreeLevelRanker(**given | dict(parameters))
 
     def _fit_more(self, more: Annotations) -> None:
         # The model is not convex: it is solved from all starts again, as in `fit`.
         best = self.with_parameters(self.best_params_)
-        best._fit_statistics(self.statistics_.update(more))
+        best._fit_with(self, more)
         self._share_input(best)
         best._note_more(more)
         self._adopt(best)
