@@ -18,6 +18,8 @@ from likeminds.baselines import RMTL, ConsensusOnly, OnePerPerson, RidgeToConsen
 from likeminds.components import Consensus, Personal
 from likeminds.data.splits import folds_within_people, split_within_people
 from likeminds.rankers.items import labelled_items, opinions
+from likeminds.schools import Explanation
+from likeminds.schools.liking import Liking
 
 PULL, RIDGE = 2.0, 1e-3
 WITH_ITEMS = [
@@ -243,3 +245,21 @@ def test_rows_that_say_nothing_of_items_are_refused_and_lone_items_warned_of():
     assert ranker.item_weight_ == 0.0
     plain = ConsensusOnly().fit(lone).decision_function(lone)
     np.testing.assert_allclose(ranker.decision_function(lone), plain)
+
+
+def test_what_all_see_in_items_is_explained(tmp_path):
+    crowd = shared(9, people=30)
+    ranker = ThreeLevelRanker(item_effects=True).fit(crowd)
+    explained = Explanation.of_ranker(ranker)
+    assert "popularity" in explained.levels.feature_names
+    everybody = explained.levels.coef @ explained.items.features.T
+    scores = ranker.decision_function(crowd)
+    places = explained.items.positions_of(crowd)
+    np.testing.assert_allclose(everybody[crowd.user_codes, places], scores)
+    reasons = explained.item(crowd.items[0])["reasons"]
+    assert "popularity" in {one["feature"] for one in reasons}
+    liking = Liking.of_ranker(ranker, explained.items, crowd)
+    log_odds = liking.weights @ liking.rows.T + liking.offset
+    assert np.corrcoef(log_odds[crowd.user_codes, places], scores)[0, 1] > 0.999
+    again = load(save(ranker, tmp_path / "m"))
+    assert Explanation.of_ranker(again, crowd).item(crowd.items[0])["reasons"] == reasons

@@ -24,22 +24,9 @@ from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
+from likeminds.rankers import inputs
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
-from likeminds.rankers.inputs import (
-    are_grades,
-    as_numbers,
-    check_labels,
-    column_position,
-    default_names,
-    item_ids_of,
-    outcomes,
-    refuse_attributes,
-    refuse_extras,
-    refuse_no_features,
-    refuse_strangers,
-    two_classes,
-)
 from likeminds.rankers.model import NAMELESS, Model
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
@@ -146,7 +133,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        return self._scores(rows, people, item_ids_of(X, items, len(rows)))
+        return self._scores(rows, people, inputs.item_ids_of(X, items, len(rows)))
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         scores = np.empty(len(rows))
@@ -169,10 +156,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     def consensus_scores(self, said: Annotations) -> Float:
         """Return scores by what all agree on; what they see in items is part of it."""
-        weights = self.learned("consensus_")
-        shared = np.zeros(len(said)) if weights is None else said.X @ weights
-        items = item_ids_of(said, None, len(said))
-        return np.asarray(shared + self.item_scores(items, np.full(len(said), -1)))
+        items = inputs.item_ids_of(said, None, len(said))
+        return self.chosen_._scores(said.X, np.full(len(said), -1), items)
 
     def learned_items(self) -> Items | None:
         """Return what was learned about items beyond their features; None for nothing."""
@@ -205,15 +190,14 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
-            refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight)
             self._joint_reading(X)
             return mean_concordance(X.outcomes, scores, X.users, X.weights)
         features, column = self._split_user_column(X)
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
-        said = outcomes(
-            y, len(scores), self.classes_, self.label_reading_ if self._graded else None
-        )
+        graded = self.label_reading_ if self._graded else None
+        said = inputs.outcomes(y, len(scores), self.classes_, graded)
         return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
@@ -235,7 +219,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             self._read_all()
             self.__dict__.pop("fingerprint_", None)
         if isinstance(X, Annotations):
-            refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
+            inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
             annotations = self._take_annotations(X, reset=reset)
         else:
             annotations = self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
@@ -244,13 +228,13 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return annotations
 
     def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
-        refuse_attributes(annotations)
+        inputs.refuse_attributes(annotations)
         if not reset:
             self._check_width(annotations)
             self._joint_reading(annotations)
             return annotations.written_as(self.users_)
         if not self._needs_no_features:
-            refuse_no_features(annotations, type(self).__name__)
+            inputs.refuse_no_features(annotations, type(self).__name__)
         self.fitted_on_annotations_, self.label_reading_ = True, annotations.reading
         self.n_features_in_ = annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
@@ -278,16 +262,18 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
-        if reset and (owners is None or not are_grades(y)):
-            self.classes_ = two_classes(check_labels(y))
+        if reset and (owners is None or not inputs.are_grades(y)):
+            self.classes_ = inputs.two_classes(inputs.check_labels(y))
         elif reset:
             self.classes_ = np.array([False, True])
-            self.label_reading_ = read_answers(check_labels(y)).reading
+            self.label_reading_ = read_answers(inputs.check_labels(y)).reading
         graded = self._graded
         return Annotations(
             users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
             items=None,
-            labels=check_labels(y) if graded else outcomes(y, len(features), self.classes_),
+            labels=inputs.check_labels(y)
+            if graded
+            else inputs.outcomes(y, len(features), self.classes_),
             reading=self.label_reading_ if graded else None,
             features=features,
             weights=as_weights(sample_weight, len(features), "sample_weight"),
@@ -327,7 +313,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Return where people are (-1: not seen in training, if that is allowed)."""
         people = self._places_of(owners)
         if self.unknown == "error":
-            refuse_strangers(owners, people < 0)
+            inputs.refuse_strangers(owners, people < 0)
         return people
 
     def _places_of(self, owners: Iterable[Hashable]) -> Index:
@@ -374,18 +360,18 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Check X; return its features and, where ``user_column`` names one, the people."""
         if self.user_column is None or self.fitted_on_annotations_:
             rows = self._checked(X, reset, [np.float64, np.float32])
-            names = getattr(self, "feature_names_in_", default_names(rows.shape[1]))
+            names = getattr(self, "feature_names_in_", inputs.default_names(rows.shape[1]))
             column = None
         else:
             raw = self._checked(X, reset, None)
-            names = getattr(self, "feature_names_in_", default_names(raw.shape[1]))
-            where = column_position(self.user_column, names)
+            names = getattr(self, "feature_names_in_", inputs.default_names(raw.shape[1]))
+            where = inputs.column_position(self.user_column, names)
             column = raw[:, where]
             rows = np.delete(raw, where, axis=1)
             names = np.delete(names, where)
             if not rows.shape[1]:
                 raise ValueError("X has no feature beside the user_column.")
-            rows = as_numbers(rows)
+            rows = inputs.as_numbers(rows)
         refuse_not_finite(rows, "X")
         if reset:
             self.feature_names_ = np.asarray(names, dtype=object)
