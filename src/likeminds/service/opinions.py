@@ -14,7 +14,7 @@ from likeminds.prior.items import Items as LearnedItems
 from likeminds.rankers.model import Ability
 from likeminds.schools.explaining import Explanation
 from likeminds.schools.finding import items_of
-from likeminds.schools.items import Items, learned_items
+from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
 from likeminds.schools.placing import Places, Placing, levels_of_beliefs
 from likeminds.schools.score_parts import score_parts
@@ -79,7 +79,7 @@ class Question:
     @cached_property
     def own(self) -> LearnedItems | None:
         """What the ranker has learned about each item beyond its features."""
-        learned = learned_items(self.chosen)
+        learned = self.chosen.learned_items()
         return None if learned is None else learned.of(self.catalogue.ids)
 
     @cached_property
