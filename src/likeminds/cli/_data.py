@@ -45,29 +45,66 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     pairs: Pairs = NO_PAIRS,
 ) -> ReadLabels:
     """Read labels with the features of their items; a model says which features it knows."""
-    from likeminds.cli._pairs import NAMES, items_by_id, read_pairs
-    from likeminds.data.columns import id_texts
-    from likeminds.data.sources import read_table
+    from likeminds.cli._pairs import NAMES, items_by_id
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
     refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons)
-    if source is None and pairs.comparisons is None:
-        raise ValueError("What did people say? Give --annotations, --comparisons, or both.")
-    tables: list[tuple[Any, dict[str, str | None]]] = []
-    if source is not None:
-        names = {role: getattr(columns, role) for role in _ROLES}
-        tables.append((read_table(source, id_texts(names)), names))
-    if pairs.comparisons is not None:
-        tables.append((read_pairs(pairs, columns.person), NAMES))
+    tables = _read_tables(talk, source, columns, pairs)
+    compares = any(names is NAMES for _, names in tables)
     shown = None
-    if pairs.comparisons is not None and model is None and items == ItemOptions():
+    if compares and model is None and items == ItemOptions():
         shown = items_by_id(*((table, _item_column(table, names)) for table, names in tables))
     parts = [_annotated(talk, *one, items, columns, model, shown) for one in tables]
     said = parts[0].annotations
     for part in parts[1:]:
         said = said.concat(part.annotations)
     return ReadLabels(said if model is None else said.written_as(model.people_), parts[0].reduction)
+
+
+_Tables = list[tuple[Any, dict[str, str | None]]]
+
+
+def _read_tables(talk: Talk, source: str | None, columns: Columns, pairs: Pairs) -> _Tables:
+    """Return what people said, as tables with the names of their columns by role."""
+    from likeminds.cli._pairs import NAMES, read_pairs
+    from likeminds.data.columns import id_texts
+    from likeminds.data.sources import read_table
+
+    tables: _Tables = []
+    if source is not None:
+        names = {role: getattr(columns, role) for role in _ROLES}
+        tables.append((read_table(source, id_texts(names)), names))
+    if pairs.comparisons is not None:
+        tables.append((read_pairs(pairs, columns.person), NAMES))
+    if pairs.export is not None:
+        tables += _read_export(talk, *pairs.export, columns.attribute)
+    if not tables:
+        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
+    return tables
+
+
+def _read_export(talk: Talk, tool: str, path: str, attribute: str | None) -> _Tables:
+    """Return labels and comparisons of an export, and say what was left out of it."""
+    import pyarrow as pa
+
+    from likeminds.cli._pairs import NAMES, as_sides
+    from likeminds.data.columns import as_arrow
+    from likeminds.data.connectors import read_export
+
+    export = read_export(tool, path)
+    talk.tell(str(export))
+    tables: _Tables = []
+    if export.labels or not export.comparisons:
+        labels = export.to_table(attribute)
+        names = {role: role if role in labels.column_names else None for role in _ROLES}
+        tables.append((labels, names))
+    if export.comparisons:
+        roles = ("person", "winner", "loser")
+        columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
+        compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
+        tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))
+    return tables
 
 
 def _annotated(  # noqa: PLR0917 - what a table needs to be read

@@ -159,7 +159,7 @@ _PAIRS = "Columns of comparisons (found by their usual names)"
 
 @dataclass(frozen=True)
 class Pairs:
-    """Comparisons of two items, and what their columns are called; people's is as in labels."""
+    """Comparisons of two items and what their columns are called, and exports of other tools."""
 
     comparisons: Annotated[
         str | None,
@@ -182,4 +182,14 @@ class Pairs:
     ] = None
     strength: Annotated[
         str | None, typer.Option(help="How much a comparison counts.", rich_help_panel=_PAIRS)
+    ] = None
+    export: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--from",
+            metavar="TOOL FILE",
+            help="What a labelling tool exported, instead of tables: label-studio, argilla, "
+            "prodigy, crowd-kit, lewidi, polis (a folder) or preferences, and its file.",
+            rich_help_panel=_DATA,
+        ),
     ] = None

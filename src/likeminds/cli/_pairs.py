@@ -20,20 +20,9 @@ def read_pairs(pairs: Pairs, person: str | None, alone: str | None = None) -> An
 
     ``alone`` is who compared, where no column says so.
     """
-    import numpy as np
     import pyarrow as pa
 
-    from likeminds.data.choice_sets import pair_columns
-    from likeminds.data.columns import (
-        ID_ROLES,
-        as_arrow,
-        as_frame,
-        find_column,
-        find_columns,
-        id_texts,
-        read_values,
-    )
-    from likeminds.data.identifiers import as_id_array, join_ids
+    from likeminds.data.columns import find_column, id_texts
     from likeminds.data.sources import read_table
 
     assert pairs.comparisons is not None
@@ -42,6 +31,18 @@ def read_pairs(pairs: Pairs, person: str | None, alone: str | None = None) -> An
     table = read_table(pairs.comparisons, id_texts(names))
     if alone is not None and person is None and find_column("person", table.column_names) is None:
         table = table.append_column("person", pa.array([alone] * table.num_rows))
+    return as_sides(table, names)
+
+
+def as_sides(table: Any, names: dict[str, str | None]) -> Any:
+    """Return a table of pairs as one of labels: see `read_pairs`."""
+    import numpy as np
+    import pyarrow as pa
+
+    from likeminds.data.choice_sets import pair_columns
+    from likeminds.data.columns import ID_ROLES, as_arrow, as_frame, find_columns, read_values
+    from likeminds.data.identifiers import as_id_array, join_ids
+
     frame = as_frame(table)
     values = {
         role: read_values(frame, name, as_ids=role in ID_ROLES)

@@ -1,0 +1,56 @@
+"""Exports of labelling tools, from the file to a model in one command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from commands import run, told
+
+
+@pytest.fixture
+def conversation(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["timestamp,datetime,comment-id,voter-id,vote"]
+    for voter in range(14):
+        votes = rng.choice([1, 1, -1, 0], size=8) if voter % 2 else rng.choice([1, -1], size=8)
+        rows += [f"{voter},x,{comment},{voter},{vote}" for comment, vote in enumerate(votes)]
+    (tmp_path / "votes.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path, "\n".join(rows).count(",0\n")
+
+
+def test_a_conversation_of_polis(conversation):
+    folder, passes = conversation
+    done = run(folder, "fit", "--from", "polis", ".", "--out", "m.likeminds")
+    assert done.code == 0, done.err
+    assert f"{passes} records left out, since it is a pass: vote" in done.out
+    assert "by 14 people on 8 items" in done.out
+    ask = ("rank", "--model", "m.likeminds", "--person", "3", "--top", "2")
+    assert len(told(folder, *ask)["rankings"]) == 2
+    again = told(folder, "evaluate", "--model", "m.likeminds", "--from", "polis", "votes.csv")
+    assert 0.5 < again["scores"][0]["auc"] <= 1.0
+
+
+def test_chosen_and_rejected_answers(tmp_path):
+    answers = ["kind", "short", "long", "rude"]
+    records = [
+        {"prompt": "hi", "chosen": answers[i], "rejected": answers[j], "user_id": f"u{person}"}
+        for person in range(5)
+        for i in range(4)
+        for j in range(i + 1, 4)
+    ]
+    text = "\n".join(json.dumps(record) for record in records)
+    (tmp_path / "pairs.jsonl").write_text(text)
+    done = run(tmp_path, "fit", "--from", "preferences", "pairs.jsonl", "--out", "m.likeminds")
+    assert done.code == 0, done.err
+    ranked = told(tmp_path, "rank", "--model", "m.likeminds")["rankings"]
+    assert [row["item"] for row in ranked] == ["answer 1", "answer 2", "answer 3", "answer 4"]
+
+
+def test_an_unknown_tool_and_nothing_at_all(tmp_path):
+    done = run(tmp_path, "fit", "--from", "excel", "x.json", "--out", "m.likeminds")
+    assert done.code == 2
+    assert "'excel' are not known" in done.err
+    done = run(tmp_path, "fit", "--out", "m.likeminds")
+    assert done.code == 2
+    assert "Give --annotations, --comparisons, or --from" in done.err
