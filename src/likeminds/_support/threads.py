@@ -52,7 +52,7 @@ def scratch(shape: tuple[int, ...]) -> Float:
     Allocating memory costs the system more than filling it: large temporaries are reused.
     """
     size = math.prod(shape)
-    if getattr(_kept, "array", np.empty(0)).size < size:
+    if not hasattr(_kept, "array") or _kept.array.size < size:
         _kept.array = np.empty(size)
     array: Float = _kept.array[:size].reshape(shape)
     return array
