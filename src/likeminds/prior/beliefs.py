@@ -16,6 +16,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.grading import Odds, StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Curvature, Likelihood
 from likeminds.prior.new_items import fold_in
@@ -191,6 +192,9 @@ class Beliefs:
 
     def chance_preferred(self, a: Seen, b: Seen, people: Index) -> Float:
         """Return the probability that the items of a get better labels than those of b."""
+        if isinstance(self.likelihood, StandardNormal):
+            noise = self.deviation(a, people, less=b) ** 2 + 2.0 / self.likelihood.typical
+            return np.asarray(ndtr(self._apart(a, b, people) / np.sqrt(noise)))
         if self.likelihood.is_quadratic:
             raise TypeError(
                 "Scores that were learned as a regression are no log-odds, so that they say "
@@ -199,8 +203,11 @@ class Beliefs:
         deviation = self.deviation(a, people, less=b)
         return label_probability(self._apart(a, b, people), deviation)
 
-    def items_from(self, said: Annotations, people: Index) -> Items:
-        """Return the posteriors of items not seen in training, from labels that ``people`` gave."""
+    def items_from(self, said: Annotations, people: Index, odds: Odds | None = None) -> Items:
+        """Return the posteriors of items not seen in training, from labels that ``people`` gave.
+
+        ``odds`` say how scores become log-odds, where they are none.
+        """
         if self.items is None:
             raise ValueError("Items have no character of their own here.")
         item, which = compact(said.item_codes, said.n_items)
@@ -211,14 +218,16 @@ class Beliefs:
         rows = np.zeros(points.shape)
         rows[:, :size] = self.coordinates.rows(said.X)
         weight = np.ones(len(said)) if said.weights is None else said.weights
+        odds = Odds(said.labels, 0.0) if odds is None else odds
         return fold_in(
             unknown,
             item,
-            said.labels,
+            odds.positive,
             weight=weight,
-            eta=np.einsum("np,np->n", rows, points),
-            sure=self.deviation(Seen(rows), people) ** 2,
+            eta=odds.slope * np.einsum("np,np->n", rows, points) + odds.added,
+            sure=odds.slope**2 * self.deviation(Seen(rows), people) ** 2,
             v=points[:, size:],
+            lift=odds.slope,
         )
 
     def ranks(self, seen: Seen, person: int, level: float) -> tuple[Index, Index]:

@@ -24,7 +24,7 @@ from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Curvature, Diagonal, Likelihood
 from likeminds.prior.posterior import Mode, Moments, Spread, find_mode, moments_of, over_blocks
 from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import LabelTasks, Task
+from likeminds.prior.tasks import LabelTasks, Task, bins_of
 
 # The largest second derivative of log(1 + exp).
 BEND = 0.25
@@ -59,7 +59,7 @@ class ItemSums:
     seen : array of shape (m, r, r)
         The sum over labels of h times the second moment of v_i.
     bound : array of shape (m, r, r)
-        The same with a quarter for h.
+        The same with the largest h there is.
     """
 
     slope: Float
@@ -84,27 +84,31 @@ class CrossedTasks:
         Their posteriors.
     left_out : array of shape (n_places,), optional
         Labels that are left out of the likelihood.
+    bend : float
+        The largest second derivative of a label's loss.
     """
 
     labels: LabelTasks
     item: Index
     items: Items
     left_out: Bool | None = None
+    bend: float = BEND
 
     @classmethod
     def of_annotations(
-        cls, annotations: Annotations, coordinates: Coordinates, items: Items
+        cls, annotations: Annotations, coordinates: Coordinates, items: Items, bend: float = BEND
     ) -> "CrossedTasks":
         """Group the labels by person, and keep which item each is about."""
-        by_number = Rows.of_annotations(annotations, index=np.arange(len(annotations)))
+        every = np.arange(len(annotations))
+        by_number = Rows.of_annotations(annotations, index=every, grade=bins_of(annotations))
         number = by_number.index
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], annotations.n_items)
-        return cls(LabelTasks.of_rows(rows, coordinates), item, items)
+        return cls(LabelTasks.of_rows(rows, coordinates), item, items, bend=bend)
 
     @classmethod
     def of_newcomers(
-        cls, annotations: Annotations, coordinates: Coordinates, items: Items
+        cls, annotations: Annotations, coordinates: Coordinates, items: Items, bend: float = BEND
     ) -> "CrossedTasks":
         """Take the labels of people not seen in training.
 
@@ -115,10 +119,10 @@ class CrossedTasks:
             own = items.of(annotations.item_ids)
         else:
             own = items.nobody_knows(annotations.n_items)
-        weight = 1.0 / (1.0 + BEND * own.doubt[annotations.item_codes])
+        weight = 1.0 / (1.0 + bend * own.doubt[annotations.item_codes])
         if annotations.weights is not None:
             weight = weight * annotations.weights
-        return cls.of_annotations(annotations._with(weights=weight), coordinates, own)
+        return cls.of_annotations(annotations._with(weights=weight), coordinates, own, bend)
 
     @property
     def n_people(self) -> int:
@@ -193,7 +197,8 @@ class CrossedTasks:
         labels = self.labels.sample(most)
         kept = np.isin(self.labels.rows.people, labels.rows.people)
         of_row = self.item[:-1][np.repeat(kept, self.labels.rows.counts)]
-        return CrossedTasks(labels, np.append(of_row, self.item[-1]), self.items)
+        item = np.append(of_row, self.item[-1])
+        return CrossedTasks(labels, item, self.items, bend=self.bend)
 
     def task(self, number: int) -> Task:
         """Return one block."""
@@ -208,7 +213,7 @@ class CrossedTasks:
             return task
         of_block = self.of_block(number)
         unsure = _packed(self.items.unsure[of_block.items])
-        counted = self.items.share * BEND * task.weight
+        counted = self.items.share * self.bend * task.weight
         held = _unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
         return replace(task, rows=np.concatenate([task.rows, factors[item]], axis=2), held=held)
 
@@ -270,13 +275,14 @@ def _visit_items(
     crossed = of_block.sums_of_rows(h, flat)
     sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
     r = items.n_factors
-    sums += _sums_for_factors(mode, spread, of_block, prior.root[len(prior.mean) - r :], crossed)
+    root = prior.root[len(prior.mean) - r :]
+    sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
     found = replace(found, second=found.second + shared)
     return found, of_block.items, sums
 
 
 def _sums_for_factors(
-    mode: Mode, spread: Spread, of_block: "BlockItems", root: Float, crossed: Float
+    mode: Mode, spread: Spread, of_block: "BlockItems", root: Float, crossed: Float, *, bend: float
 ) -> list[Float]:
     """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
     curvature, system = mode.said.curvature, mode.system
@@ -288,7 +294,7 @@ def _sums_for_factors(
     packed = _packed(second)
     slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
     seen = of_block.sums_of_people(curvature.root**2, packed)
-    return [slope, seen, of_block.sums_of_people(BEND * mode.task.weight, packed)]
+    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, packed)]
 
 
 def _left(curvature: Curvature, spread: Spread) -> Float:

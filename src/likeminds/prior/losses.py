@@ -4,11 +4,16 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
+
+from likeminds._support.arrays import FloatArray
 from likeminds.data.annotations import Annotations
+from likeminds.data.labels import block_medians
 from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.crossed import BEND, CrossedTasks
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.grading import CumulativeLogit, Graded, StandardNormal
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic, Regression
 from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
 
@@ -28,6 +33,8 @@ class PriorLoss(ABC):
         Whether people with labels of one class only carry information.
     takes_items : bool
         Whether items may have effects of their own; see `crossed`.
+    bend : float
+        The largest second derivative of a label's loss, where they may.
     """
 
     name: ClassVar[str]
@@ -35,6 +42,19 @@ class PriorLoss(ABC):
     has_intercept: ClassVar[bool]
     one_class_teaches: ClassVar[bool]
     takes_items: ClassVar[bool] = False
+    bend: ClassVar[float] = BEND
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
+        """Return the likelihood that learning starts from."""
+        return self.likelihood
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
+        """Return the labels that are learned from: of grades, which are yes or no."""
+        return annotations._with(grades=None)
+
+    def welcome(self, annotations: Annotations, crowd: Crowd) -> tuple[Annotations, Crowd]:
+        """Return newcomers' labels as they are learned from, and the crowd as they meet it."""
+        return self.prepare(annotations, crowd.likelihood), crowd
 
     @abstractmethod
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
@@ -73,8 +93,75 @@ class LogisticLoss(PriorLoss):
         """Return newcomers' labels, with the posteriors of their items where there are any."""
         if crowd.items is None:
             return super().of_newcomers(annotations, crowd, positive_share)
-        tasks = CrossedTasks.of_newcomers(annotations, crowd.coordinates, crowd.items)
+        tasks = CrossedTasks.of_newcomers(annotations, crowd.coordinates, crowd.items, self.bend)
         return tasks, crowd
+
+
+class MedianLoss(LogisticLoss):
+    """The logistic loss of grades above each person's own median."""
+
+    name = "median"
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
+        """Return which grades are above the median of those of their person."""
+        if annotations.grades is None:
+            return annotations
+        median = block_medians(annotations.grades, annotations.user_codes)
+        return annotations._with(labels=annotations.grades > median, grades=None)
+
+
+class GradedLoss(LogisticLoss):
+    """Base of the losses of grades; responses are bins."""
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
+        """Return labels with the bin of each grade."""
+        assert annotations.grades is not None
+        assert isinstance(likelihood, Graded)
+        bins = likelihood.scale.codes(annotations.grades)
+        return annotations._with(grades=bins.astype(np.float64))
+
+    def welcome(self, annotations: Annotations, crowd: Crowd) -> tuple[Annotations, Crowd]:
+        """Let newcomers use the scale in their own way."""
+        assert isinstance(crowd.likelihood, Graded)
+        likelihood = crowd.likelihood.of_people(annotations.grades, annotations.user_codes)
+        return self.prepare(annotations, likelihood), replace(crowd, likelihood=likelihood)
+
+
+class CumulativeLoss(GradedLoss):
+    """A cumulative logit of grades: see `grading`."""
+
+    name = "cumulative"
+    bend = CumulativeLogit.bend
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+        """Return cuts by the shares of grades."""
+        return CumulativeLogit.first(need_grades(annotations, self.name), annotations.user_codes)
+
+
+class GaussianLoss(GradedLoss):
+    """Everybody's standardised grades are normal, with a variance of their own: see `grading`."""
+
+    name = "gaussian"
+    bend = StandardNormal.bend
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+        """Return everybody's mean and spread; noise as large as half the variance."""
+        return StandardNormal.first(need_grades(annotations, self.name), annotations.user_codes)
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
+        """Return labels with the bin of each grade, which weigh the person's precision."""
+        assert isinstance(likelihood, StandardNormal)
+        weight = likelihood.precision[annotations.user_codes]
+        if annotations.weights is not None:
+            weight = weight * annotations.weights
+        return super().prepare(annotations, likelihood)._with(weights=weight)
+
+
+def need_grades(annotations: Annotations, loss: str) -> FloatArray:
+    """Return the grades; refuse labels that are none."""
+    if annotations.grades is None:
+        raise ValueError(f'loss="{loss}" learns from grades, but these labels are yes or no.')
+    return annotations.grades
 
 
 class ChoiceLoss(PriorLoss):
@@ -135,6 +222,11 @@ class AucLoss(PriorLoss):
 PRIOR_LOSSES: dict[str, PriorLoss] = {
     loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), MixedLoss(), AucLoss())
 }
+# Those that grades may be learned by, "logistic" among them: the best for the crowd is chosen.
+GRADE_LOSSES: dict[str, PriorLoss] = {
+    loss.name: loss for loss in (CumulativeLoss(), GaussianLoss(), MedianLoss())
+}
+ALL_LOSSES = PRIOR_LOSSES | GRADE_LOSSES
 
 
 def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
@@ -146,4 +238,4 @@ def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
         if annotations.group_codes is not None:
             loss = ChoiceLoss.name if are_choices(annotations) else loss
             loss = MixedLoss.name if are_mixed(annotations) else loss
-    return PRIOR_LOSSES[loss]
+    return ALL_LOSSES[loss]

@@ -23,6 +23,7 @@ def fold_in(
     eta: Float,
     sure: Float,
     v: Float,
+    lift: float = 1.0,
 ) -> Items:
     """Return the posteriors of items of which only the prior is known, given labels.
 
@@ -37,9 +38,11 @@ def fold_in(
         variance, which lowers the information of the label.
     v : array of shape (n, r)
         That person's weights of the learned features.
+    lift : float
+        What turns the item's own part of a score into log-odds; ``eta`` has that already.
     """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
-    rows = np.column_stack([np.ones(len(item)), v])
+    rows = lift * np.column_stack([np.ones(len(item)), v])
     prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
     state = np.zeros((n_items, size))
     order = np.argsort(item, kind="stable")

@@ -28,6 +28,7 @@ from likeminds.prior.descent import (
 )
 from likeminds.prior.factors import FIRST_UNIT, scores_at, with_factors
 from likeminds.prior.forms import Form, choose_form, form_of
+from likeminds.prior.grading import Graded
 from likeminds.prior.item_steps import step_both, step_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
@@ -196,8 +197,10 @@ def _losses(state: _State, out: Bool) -> Float:
     tasks = state.objective.tasks
     assert isinstance(tasks, CrossedTasks)
     eta = scores_at(state.objective, state.at.model)[out]
-    rows = tasks.labels.rows
+    rows, likelihood = tasks.labels.rows, state.at.model.likelihood
     positive, weight = rows.positive[out[:-1]], rows.weight[out[:-1]]
+    if rows.grade is not None and isinstance(likelihood, Graded):
+        return weight * likelihood.each(eta, rows.grade[out[:-1]], rows.owner[out[:-1]])
     return np.asarray(weight * (np.logaddexp(0.0, eta) - positive * eta))
 
 

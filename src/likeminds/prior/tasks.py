@@ -10,7 +10,7 @@ import numpy as np
 from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses import SquaredAUC
-from likeminds.losses.rows import POSITIVE, Rows
+from likeminds.losses.rows import POSITIVE, Block, Rows
 from likeminds.prior.coordinates import Coordinates
 
 # Blocks are kept in memory when all of them together take no more than this.
@@ -143,8 +143,10 @@ class LabelTasks(KeptTasks):
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, coordinates: Coordinates) -> "LabelTasks":
-        """Group the labels by person."""
-        return cls.of_rows(Rows.of_annotations(annotations), coordinates)
+        """Group the labels by person; grades are numbers of bins here."""
+        return cls.of_rows(
+            Rows.of_annotations(annotations, grade=bins_of(annotations)), coordinates
+        )
 
     @classmethod
     def of_rows(cls, rows: Rows, coordinates: Coordinates) -> "LabelTasks":
@@ -186,7 +188,7 @@ class LabelTasks(KeptTasks):
         return Task(
             people=block.people,
             rows=block.rows if self.is_ready else self.coordinates.rows(block.rows),
-            response=(block.weight[:, POSITIVE] > 0).astype(np.float64),
+            response=_response(block),
             weight=block.weight.sum(axis=1),
             comparisons=block.class_weight.sum(axis=1),
             places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
@@ -255,6 +257,18 @@ def of_each_person(task: Task, change: Callable[[Any], Any]) -> Task:
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     changed = {name: change(part) for name, part in arrays.items()}
     return replace(task, **(changed | {"places": None}))
+
+
+def bins_of(annotations: Annotations) -> Index | None:
+    """Return the bins that a loss has made of grades; None where labels are yes or no."""
+    return None if annotations.grades is None else annotations.grades.astype(np.intp)
+
+
+def _response(block: Block) -> Float:
+    """Return 1 for a positive label, or the bin of a grade; padding is 0."""
+    if block.grade is None:
+        return np.asarray((block.weight[:, POSITIVE] > 0).astype(np.float64))
+    return np.where(block.weight.sum(axis=1) > 0, block.grade, 0).astype(np.float64)
 
 
 def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[Index]:

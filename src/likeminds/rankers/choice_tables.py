@@ -291,7 +291,9 @@ class ChoiceTables(PriorRanker):
                 "Items have effects of their own here, which people share, so that the likelihood "
                 "is no product over people: fit with item_effects=False for one."
             )
-        tasks = self._prior_loss().tasks(said, crowd.coordinates)
+        loss = self._prior_loss()
+        answers, crowd = loss.welcome(said, crowd)
+        tasks = loss.tasks(answers, crowd.coordinates)
         shifts = crowd.shifts(said.people, said.user_ids)
         setting = self._specification().setting(tasks, crowd.likelihood, crowd.coordinates, shifts)
         return setting, said

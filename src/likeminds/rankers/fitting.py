@@ -16,6 +16,7 @@ from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
+from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.crossed import NOT_SHARED, are_shared
@@ -308,3 +309,18 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def refuse_one_class(annotations: Annotations, *, teaches: bool) -> None:
+    """Refuse labels that are all alike; name the people whose are, unless that ``teaches``."""
+    counted = annotations.labels
+    if annotations.weights is not None:
+        counted = counted[annotations.weights > 0]
+    if counted.all() or not counted.any():
+        raise ValueError(
+            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+            "needs positive and negative labels."
+        )
+    if not teaches:
+        weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
+        warn_of_one_class(annotations.user_ids, has_both_classes(weight))

@@ -11,24 +11,31 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
 from likeminds.prior.crossed import NOT_SHARED, CrossedTasks, are_shared
 from likeminds.prior.descent import Learned
+from likeminds.prior.grading import Graded
 from likeminds.prior.items import Items
 from likeminds.prior.learning import learn
-from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss, choose_loss
+from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.losses import ALL_LOSSES, PriorLoss, choose_loss
+from likeminds.prior.refining import refine_likelihood
 from likeminds.prior.shared import learn_crossed
 from likeminds.prior.tasks import Tasks
 from likeminds.prior.traits import Traits
 from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.choice_tables import ChoiceTables
-from likeminds.rankers.fitting import warn_of_one_class
+from likeminds.rankers.fitting import refuse_one_class
+from likeminds.rankers.grading import choose_grade_loss, learn_grading
 from likeminds.solvers.base import Callback
+
+# Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
+_ROUNDS, _ROUGH = 2, 1e-3
 
 
 class HierarchicalRanker(ChoiceTables):
@@ -56,7 +63,7 @@ class HierarchicalRanker(ChoiceTables):
     n_groups : int or "auto", default="auto"
         How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
         Akaike's criterion, or all of Omega (of which those that stand out are called leading).
-    loss : {"auto", "logistic", "choice", "mixed", "auc"} or PriorLoss, default="auto"
+    loss : str or PriorLoss, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
         with labels of one class count, too. "choice": each positive label is a choice among it
         and the negatives shown with it (its group; without groups, all of the person's): a
@@ -64,6 +71,10 @@ class HierarchicalRanker(ChoiceTables):
         rows that are alone are labels. "auc": the squared AUC loss of `ThreeLevelRanker`, as a
         regression whose precision is learned. "auto" is "choice" where labels came in groups
         with one positive each, "mixed" where some did, and others alone, else "logistic".
+        Of grades, "cumulative" (a cumulative logit with cuts that all share), "gaussian"
+        (everybody's standardised grades, with a variance of their own), "logistic" (those above
+        the grade that divides them evenly) or "median" (those above the person's own): "auto" is
+        the one that ranks best for held-out people.
     item_effects : bool or "auto", default="auto"
         Whether items have effects of their own. "auto": where two people judge one item,
         the loss is "logistic" (the others know items by their features alone), and nothing is
@@ -128,6 +139,10 @@ class HierarchicalRanker(ChoiceTables):
         v_i, people's weights of the features that were learned.
     covariance_ : str
         Which form of Omega was learned: "full", "diagonal" or "low_rank".
+    grade_scores_ : dict
+        The concordance for held-out people by each likelihood of grades, where it was chosen.
+    grading_ : CumulativeLogit or None
+        How grades follow from scores: see `predict_grades`.
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -169,7 +184,7 @@ class HierarchicalRanker(ChoiceTables):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "loss": [StrOptions({"auto", *PRIOR_LOSSES}), PriorLoss],
+        "loss": [StrOptions({"auto", *ALL_LOSSES}), PriorLoss],
         "item_effects": ["boolean", StrOptions({"auto"})],
         "n_item_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank"})],
@@ -230,24 +245,28 @@ class HierarchicalRanker(ChoiceTables):
                     "fit both at once (first.concat(second)), or use newcomer, which takes either."
                 )
             refuse_no_choices(everything)
-        self._fit_annotations(everything)
+        self._fit_annotations(everything, chosen=self.loss_)
 
-    def _fit_annotations(self, annotations: Annotations) -> None:
+    def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
         loss = choose_loss(self.loss, annotations)
-        _check_classes(annotations, loss)
+        self.grade_scores_: dict[str, float] = {}
+        if self.loss == "auto" and annotations.grades is not None and loss.takes_items:
+            if chosen is None:
+                chosen, self.grade_scores_ = choose_grade_loss(self, annotations)
+            loss = ALL_LOSSES[chosen]
+        refuse_one_class(annotations, teaches=loss.one_class_teaches)
         self.loss_ = loss.name
         self.positive_share_ = float(annotations.labels.mean())
         coordinates = Coordinates.of_annotations(
             annotations, standardize=self.standardize, intercept=loss.has_intercept
         )
-        tasks = self._tasks(loss, annotations, coordinates)
+        likelihood = self._first_likelihood(loss, annotations, coordinates)
+        said = loss.prepare(annotations, likelihood)
+        tasks = self._tasks(loss, said, coordinates)
         specification = self._specification()
-        learned, traits = self._learn(tasks, loss, annotations, coordinates)
+        learned, traits = self._learn(tasks, likelihood, annotations, coordinates)
         if not (specification.is_plain or learned.interrupted):
-            shifts = None
-            if traits is not None:
-                shifts = traits.shifts(annotations.people, annotations.user_ids)
-            learned = self._refine(learned, tasks, coordinates, shifts)
+            learned = self._refine(learned, tasks, coordinates, _shifts(traits, annotations))
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         if learned.items is not None and isinstance(tasks, CrossedTasks):
@@ -270,12 +289,29 @@ class HierarchicalRanker(ChoiceTables):
             shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
         )
         self._set_levels(points)
+        self.grading_ = None
+        if annotations.grades is not None and loss.has_intercept:
+            self.grading_ = learn_grading(self, annotations)
+
+    def _first_likelihood(
+        self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates
+    ) -> Likelihood:
+        """Return the likelihood; of grades, that which suits people's scores roughly."""
+        likelihood = loss.first_likelihood(annotations)
+        for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
+            said = loss.prepare(annotations, likelihood)
+            tasks = self._tasks(loss, said, coordinates)
+            learned, traits = self._learn(tasks, likelihood, annotations, coordinates, rough=True)
+            if learned.interrupted:
+                raise KeyboardInterrupt
+            likelihood = refine_likelihood(tasks, learned, _shifts(traits, annotations))
+        return likelihood
 
     def _tasks(self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates) -> Tasks:
         """Return everybody's labels, with their items where those have effects of their own."""
         if self._has_items(loss, annotations):
             nothing = Items.unknown(annotations.item_ids)
-            return CrossedTasks.of_annotations(annotations, coordinates, nothing)
+            return CrossedTasks.of_annotations(annotations, coordinates, nothing, loss.bend)
         if not annotations.n_features:
             raise ValueError(
                 "These annotations have no features, so that items are known only by what people "
@@ -306,12 +342,18 @@ class HierarchicalRanker(ChoiceTables):
         return bool(self.item_effects)
 
     def _learn(
-        self, tasks: Tasks, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates
+        self,
+        tasks: Tasks,
+        likelihood: Likelihood,
+        annotations: Annotations,
+        coordinates: Coordinates,
+        *,
+        rough: bool = False,
     ) -> tuple[Learned, Traits | None]:
         n_weights = coordinates.n_weights
         teach: Any = learn
         if isinstance(tasks, CrossedTasks):
-            asked = self.n_item_factors
+            asked = 0 if rough else self.n_item_factors
             teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
         with both_callbacks(self, self.callback) as callback:
             learning = partial(
@@ -320,9 +362,9 @@ class HierarchicalRanker(ChoiceTables):
                 n_weights,
                 coordinates.size,
                 self._asked_groups(n_weights),
-                likelihood=loss.likelihood,
+                likelihood=likelihood,
                 covariance=self.covariance,
-                tol=self.tol,
+                tol=max(self.tol, _ROUGH) if rough else self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
             )
@@ -350,15 +392,6 @@ class HierarchicalRanker(ChoiceTables):
         )
 
 
-def _check_classes(annotations: Annotations, loss: PriorLoss) -> None:
-    counted = annotations.labels
-    if annotations.weights is not None:
-        counted = counted[annotations.weights > 0]
-    if counted.all() or not counted.any():
-        raise ValueError(
-            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
-            "needs positive and negative labels."
-        )
-    if not loss.one_class_teaches:
-        weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
-        warn_of_one_class(annotations.user_ids, has_both_classes(weight))
+def _shifts(traits: Traits | None, annotations: Annotations) -> Float | None:
+    """Return how far everybody's mean is from that of all, by their covariates."""
+    return None if traits is None else traits.shifts(annotations.people, annotations.user_ids)

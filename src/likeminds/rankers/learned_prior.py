@@ -18,10 +18,10 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
-from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
+from likeminds.prior.losses import ALL_LOSSES, PriorLoss
 from likeminds.prior.seen import Seen
 from likeminds.prior.traits import Traits
-from likeminds.rankers import newcomers
+from likeminds.rankers import grading, newcomers
 from likeminds.rankers.fitting import GrowingRanker
 
 
@@ -38,6 +38,7 @@ class PriorRanker(GrowingRanker):
     information_: FloatArray
 
     newcomer = newcomers.newcomer
+    predict_grades = grading.predict_grades
 
     def decision_function(
         self,
@@ -224,8 +225,10 @@ class PriorRanker(GrowingRanker):
             )
         beliefs = self._beliefs()
         people = self._people(said.users)
+        odds = grading.odds_of(self, said, people)
         wiser = copy(self)
-        wiser.crowd_ = replace(self.crowd_, items=items.joined(beliefs.items_from(said, people)))
+        found = beliefs.items_from(said, people, odds)
+        wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
         return wiser
 
     def _pairs(
@@ -307,7 +310,7 @@ class PriorRanker(GrowingRanker):
         return self.crowd_.items
 
     def _prior_loss(self) -> PriorLoss:
-        return PRIOR_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
+        return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
 
     def _newcomers(self) -> "PriorNewcomers":
         crowd, loss = self.crowd_, self._prior_loss()
@@ -364,7 +367,8 @@ class PriorNewcomers:
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Beliefs`."""
-        tasks, crowd = self.loss.of_newcomers(said, self.crowd, self.positive_share)
+        said, crowd = self.loss.welcome(said, self.crowd)
+        tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
         pulls = np.zeros(tasks.n_places)
         shifts = crowd.shifts(said.people, said.user_ids)
         points, known = posterior_of(

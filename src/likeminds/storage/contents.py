@@ -32,6 +32,7 @@ from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Dense, Statistics
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
 from likeminds.prior.prior import Prior
@@ -50,7 +51,7 @@ _DATA: dict[str, type[Any]] = {
     for kind in (
         *(Annotations, Covariates, LabelReading, Statistics, Dense, Rows),
         *(Crowd, Coordinates, Prior, Items, Logistic, Choice, Regression),
-        *(Traits, CovariateEncoder),
+        *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal),
     )
 }
 # What holds the labels that were learned from.

@@ -6,7 +6,7 @@ from likeminds._support.read_later import Unread
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Regression
-from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.losses import ALL_LOSSES
 from likeminds.prior.prior import Prior
 
 _LEARNED = ("prior_mean_", "basis_", "item_spread_", "ridge_")
@@ -39,7 +39,7 @@ def renew(model: Any) -> None:
 
 def _learned(model: Any, parts: dict[str, Any]) -> Crowd:
     """Return the crowd of a `HierarchicalRanker`: the prior it learned."""
-    loss = PRIOR_LOSSES[model.loss_]
+    loss = ALL_LOSSES[model.loss_]
     basis = parts["basis_"]
     coordinates = Coordinates(
         parts["origin_"],

@@ -1,0 +1,169 @@
+"""Grades and a learned prior: which likelihood, and what grades people would give."""
+
+import warnings
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._support.arrays import Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.splits import split_within_people
+from likeminds.metrics.concordance import concordance_by_person
+from likeminds.prior.grading import CumulativeLogit, Odds
+from likeminds.rankers.candidates.folds import was_interrupted
+
+# The likelihoods of grades that are tried; the first where there are too few people to choose.
+CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
+# So many people at most learn, and as many others judge; and how exactly.
+_MOST_PEOPLE, _FEWEST_PEOPLE = 400, 20
+_TOL = 1e-3
+# The share of the others' grades that they are judged by.
+_HELD_OUT = 0.4
+# Rows from which the distribution of grades given scores is learned.
+_MOST_ROWS = 20_000
+_ROUNDS = 3
+
+
+def choose_grade_loss(ranker: Any, annotations: Annotations) -> tuple[str, dict[str, float]]:
+    """Return the likelihood of grades that ranks best for held-out people, and all scores.
+
+    Each is learned, roughly and without learned features of items, from one half of (a sample of)
+    the people; the others are newcomers, judged by the concordance of grades that are held out.
+    Then the halves change places.
+    """
+    people = annotations.user_ids
+    if len(people) < _FEWEST_PEOPLE:
+        return CANDIDATES[0], {}
+    some = people[np.unique(np.linspace(0, len(people) - 1, 2 * _MOST_PEOPLE).astype(np.intp))]
+    halves = [annotations.of_people(some[first::2].tolist()) for first in (0, 1)]
+    found: dict[str, list[Float]] = {name: [] for name in CANDIDATES}
+    for learners, others in (halves, halves[::-1]):
+        asked, held_out = split_within_people(others, test_size=_HELD_OUT, random_state=0)
+        for name in CANDIDATES:
+            found[name].append(_judge(ranker, name, learners, asked, held_out))
+    scores = {name: float(np.nanmean(np.concatenate(parts))) for name, parts in found.items()}
+    return max(scores, key=scores.__getitem__), scores
+
+
+def _judge(
+    ranker: Any, loss: str, learners: Annotations, asked: Annotations, held_out: Annotations
+) -> Float:
+    """Return the concordance of every newcomer's grades that are held out."""
+    quick = clone(ranker).set_params(
+        loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the final fit will say it again
+        quick.fit(learners)
+        if was_interrupted(quick):
+            raise KeyboardInterrupt
+        scores = quick.newcomer(asked).decision_function(held_out, held_out.users)
+    return concordance_by_person(held_out.outcomes, scores, held_out.users).values
+
+
+@dataclass(frozen=True)
+class GradePredictions:
+    """Distributions of grades.
+
+    Attributes
+    ----------
+    grades : array of shape (n_grades,)
+        The grades, from worst to best (the mean of each bin, where there are very many).
+    probabilities : array of shape (n_rows, n_grades)
+        The probability of each.
+    expected : array of shape (n_rows,)
+        Their mean; of words, the mean of their positions from 0.
+    """
+
+    grades: IdArray
+    probabilities: Float
+    expected: Float
+
+
+def predict_grades(  # the method of every ranker with a learned prior
+    self: Any, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+) -> GradePredictions:
+    """Return the grades that people would give: their probabilities, and the expected grade.
+
+    People use the scale in their own way: with the same score, one gives a 5 and another a 7.
+    That is part of the prediction; of people not seen in training the crowd's way is assumed.
+
+    Parameters
+    ----------
+    X, users
+        As in `decision_function`.
+
+    Returns
+    -------
+    GradePredictions
+
+    Examples
+    --------
+    >>> import likeminds
+    >>> rng = np.random.default_rng(0)
+    >>> X, users = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)
+    >>> stars = np.clip(np.round(3 + X[:, 0] + rng.normal(size=600)), 1, 5)
+    >>> ranker = likeminds.HierarchicalRanker(n_groups=0, loss="cumulative").fit(X, stars, users)
+    >>> found = ranker.predict_grades([[-2.0, 0.0], [2.0, 0.0]], [3, 3])
+    >>> found.grades.tolist(), found.expected.round().tolist()
+    ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
+    """
+    check_is_fitted(self)
+    grading: CumulativeLogit | None = self.learned("grading_")
+    if grading is None:
+        raise ValueError("This ranker has not learned from grades: there are none to predict.")
+    eta, variance, people = scores_and_variances(self, X, users)
+    use, added = grading.ways(people)
+    chances = grading.chances(eta + added, variance, use)
+    words = self.label_reading_.grades
+    levels: NDArray[Any] = np.array(words, dtype=object) if words else grading.scale.levels
+    if words:
+        levels = levels[grading.scale.levels.astype(np.intp)]
+    return GradePredictions(levels, chances, chances @ grading.scale.levels)
+
+
+def learn_grading(ranker: Any, annotations: Annotations) -> CumulativeLogit:
+    """Learn how grades follow from the scores of a ranker that is fitted."""
+    assert annotations.grades is not None
+    grades, owners = annotations.grades, annotations.user_codes
+    every = slice(None, None, 1 + len(annotations) // _MOST_ROWS)
+    eta, variance, people = scores_and_variances(ranker, annotations[every], None)
+    found = CumulativeLogit.first(grades, owners)
+    codes = found.scale.codes(grades[every])
+    for _ in range(_ROUNDS):
+        found = found.with_shifts(codes, people, eta)
+        added = found.ways(people)[1]
+        found = found.refined(codes, people, eta + added, variance, free_slope=True)
+    return found
+
+
+def odds_of(ranker: Any, said: Annotations, people: Index) -> Odds | None:
+    """Return grades as yes or no with their log-odds; None where labels are that already."""
+    ranker._joint_reading(said)
+    grading: CumulativeLogit | None = ranker.learned("grading_")
+    if grading is None or said.grades is None:
+        return None
+    return grading.odds(said.grades, people, ranker.label_reading_.threshold)
+
+
+def scores_and_variances(
+    ranker: Any, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+) -> tuple[Float, Float, Index]:
+    """Return scores from the common zero of all people, their variances, and the people."""
+    rows, people = ranker._rows_and_people(X, users)
+    beliefs, coordinates = ranker._beliefs(), ranker.crowd_.coordinates
+    seen = beliefs.see(rows, X)
+    inside = slice(coordinates.n_weights, coordinates.size)
+    seen.rows[:, inside] = 1.0
+    prior = ranker.crowd_.everybody
+    of_all = float(prior.mean[inside].sum())
+    if coordinates.intercept:
+        of_all -= float(ranker.consensus_ @ coordinates.origin)
+    intercept = np.append(ranker.intercept_, of_all)[people]
+    eta = ranker.decision_function(X, users) + intercept
+    return eta, beliefs.deviation(seen, people) ** 2, people

@@ -1,0 +1,218 @@
+"""Likelihoods of grades, against their definitions; and rankers that learn from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.special import expit
+
+from likeminds import Annotations, HierarchicalRanker, load, save
+from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
+from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.losses import GRADE_LOSSES
+from likeminds.prior.tasks import Task
+from likeminds.rankers.grading import CANDIDATES, choose_grade_loss
+
+SEVERAL = 30
+
+
+@pytest.fixture
+def graded():
+    """Grades, from 0 to 4, of three people, and a block of them."""
+    rng = np.random.default_rng(0)
+    codes, people = rng.integers(0, 5, (3, 12)), np.repeat(np.arange(3), 12)
+    task = Task(
+        people=np.arange(3),
+        rows=np.zeros((3, 12, 1)),
+        response=codes.astype(float),
+        weight=rng.random((3, 12)),
+        comparisons=np.full(3, 12.0),
+    )
+    return codes, people, task
+
+
+def likelihoods(codes, people):
+    grades = codes.ravel().astype(float)
+    first = CumulativeLogit.first(grades, people)
+    yield replace(first, use=np.array([0.5, 1.0, 2.0]), slope=1.0)
+    yield StandardNormal.first(grades, people)
+
+
+def test_pull_and_curvature_are_derivatives(graded):
+    codes, people, task = graded
+    eta = np.random.default_rng(1).standard_normal(codes.shape)
+    for likelihood in likelihoods(codes, people):
+
+        def value(flat, likelihood=likelihood):
+            return likelihood.at(flat.reshape(codes.shape), task).loss.sum()
+
+        def slope(flat, likelihood=likelihood):
+            return -likelihood.at(flat.reshape(codes.shape), task).pull.ravel()
+
+        said = likelihood.at(eta, task)
+        np.testing.assert_allclose(-said.pull.ravel(), approx_fprime(eta.ravel(), value), atol=1e-5)
+        h = (slope(eta.ravel() + 1e-6) - slope(eta.ravel() - 1e-6)) / 2e-6
+        np.testing.assert_allclose(said.curvature.root.ravel() ** 2, h, atol=1e-6)
+        assert (said.curvature.root**2 <= likelihood.bend * task.weight + 1e-12).all()
+        higher = likelihood.at(eta + 1e-5, task).curvature.root ** 2
+        bend = (np.log(higher) - np.log(said.curvature.root**2)) / 1e-5
+        variance = np.full(codes.shape, 2.0)
+        np.testing.assert_allclose(said.curvature.tilt(variance), bend, atol=1e-3)
+
+
+def test_loss_is_minus_the_log_probability_of_the_definition(graded):
+    codes, people, task = graded
+    cumulative, normal = likelihoods(codes, people)
+    eta = np.random.default_rng(1).standard_normal(codes.shape)
+    padded = np.concatenate([[-np.inf], cumulative.cuts, [np.inf]])
+    for i, s in enumerate(cumulative.use):
+        chance = expit(s * padded[codes[i] + 1] - eta[i]) - expit(s * padded[codes[i]] - eta[i])
+        expected = -task.weight[i] @ np.log(chance)
+        assert cumulative.at(eta, task).loss[i] == pytest.approx(expected)
+        own = (codes[i] - normal.centres[i]) / normal.spreads[i]
+        expected = 0.5 * task.weight[i] @ (own - eta[i]) ** 2
+        assert normal.at(eta, task).loss[i] == pytest.approx(expected)
+    for likelihood in (cumulative, normal):
+        each = likelihood.each(eta.ravel(), codes.ravel(), people).reshape(codes.shape)
+        by_person = (task.weight * each).sum(axis=1)
+        np.testing.assert_allclose(likelihood.at(eta, task).loss, by_person)
+
+
+def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
+    codes, people, task = graded
+    task = replace(task, response=(codes > 2).astype(float))
+    two = CumulativeLogit.first((codes > 2).ravel().astype(float), people)
+    two = replace(two, cuts=np.zeros(1))
+    eta = np.random.default_rng(1).standard_normal(codes.shape)
+    ours, theirs = two.at(eta, task), Logistic().at(eta, task)
+    np.testing.assert_allclose(ours.loss, theirs.loss)
+    np.testing.assert_allclose(ours.curvature.root, theirs.curvature.root)
+    np.testing.assert_allclose(two.telling(eta[0]), Logistic().telling(eta[0]))
+
+
+def simulated(rng, n_people=40, n=60):
+    """Scores, and grades from 1 to 6 with cuts that some people spread twice as far."""
+    people = np.repeat(np.arange(n_people), n)
+    eta = 2.0 * rng.standard_normal(len(people))
+    cuts, use = np.array([-2.5, -1.0, 0.0, 1.5, 2.0]), np.where(np.arange(n_people) % 2, 2.0, 0.5)
+    noisy = eta + rng.logistic(size=len(people))
+    return people, eta, 1.0 + (noisy[:, None] > use[people, None] * cuts).sum(axis=1), cuts, use
+
+
+def test_cuts_and_slope_are_recovered_from_scores():
+    people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_people=200)
+    first = replace(CumulativeLogit.first(grades, people), use=use)
+    none = np.zeros(len(eta))
+    found = first.refined(first.scale.codes(grades), people, eta / 3.0, none, free_slope=True)
+    np.testing.assert_allclose(found.cuts, cuts, atol=0.15)
+    assert found.slope == pytest.approx(3.0, abs=0.1)
+    fixed = first.refined(first.scale.codes(grades), people, eta, none, free_slope=False)
+    np.testing.assert_allclose(fixed.cuts, cuts, atol=0.15)
+    assert fixed.slope == 1.0
+    chances = fixed.chances(eta, none, use[people])
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (chances @ fixed.scale.levels).mean() == pytest.approx(grades.mean(), abs=0.05)
+
+
+def test_how_people_use_the_scale():
+    people, _, grades, _, use = simulated(np.random.default_rng(1))
+    scale = Scale.of(grades, people)
+    spreads = scale.spreads(grades, people)
+    assert spreads[use < 1].mean() > 1.2 * spreads[use > 1].mean()
+    alike = Scale.of(np.tile([1.0, 2.0, 3.0], 20), np.repeat(np.arange(20), 3))
+    assert alike.differ == 0.0
+    assert alike.spreads(np.array([1.0, 3.0]), np.array([0, 0])).tolist() == [alike.spread]
+
+
+def test_very_many_grades_are_binned_by_rank():
+    rng = np.random.default_rng(0)
+    grades = np.round(np.exp(rng.normal(size=2000)), 6)
+    scale = Scale.of(grades, rng.integers(0, 50, 2000))
+    codes = scale.codes(grades)
+    assert len(scale.levels) == 20
+    assert set(np.bincount(codes)) <= {99, 100, 101}
+    assert (np.diff(scale.levels) > 0).all()
+    order = np.argsort(grades)
+    assert (np.diff(codes[order]) >= 0).all()
+
+
+def crowd(rng, n_people=SEVERAL, n_items=40, n_each=20):
+    """People who grade shared items from 1 to 7, in their own part of the scale."""
+    X = rng.normal(size=(n_items, 3))
+    effect = rng.normal(size=n_items)
+    taste = np.array([1.0, -1.0, 0.0]) + 0.5 * rng.normal(size=(n_people, 3))
+    users = np.repeat(np.arange(n_people), n_each)
+    items = np.concatenate([rng.permutation(n_items)[:n_each] for _ in range(n_people)])
+    liked = np.einsum("nd,nd->n", X[items], taste[users]) + effect[items]
+    own = np.exp(0.4 * rng.normal(size=n_people))[users], rng.normal(size=n_people)[users]
+    grades = np.clip(np.round(4 + own[1] + own[0] * (liked + rng.logistic(size=len(users)))), 1, 7)
+    return Annotations(users, items, grades, X)
+
+
+@pytest.mark.parametrize("loss", [*GRADE_LOSSES, "logistic"])
+def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
+    said = crowd(np.random.default_rng(0))
+    old, new = said[said.user_codes < SEVERAL - 2], said[said.user_codes >= SEVERAL - 2]
+    ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(old)
+    assert ranker.item_effects_
+    assert ranker.score(old) > 0.75
+    guess = ranker.newcomer(new).decision_function(new)
+    assert guess.shape == (len(new),)
+    predicted = ranker.predict_grades(old)
+    assert predicted.grades.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    np.testing.assert_allclose(predicted.probabilities.sum(axis=1), 1.0)
+    assert np.abs(predicted.expected - old.grades).mean() < 1.4
+    assert np.corrcoef(predicted.expected, old.grades)[0, 1] > 0.7
+    assert ranker.predict_grades(new).expected.std() > 0.1
+    save(ranker, tmp_path / "model")
+    again = load(tmp_path / "model").predict_grades(old)
+    np.testing.assert_array_equal(again.expected, predicted.expected)
+
+
+def test_new_items_are_known_by_their_grades():
+    said = crowd(np.random.default_rng(3), n_people=40)
+    fresh = said.item_codes >= 28
+    ranker = HierarchicalRanker(loss="gaussian", n_item_factors=0, n_groups=0)
+    whole = ranker.fit(said).item_effect_
+    wiser = ranker.fit(said[~fresh]).new_items(said[fresh])
+    assert wiser.items_.tolist() == list(range(40))
+    assert np.corrcoef(wiser.item_effect_[28:], whole[28:])[0, 1] > 0.7
+    with pytest.raises(ValueError, match="read as grades before"):
+        ranker.new_items(Annotations([1, 2], [99, 99], [0, 1], {99: [0.0, 0, 0]}))
+
+
+def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
+    said = crowd(np.random.default_rng(1))
+    ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
+    chosen, scores = choose_grade_loss(ranker, said)
+    assert set(scores) == set(CANDIDATES)
+    assert scores[chosen] == max(scores.values())
+    first, more = said[said.user_codes < 25], said[said.user_codes >= 25]
+    ranker.fit(first)
+    kept = ranker.loss_
+    assert kept == max(ranker.grade_scores_, key=ranker.grade_scores_.get)
+    assert ranker.update(more).loss_ == kept
+    assert choose_grade_loss(ranker, said[said.user_codes < 5]) == ("cumulative", {})
+
+
+def test_words_are_predicted_as_words_and_yes_or_no_has_no_grades():
+    said = crowd(np.random.default_rng(2))
+    words = np.array(["bad", "poor", "fair", "good"])
+    code = np.minimum((said.grades - 1) // 2, 3).astype(int)
+    graded = Annotations(said.users, said.items, words[code], said.features, grades=words.tolist())
+    ranker = HierarchicalRanker(loss="cumulative", n_item_factors=0, n_groups=0).fit(graded)
+    assert ranker.predict_grades(graded).grades.tolist() == words.tolist()
+    plain = Annotations(said.users, said.items, code > 1, said.features)
+    ranker = HierarchicalRanker(n_item_factors=0, n_groups=0).fit(plain)
+    with pytest.raises(ValueError, match="has not learned from grades"):
+        ranker.predict_grades(plain)
+    with pytest.raises(ValueError, match='loss="cumulative" learns from grades, but these labels'):
+        HierarchicalRanker(loss="cumulative").fit(plain)
+
+
+def test_one_grade_only_is_refused():
+    said = crowd(np.random.default_rng(2))
+    same = Annotations(said.users, said.items, [4] * len(said), said.features, grades=True)
+    with pytest.raises(ValueError, match="one class, so there is nothing to rank by"):
+        HierarchicalRanker().fit(same)
