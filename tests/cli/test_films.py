@@ -50,3 +50,13 @@ def test_a_timestamp_is_no_feature(films):
     done = run(folder, "fit", "-a", "ratings.csv", "--out", "alone.likeminds")
     assert done.code == 0, done.err
     assert "on 30 items, 0 features" in done.out
+
+
+def test_unseen_films_only(films):
+    folder, _ = films
+    rated = (folder / "ratings.csv").read_text().splitlines()[1:]
+    seen = {row.split(",")[1] for row in rated if row.startswith("3,")}
+    ask = ("rank", "--model", "films.likeminds", "--person", "3", "--top", "30")
+    assert len(told(folder, *ask)["rankings"]) == 30
+    rows = told(folder, *ask, "--unseen")["rankings"]
+    assert {row["item"] for row in rows} == {str(j) for j in range(30)} - seen

@@ -48,6 +48,9 @@ def rank(
     each_person: Annotated[
         bool, typer.Option("--each-person", help="One ranking for each person there is.")
     ] = False,
+    unseen: Annotated[
+        bool, typer.Option("--unseen", help="Leave out what the person has judged already.")
+    ] = False,
     top: Top = 10,
     attribute: Attribute = None,
     like: Like = None,
@@ -74,11 +77,23 @@ def rank(
         people = [as_known(text, known.people_, "person") for text in person]
     rows = []
     for one in people:
+        fresh = _unseen(shown, known, one) if unseen else shown
         for about, scores in questions(
-            known, one, attribute, like or [], not_like or [], items=shown.ids
+            known, one, attribute, like or [], not_like or [], items=fresh.ids
         ):
-            rows += best(shown, scores(shown.features), top, one, about)
+            rows += best(fresh, scores(fresh.features), top, one, about)
     show(talk, rows, out, brief=each_person)
+
+
+def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
+    from dataclasses import replace
+
+    from likeminds.rankers.ranking import judged_by
+
+    fresh = ~judged_by(model, person, shown.ids)
+    if not fresh.any():
+        raise ValueError(f"{person} has judged all of these items: leave out --unseen.")
+    return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])
 
 
 def questions(

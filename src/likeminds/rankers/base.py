@@ -24,7 +24,7 @@ from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
-from likeminds.rankers import inputs
+from likeminds.rankers import inputs, ranking
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.model import NAMELESS, Model
@@ -58,6 +58,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     coef_: Float
     consensus_: Float
     factor_weights_: Float
+    rank = ranking.rank
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]

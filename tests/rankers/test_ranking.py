@@ -1,0 +1,80 @@
+"""The best items for a person: rank."""
+
+import numpy as np
+import pytest
+
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    load_electricity,
+)
+from likeminds.rankers.baselines import Popularity
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    rng = np.random.default_rng(0)
+    features = {f"i{j}": rng.normal(size=2) for j in range(12)}
+    rows = [(f"p{i}", f"i{j}") for i in range(8) for j in rng.permutation(12)[:8]]
+    people, items = zip(*rows, strict=True)
+    labels = [features[item][int(person[1]) % 2] > 0 for person, item in rows]
+    return Annotations(people, items, labels, features)
+
+
+@pytest.fixture(scope="module")
+def ranker(crowd):
+    return HierarchicalRanker(n_groups=1).fit(crowd)
+
+
+@pytest.mark.parametrize("make", [HierarchicalRanker, ThreeLevelRanker, Popularity])
+def test_in_the_order_of_the_scores(crowd, make):
+    fitted = make().fit(crowd)
+    ids, features = crowd.distinct_items()
+    scores = fitted.decision_function(features, ["p3"] * len(ids), items=ids)
+    ranking = fitted.rank("p3", crowd)
+    assert ranking.items.tolist() == ids[np.argsort(-scores, kind="stable")].tolist()
+    assert np.all(np.diff(ranking.scores) <= 0)
+    assert [item for item, _ in ranking] == ranking.items.tolist()
+
+
+def test_the_best_few_are_the_first_of_all(ranker):
+    whole = ranker.rank("p1")
+    assert len(whole) == 12
+    few = ranker.rank("p1", k=3)
+    assert few.items.tolist() == whole.items[:3].tolist()
+    assert few.scores.tolist() == whole.scores[:3].tolist()
+    assert ranker.rank("p1", k=99).items.tolist() == whole.items.tolist()
+
+
+def test_equal_scores_stay_in_their_order(ranker):
+    same = {name: [1.0, 1.0] for name in "dcba"}
+    assert ranker.rank("p1", same, k=3).items.tolist() == ["d", "c", "b"]
+
+
+def test_what_was_judged_is_left_out(ranker, crowd):
+    judged = set(crowd.of_person("p1").items)
+    fresh = ranker.rank("p1", unseen=True)
+    assert set(fresh.items) == set(crowd.item_ids) - judged
+    only = {item: [0.0, 1.0] for item in judged}
+    assert len(ranker.rank("p1", only, unseen=True)) == 0
+
+
+def test_for_everyone(ranker):
+    ranking = ranker.rank()
+    assert ranking.person is None
+    assert repr(ranking).startswith("Ranking for everyone: i")
+
+
+def test_bad_input(ranker):
+    with pytest.raises(KeyError, match=r"no person 'bob'.*8 people"):
+        ranker.rank("bob")
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        ranker.rank("p1", k=0)
+    with pytest.raises(TypeError, match="items must map each item"):
+        ranker.rank("p1", [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="of persons only"):
+        ranker.rank(unseen=True)
+    without = ThreeLevelRanker().fit(load_electricity().X[:40], [0, 1] * 20)
+    with pytest.raises(ValueError, match="Which items"):
+        without.rank()
