@@ -5,7 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeminds import Annotations, HierarchicalRanker, split_within_people
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    score_choices,
+    split_within_people,
+)
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice
@@ -135,6 +141,30 @@ def test_cycles_are_fine_and_so_is_one_person():
     said = pairs("abc" * 4, "bca" * 4)
     ranker = HierarchicalRanker().fit(said)
     np.testing.assert_allclose(ranker.decision_function(said), 0.0, atol=1e-6)
+
+
+def test_differences_are_what_was_chosen_less_the_others():
+    said = Annotations.from_best_worst(["ann"], ["abc"], "b", "c", features=FEATURES)
+    a, b, c = (np.array(FEATURES[name]) for name in "abc")
+    apart = said.differences()
+    turned = np.where(apart.labels, 1.0, -1.0)[:, None]
+    np.testing.assert_array_equal(turned * apart.X, [b - a, b - c, a - c])
+    with pytest.raises(ValueError, match="differences of choices only"):
+        Annotations(["ann"] * 2, ["a", "b"], [1, 0], FEATURES).differences()
+
+
+def test_rankers_made_of_statistics_learn_from_differences():
+    rng = np.random.default_rng(7)
+    table, first = rng.normal(size=(40, 3)), rng.integers(40, size=600)
+    second = (first + rng.integers(1, 40, size=600)) % 40
+    users = rng.integers(10, size=600)
+    tastes = rng.normal(size=(10, 3)) + np.array([2.0, 0.0, 0.0])
+    swap = np.einsum("nd,nd->n", table[first] - table[second], tastes[users]) < 0
+    winners, losers = np.where(swap, second, first), np.where(swap, first, second)
+    said = Annotations.from_comparisons(users, winners, losers, features=table)
+    train, test = split_within_people(said, 0.3, 0)
+    ranker = ThreeLevelRanker(loss="least_squares_raw").fit(train.differences())
+    assert score_choices(test, ranker.decision_function(test)).accuracy.mean > 0.85
 
 
 # One person, identity features: Bradley-Terry and Plackett-Luce

@@ -270,3 +270,32 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
             f"{where} (counted from 0) chose what was not shown: {listing(strange)}; shown were "
             f"{listing(shown)}."
         )
+
+
+def difference_columns(said: CodedLabels) -> dict[str, Any]:
+    """Return the columns of annotations whose rows are what was chosen less each other item.
+
+    Every other row is turned round, and so is its label, lest all labels be of one class.
+    """
+    groups = said.group_codes
+    if groups is None or (np.bincount(groups[said.chosen], minlength=groups.max() + 1) != 1).any():
+        raise ValueError("There are differences of choices only: groups with one chosen in each.")
+    first = np.zeros(int(groups.max()) + 1, dtype=np.intp)
+    first[groups[said.chosen]] = np.flatnonzero(said.chosen)
+    others = np.flatnonzero(~said.chosen)
+    others = others[np.argsort(groups[others], kind="stable")]
+    chosen = first[groups[others]]
+    ahead = np.arange(len(others)) % 2 == 0
+    better = said.labels[chosen]  # else the worst was chosen, and the other one is better
+    rows = said.feature_rows
+    apart = said.features[rows[chosen]] - said.features[rows[others]]
+    return {
+        "users": said.users[others],
+        "items": None,
+        "labels": ahead,
+        "features": apart * np.where(ahead == better, 1.0, -1.0)[:, None].astype(apart.dtype),
+        "features_per": "row",
+        "feature_names": said.feature_names,
+        "weights": None if said.weights is None else said.weights[others],
+        "groups": groups[others],
+    }

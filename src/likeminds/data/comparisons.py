@@ -14,6 +14,7 @@ from likeminds.data.choice_sets import (
     ChoiceSets,
     ItemTable,
     choice_sets,
+    difference_columns,
     pair_columns,
     ranking_sets,
     refuse_equal,
@@ -297,6 +298,25 @@ class ComparedLabels(CodedLabels):
         table = ItemTable.read(features, items, item_ids, names)
         table = table if none is None else table.with_none(none)
         return cls._of_sets(columns | {"people": people}, table)
+
+    def differences(self) -> Self:
+        """Return rows of differences: the features of what was chosen, less those of each other.
+
+        With ``loss="least_squares_raw"``, rankers made of statistics learn from these as they do
+        from labels: the loss is (1 - (difference of scores))^2 of each pair. Their weights score
+        items.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> said = Annotations.from_comparisons(["ann"] * 2, "ab", "bc", features={
+        ...     "a": [1.0], "b": [3.0], "c": [7.0]})
+        >>> said.differences().X.ravel(), said.differences().labels
+        (array([-2.,  4.]), array([ True, False]))
+        """
+        make: Any = type(self)
+        found: Self = make(**difference_columns(self), people=self.people)
+        return found.without_group_names()
 
     def without_group_names(self) -> Self:
         """Return the same rows, whose groups stay apart from all that are added later."""
