@@ -1,6 +1,6 @@
 """Labels as choices: each positive one is an item chosen among those shown with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.tasks import KeptTasks, Task, evenly, is_cheap_table, plan_blocks
+from likeminds.prior.tasks import KeptTasks, Task, is_cheap_table, plan_blocks
 
 # The place, in a set, of what is chosen by who says no to a single item.
 _OUTSIDE = -1
@@ -172,10 +172,9 @@ class ChoiceTasks(KeptTasks):
         """What all blocks together take."""
         return 8 * self.n_places * self.coordinates.size
 
-    def sample(self, most: int) -> "ChoiceTasks":
-        """Return the choices of at most so many people, evenly spread."""
-        rows = self.sets.of(evenly(self.n_people, most))
-        return ChoiceTasks(self.items, rows, self.coordinates, self.set_size, self.is_ready)
+    def of_people(self, chosen: Bool) -> "ChoiceTasks":
+        """Return the choices of some of the people."""
+        return replace(self, sets=self.sets.of(chosen))
 
     def _make(self, chosen: Index) -> Task:
         block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))

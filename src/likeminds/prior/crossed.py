@@ -192,13 +192,12 @@ class CrossedTasks:
         vars(new)["_of_blocks"] = self._of_blocks
         return new
 
-    def sample(self, most: int) -> "CrossedTasks":
-        """Return the labels of at most so many people, evenly spread."""
-        labels = self.labels.sample(most)
-        kept = np.isin(self.labels.rows.people, labels.rows.people)
-        of_row = self.item[:-1][np.repeat(kept, self.labels.rows.counts)]
-        item = np.append(of_row, self.item[-1])
-        return CrossedTasks(labels, item, self.items, bend=self.bend)
+    def of_people(self, chosen: Bool) -> "CrossedTasks":
+        """Return the labels of some of the people."""
+        kept = np.append(np.repeat(chosen, self.labels.rows.counts), True)
+        left_out = None if self.left_out is None else self.left_out[kept]
+        labels = self.labels.of_people(chosen)
+        return CrossedTasks(labels, self.item[kept], self.items, left_out, bend=self.bend)
 
     def task(self, number: int) -> Task:
         """Return one block."""

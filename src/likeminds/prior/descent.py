@@ -10,7 +10,7 @@ from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import FULL, Model, Objective, Shape
 from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import Visited, step, visit_crowd
+from likeminds.prior.scoring import Visited, step, valued, visit_crowd
 from likeminds.solvers.base import Callback
 
 # How exactly the whole of Omega is learned before its form is chosen, and in how many steps: what
@@ -71,14 +71,16 @@ def first_guess(size: int, n_weights: int) -> Float:
     return residual
 
 
-def learn_roughly(start: Objective, n_steps: int) -> Visited:
-    """Learn the whole of Omega, not very exactly."""
-    at = visit_crowd(start, start.model)
+def learn_roughly(
+    start: Objective, n_steps: int, enough: float = ROUGH, at: Visited | None = None
+) -> Visited:
+    """Learn the whole of Omega, not very exactly; from where it was visited, if it was."""
+    at = visit_crowd(start, start.model) if at is None else valued(start, at.model, at.found)
     for _ in range(n_steps):
         new = step(start, at)
         gain, at = at.value - new.value, new
         at = follow_ridge(start, at)
-        if gain <= ROUGH * abs(at.value):
+        if gain <= enough * abs(at.value):
             break
     return at
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds.prior.descent import ROUGH_STEPS, Learned, learn_roughly
+from likeminds.prior.judging import choose_shape, may_be_whole
 from likeminds.prior.objective import DIAGONAL, FULL, LOW_RANK, Model, Objective, Shape
 from likeminds.prior.scoring import Visited
 
@@ -36,9 +37,8 @@ def choose_form(
 ) -> Form:
     """Learn the whole of Omega roughly, and see which form it takes.
 
-    All of Omega is kept where that is worth its p (p + 1) / 2 numbers by Akaike's criterion
-    (half of it: what the labels of as many other people would cost). Else as many directions
-    are as pay for themselves. ``covariance`` asks for one of the forms, ``n_groups`` for so many
+    That is the one under which people's labels are likeliest if it was learned from others:
+    see `judging`. ``covariance`` asks for one of the forms, ``n_groups`` for so many
     directions. ``at`` is where the rough learning ended, if it is done.
     """
     if n_groups is not None and covariance == "auto":
@@ -53,15 +53,14 @@ def choose_form(
         few = _judge_form(start, at)
     else:
         few = Form(_truncate(start, at, n_groups), LOW_RANK, n_groups, [])
-    if covariance in (FULL.kind, DIAGONAL.kind):
+    if covariance == DIAGONAL.kind:
         return replace(few, model=at.model, shape=start.shape)
-    if n_groups is not None:
-        return few
-    size = len(start.unit)
-    whole = at.found.objective + 0.5 * size * (size + 1)
-    if covariance == "auto" and whole <= min(few.criterion):
-        return replace(few, model=at.model, shape=start.shape)
-    return _freer(start, at, few)
+    shape = FULL if covariance == FULL.kind else LOW_RANK
+    if covariance != LOW_RANK.kind and may_be_whole(start, at):
+        shape = choose_shape(start, at, few.n_groups, with_few=covariance == "auto")
+    if shape != LOW_RANK:
+        return replace(few, model=at.model, shape=shape)
+    return _freer(start, at, few) if n_groups is None else few
 
 
 def _freer(start: Objective, at: Visited, few: Form) -> Form:

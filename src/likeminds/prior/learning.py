@@ -10,7 +10,7 @@ from likeminds.prior.descent import EXACTER, Learned, descend, first_model, scor
 from likeminds.prior.forms import choose_form, form_of
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
-from likeminds.prior.tasks import Tasks
+from likeminds.prior.tasks import Tasks, sample
 from likeminds.solvers.base import Callback
 
 # Larger crowds find their directions, and where to start, on this many of the people.
@@ -53,7 +53,7 @@ def learn(
     anew : bool, default=False
         Choose the form anew all the same.
     """
-    few = tasks if tasks.n_people <= 2 * _SAMPLE else tasks.sample(_SAMPLE)
+    few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood)
     unit, pulls = model.prior.residual, np.zeros(few.n_places)
     start = Objective(few, n_weights, model, unit, pulls, shifts=shifts)

@@ -46,7 +46,11 @@ class Visited:
 
 def visit_crowd(objective: Objective, model: Model) -> Visited:
     """Return the moments under a model, and J, which includes the pseudo-people."""
-    found = objective.visit(model)
+    return valued(objective, model, objective.visit(model))
+
+
+def valued(objective: Objective, model: Model, found: Moments) -> Visited:
+    """Return J, given the moments under a model: pseudo-people may change, nobody is visited."""
     theta = model.prior.mean[: objective.n_weights]
     pseudo = objective.shape.pseudo * found.n_people
     alike, variances = _alike(model.prior, objective)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import POSITIVE, Block, Rows
@@ -88,8 +88,8 @@ class Tasks(Protocol):
         """Return one block."""
         ...
 
-    def sample(self, most: int) -> "Tasks":
-        """Return the labels of at most so many people, evenly spread."""
+    def of_people(self, chosen: Bool) -> "Tasks":
+        """Return the labels of some of the people, shape (n_people,)."""
         ...
 
 
@@ -176,10 +176,9 @@ class LabelTasks(KeptTasks):
         """What all blocks together take."""
         return 8 * self.n_places * self.coordinates.size
 
-    def sample(self, most: int) -> "LabelTasks":
-        """Return the labels of at most so many people, evenly spread."""
-        rows = self.rows.of(evenly(self.n_people, most))
-        return LabelTasks(rows, self.coordinates, self.is_ready)
+    def of_people(self, chosen: Bool) -> "LabelTasks":
+        """Return the labels of some of the people."""
+        return LabelTasks(self.rows.of(chosen), self.coordinates, self.is_ready)
 
     def _make(self, chosen: Index) -> Task:
         rows = self.rows
@@ -228,9 +227,9 @@ class AucTasks(KeptTasks):
         size = self.labels.coordinates.size
         return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_people)
 
-    def sample(self, most: int) -> "AucTasks":
-        """Return the labels of at most so many people, evenly spread."""
-        return AucTasks(self.labels.sample(most))
+    def of_people(self, chosen: Bool) -> "AucTasks":
+        """Return the labels of some of the people."""
+        return AucTasks(self.labels.of_people(chosen))
 
     def _make(self, chosen: Index) -> Task:
         rows, coordinates = self.labels.rows, self.labels.coordinates
@@ -289,8 +288,9 @@ def _triangle(matrices: Float) -> Float:
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
 
 
-def evenly(n_people: int, most: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Choose at most so many people, evenly spread."""
-    chosen = np.zeros(n_people, dtype=np.bool_)
-    chosen[np.linspace(0, n_people - 1, min(most, n_people)).astype(np.intp)] = True
-    return chosen
+def sample(tasks: Tasks, most: int) -> Tasks:
+    """Return the labels of at most so many people, evenly spread."""
+    chosen = np.zeros(tasks.n_people, dtype=np.bool_)
+    places = np.linspace(0, tasks.n_people - 1, min(most, tasks.n_people))
+    chosen[places.astype(np.intp)] = True
+    return tasks.of_people(chosen)

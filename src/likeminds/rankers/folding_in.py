@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Float, Index
+from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.stacks import row_dots, times
 from likeminds.components.singular import top_directions
 from likeminds.data.annotations import Annotations
@@ -188,7 +188,7 @@ class _FactorTasks:
         weight = np.repeat(self.weight[people, None], Z.shape[1], axis=1)
         return Task(people, Z, target, weight, self.count[people])
 
-    def sample(self, most: int) -> "_FactorTasks":
+    def of_people(self, chosen: Bool) -> "_FactorTasks":
         """Refuse: no prior is learned from newcomers."""
         raise NotImplementedError
 

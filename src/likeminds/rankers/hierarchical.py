@@ -62,7 +62,7 @@ class HierarchicalRanker(ChoiceTables):
     ----------
     n_groups : int or "auto", default="auto"
         How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
-        Akaike's criterion, or all of Omega (of which those that stand out are called leading).
+        Akaike's criterion; see ``covariance``.
     loss : str or PriorLoss, default="auto"
         "logistic": each label is a logistic regression with an intercept per person; people
         with labels of one class count, too. "choice": each positive label is a choice among it
@@ -84,8 +84,9 @@ class HierarchicalRanker(ChoiceTables):
         "auto" takes as many as predict held-out labels best.
     covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
         What is learned of Omega: all of it; variances alone, as if people's weights were
-        independent; or a few leading directions and a residual. "auto" leaves it to the data, but
-        takes "low_rank" where ``n_groups`` is a number. With "full" and "diagonal", the
+        independent; or a few leading directions and a residual. "auto" takes "full" or
+        "low_rank", whichever makes the labels of held-out people likelier; "low_rank" where
+        ``n_groups`` is a number. With "full" and "diagonal", the
         leading directions are a way to read Omega, not a limit to it.
     fixed : list of features, optional
         Features, by name or position, whose weights are the same for everybody.

@@ -1,0 +1,107 @@
+"""Which form of Omega foretells the labels of people it was not learned from.
+
+Two-fold cross-validation over people: the prior is learned roughly from one half of them, and the
+marginal likelihood of the other half's labels under it is what counts.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool
+from likeminds.prior.descent import descend, learn_roughly
+from likeminds.prior.objective import FULL, LOW_RANK, Objective, Shape
+from likeminds.prior.scoring import Visited
+from likeminds.prior.tasks import sample
+
+# Pseudo-people who pull Omega to its own variances: shares that are tried, as long as more of
+# them are better.
+_SHARES = (0.1, 0.3, 1.0)
+# The whole of Omega takes so many labels for each of its numbers, and people for each coordinate;
+# and people can be asked at all if they are so many.
+_LABELS_EACH = 10.0
+_PEOPLE_EACH = 4.0
+_FEWEST = 40
+# What the whole has to gain over a few directions, in units of log-likelihood, lest chance decide.
+_SIMPLER = 1.0
+# People in the two halves together, at most, and their labels.
+_PEOPLE, _LABELS = 1000, 20_000
+# How exactly the prior of a half is learned, and in how many steps.
+_ENOUGH = 2e-3
+_STEPS = 8
+_STEPS_OF_FEW = 3
+
+
+def may_be_whole(start: Objective, at: Visited) -> bool:
+    """Say whether there are labels and people enough to learn the whole of Omega."""
+    size, found = len(start.unit), at.found
+    enough = _LABELS_EACH * 0.5 * size * (size + 1)
+    return found.comparisons >= enough and found.n_people >= max(_PEOPLE_EACH * size, _FEWEST)
+
+
+def choose_shape(start: Objective, at: Visited, n_groups: int, *, with_few: bool) -> Shape:
+    """Return the form under which held-out people's labels are likeliest.
+
+    Parameters
+    ----------
+    start : Objective
+        The labels.
+    at : Visited
+        The whole of Omega, learned roughly from all people.
+    n_groups : int
+        How many directions the form of low rank has.
+    with_few : bool
+        Whether that form is to be tried.
+    """
+    most = int(_LABELS * at.found.n_people / max(at.found.comparisons, 1.0))
+    # Mean and variances are nearly the same for all forms; correlations each half has to find.
+    model = replace(at.model, prior=at.model.prior.without_correlations())
+    some = replace(start, tasks=sample(start.tasks, min(most, _PEOPLE)), model=model)
+    even = np.arange(some.tasks.n_people) % 2 == 0
+    folds = [_Fold(_only(some, half), _only(some, ~half)) for half in (even, ~even)]
+    costs = {FULL: sum(fold.cost(FULL) for fold in folds)}
+    if with_few:
+        few = sum(fold.cost_of_few(n_groups) for fold in folds)
+        costs[LOW_RANK] = few - _SIMPLER
+    before = np.inf
+    for share in _SHARES:
+        shape = Shape(pseudo=share, own=True)
+        costs[shape] = sum(fold.cost(shape) for fold in folds)
+        if costs[shape] > before:
+            break
+        before = costs[shape]
+    return min(costs, key=lambda shape: costs[shape])
+
+
+def _only(objective: Objective, chosen: Bool) -> Objective:
+    tasks = objective.tasks.of_people(chosen)
+    return replace(objective, tasks=tasks, pulls=np.zeros(tasks.n_places))
+
+
+@dataclass
+class _Fold:
+    """One half of the people, of whom the prior is learned, and the other half.
+
+    Attributes
+    ----------
+    one, other : Objective
+        Their labels.
+    at : Visited, optional
+        What was learned last; the next form starts from there.
+    """
+
+    one: Objective
+    other: Objective
+    at: Visited | None = None
+
+    def cost(self, shape: Shape) -> float:
+        """Learn the whole of Omega, and return what the labels of the others cost."""
+        self.at = learn_roughly(replace(self.one, shape=shape), _STEPS, _ENOUGH, self.at)
+        return self.other.visit(self.at.model).objective
+
+    def cost_of_few(self, n_groups: int) -> float:
+        """Learn that many directions, and return what the labels of the others cost."""
+        assert self.at is not None
+        few = self.at.model.prior.truncated(n_groups, self.one.n_weights)
+        start = replace(self.one, model=replace(self.at.model, prior=few))
+        return self.other.visit(descend(start, tol=_ENOUGH, max_iter=_STEPS_OF_FEW).model).objective

@@ -1,0 +1,53 @@
+"""The form of Omega is the one that foretells the labels of people it was not learned from."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from likeminds import Annotations, HierarchicalRanker
+
+
+def simulated(omega, seed, n_people=240, n_labels=30):
+    rng = np.random.default_rng(seed)
+    size = len(omega)
+    weights = rng.multivariate_normal(np.full(size, 0.3), omega, size=n_people)
+    users = np.repeat(np.arange(n_people), n_labels)
+    features = rng.normal(size=(len(users), size))
+    odds = np.einsum("nd,nd->n", features, weights[users])
+    return Annotations(users, None, rng.random(len(users)) < expit(odds), features)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_form_is_that_of_the_crowd(seed):
+    rng = np.random.default_rng(10 + seed)
+    one = rng.normal(size=10)
+    few = HierarchicalRanker().fit(simulated(np.outer(one, one) / 4 + 0.01 * np.eye(10), seed))
+    assert few.covariance_ == "low_rank"
+    assert few.n_groups_ == 1
+    axes = np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    omega = (axes * np.geomspace(5.0, 0.2, 7)) @ axes.T
+    whole = HierarchicalRanker().fit(simulated(omega, seed, n_labels=40))
+    assert whole.covariance_ == "full"
+
+
+def test_weights_that_differ_in_variance_alone_are_no_directions():
+    omega = np.diag([4.0, 2.0, 1.0, 0.5, 0.2, 0.05])
+    said = simulated(omega, 3)
+    whole = HierarchicalRanker().fit(said)
+    assert whole.covariance_ == "full"
+    correlation = whole.crowd_.prior.covariance[:6, :6]
+    deviations = np.sqrt(correlation.diagonal())
+    correlation = correlation / np.outer(deviations, deviations)
+    asked = HierarchicalRanker(covariance="diagonal").fit(said)
+    np.testing.assert_allclose(
+        deviations, np.sqrt(asked.crowd_.prior.covariance.diagonal()[:6]), atol=0.25
+    )
+    assert np.abs(correlation - np.eye(6)).max() < 0.5
+
+
+def test_few_people_or_labels_keep_omega_small():
+    root = np.random.default_rng(0).normal(size=(6, 6))
+    omega = root @ root.T
+    assert HierarchicalRanker().fit(simulated(omega, 0, n_people=20)).covariance_ == "low_rank"
+    few = simulated(omega, 0, n_people=40, n_labels=6)
+    assert HierarchicalRanker().fit(few).covariance_ == "low_rank"
