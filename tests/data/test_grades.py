@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeminds import Annotations, fingerprint
+from likeminds import Annotations, HierarchicalRanker, fingerprint
 from likeminds.data.grades import divide_evenly, read_answers
 from likeminds.data.labels import LabelReading
 
@@ -132,6 +132,51 @@ def test_grades_count_in_fingerprints_and_duplicates():
     merged = Annotations(**twice, grades=True, duplicates="weights")
     assert merged.grades.tolist() == [4, 5]
     assert merged.weights.tolist() == [2, 1]
+
+
+def test_grades_become_choices_among_lower_ones():
+    rng = np.random.default_rng(0)
+    grades = rng.integers(1, 5, 40)
+    users = np.repeat([0, 1], 20)
+    said = Annotations(users, np.arange(40), grades, rng.normal(size=(40, 2)))
+    sets = said.choices(most=3)
+    assert sets.grades is None
+    for group in np.unique(sets.group_codes):
+        rows = sets[sets.group_codes == group]
+        best, *others = grades[rows.items.astype(int)]
+        assert rows.labels.tolist() == [True] + [False] * len(others)
+        assert 1 <= len(others) <= 3
+        assert max(others) < best
+        assert rows.n_people == 1
+    lowest = sum(int((grades[users == i] == grades[users == i].min()).sum()) for i in (0, 1))
+    assert len(np.unique(sets.group_codes)) == 40 - lowest
+    with pytest.raises(ValueError, match="no grades, of which choices"):
+        sets.choices()
+    with pytest.raises(ValueError, match="Nobody gave two different grades"):
+        graded([3, 3], grades=True).choices()
+    with pytest.raises(ValueError, match="most must be at least 1"):
+        said.choices(most=0)
+
+
+def test_people_who_grade_and_people_who_compare_are_one_fit():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(30, 3))
+    taste = np.array([1.5, -1.0, 0.5]) + 0.3 * rng.normal(size=(20, 3))
+    liked = taste @ features.T
+    users, items = np.divmod(np.arange(300), 30)
+    noisy = liked[:10] + rng.logistic(size=(10, 30))
+    said = Annotations(users, items, np.clip(np.round(4 + noisy.ravel()), 1, 7), features)
+    who = np.repeat(np.arange(10, 20), 20)
+    pairs = np.array([rng.choice(30, 2, replace=False) for _ in who])
+    gap = liked[who, pairs[:, 0]] - liked[who, pairs[:, 1]]
+    wins = rng.random(200) < 1 / (1 + np.exp(-gap))
+    winners, losers = np.where(wins, pairs.T, pairs.T[::-1])
+    compared = Annotations.from_comparisons(who, winners, losers, features=said)
+    ranker = HierarchicalRanker(n_groups=0).fit(said.choices().concat(compared))
+    assert ranker.loss_ == "choice"
+    assert len(ranker.users_) == 20
+    found = [np.corrcoef(features @ w, liked[i])[0, 1] for i, w in enumerate(ranker.coef_)]
+    assert min(found) > 0.8
 
 
 def test_where_grades_are_divided():

@@ -209,3 +209,18 @@ def test_everything_is_plain(ranker, found):
     table = found.soft_labels.to_table()
     assert table.num_rows == N_ITEMS
     assert table.column_names[:5] == ["item", "votes", "share", "error", "at_least"]
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "cumulative"])
+def test_shares_of_grades_are_those_above_the_cut(opposed, loss):
+    said, _, chance = opposed
+    rng = np.random.default_rng(0)
+    liked = np.log(chance / (1 - chance))[said.user_codes, said.item_codes]
+    grades = np.clip(np.round(3 + liked + rng.logistic(size=len(said))), 1, 5)
+    graded = Annotations(said.users, said.items, grades, said.features)
+    ranker = HierarchicalRanker(n_groups=1, loss=loss, n_item_factors=0).fit(graded)
+    items = Items.of_annotations(graded, rng)
+    yes, _ = Liking.of_ranker(ranker, items, graded).of_people(np.arange(60))
+    predicted = yes[graded.user_codes, graded.item_codes]
+    assert predicted.mean() == pytest.approx(graded.labels.mean(), abs=0.03)
+    assert np.abs(predicted - graded.labels).mean() < 0.3

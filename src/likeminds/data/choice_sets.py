@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
@@ -299,3 +300,26 @@ def difference_columns(said: CodedLabels) -> dict[str, Any]:
         "weights": None if said.weights is None else said.weights[others],
         "groups": groups[others],
     }
+
+
+def lower_graded(
+    grades: FloatArray, order: Index, offsets: Index, *, most: int, rng: Generator
+) -> tuple[Index, Index]:
+    """Return the rows of sets, each an item and some that the person graded lower; and sizes.
+
+    ``order`` are the rows sorted by person, and ``offsets`` where each person starts.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, but is {most}.")
+    rows: list[Index] = []
+    for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        mine = order[begin:end]
+        mine = mine[np.argsort(grades[mine], kind="stable")]
+        n_lower = np.searchsorted(grades[mine], grades[mine], side="left")
+        for place in np.flatnonzero(n_lower).tolist():
+            n = int(n_lower[place])
+            lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
+            rows.append(np.append(mine[place], mine[np.sort(lower)]))
+    if not rows:
+        raise ValueError("Nobody gave two different grades, so that there is nothing to choose.")
+    return np.concatenate(rows), np.array([len(one) for one in rows])

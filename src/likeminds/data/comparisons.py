@@ -15,6 +15,7 @@ from likeminds.data.choice_sets import (
     ItemTable,
     choice_sets,
     difference_columns,
+    lower_graded,
     pair_columns,
     ranking_sets,
     refuse_equal,
@@ -298,6 +299,39 @@ class ComparedLabels(CodedLabels):
         table = ItemTable.read(features, items, item_ids, names)
         table = table if none is None else table.with_none(none)
         return cls._of_sets(columns | {"people": people}, table)
+
+    def choices(self, most: int = 8, random_state: int = 0) -> Self:
+        """Return grades as choices: each item is chosen among those the person graded lower.
+
+        They can be joined with comparisons, so that people who grade and people who compare are
+        learned from in one fit. Items of the same grade are not compared.
+
+        Parameters
+        ----------
+        most : int, default=8
+            So many lower items at most are in a set, drawn at random.
+        random_state : int, default=0
+            Makes the draw reproducible.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> features = {"a": [1.0], "b": [3.0], "c": [7.0]}
+        >>> graded = Annotations(["ann"] * 3, list("abc"), [5, 3, 1], features)
+        >>> pairs = Annotations.from_comparisons(["bob"], ["b"], ["a"], features=features)
+        >>> graded.choices().concat(pairs).items.tolist()
+        ['b', 'c', 'a', 'c', 'b', 'b', 'a']
+        """
+        if self.grades is None:
+            raise ValueError("These labels are no grades, of which choices could be made.")
+        rng = np.random.default_rng(random_state)
+        rows, sizes = lower_graded(self.grades, *self.person_index(), most=most, rng=rng)
+        first = np.cumsum(sizes) - sizes
+        chosen = np.zeros(len(rows), dtype=np.bool_)
+        chosen[first] = True
+        groups = np.repeat(np.arange(len(sizes)), sizes)
+        plain = {"grades": None, "reading": None, "group_ids": None}
+        return self.take(rows)._with(**plain, labels=chosen, group_codes=groups)
 
     def differences(self) -> Self:
         """Return rows of differences: the features of what was chosen, less those of each other.

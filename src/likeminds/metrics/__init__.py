@@ -7,15 +7,23 @@ from likeminds.metrics.concordance import (
     kendall_tau_by_person,
     mean_concordance,
 )
+from likeminds.metrics.soft_labels import (
+    manhattan_distance,
+    soft_labels,
+    wasserstein_distance,
+)
 
 __all__ = [
     "ChoiceScores",
     "auc_by_person",
     "concordance_by_person",
     "kendall_tau_by_person",
+    "manhattan_distance",
     "mean_auc",
     "mean_concordance",
     "ndcg_at_k",
     "precision_at_k",
     "score_choices",
+    "soft_labels",
+    "wasserstein_distance",
 ]

@@ -74,7 +74,8 @@ class Liking:
             return cls(rows, weights, intercept, nothing, None, nothing, offset)
         crowd = ranker.crowd_
         seen = crowd.coordinates.rows(rows[:, : len(ranker.feature_names_)])
-        points = crowd.coordinates.points(ranker.coef_, intercept)
+        # Everything is multiplied by the slope below, and intercepts are log-odds already.
+        points = crowd.coordinates.points(ranker.coef_, intercept / max(slope, _CLOSE))
         doubt, offset = nothing, nothing
         if crowd.items is not None:
             own, size = crowd.items.of(items.ids), crowd.coordinates.size
@@ -101,7 +102,7 @@ class Liking:
             slope**2 * (variance + doubt),
             slope * ranker.information_,
             slope**2 * (shared + doubt),
-            offset,
+            slope * offset,
         )
 
     def of_people(self, people: Index) -> tuple[Float, Float]:

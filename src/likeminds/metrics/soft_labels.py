@@ -1,0 +1,106 @@
+"""Distances of soft labels: the shares of a crowd that give an item each grade."""
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from likeminds._support.arrays import Float, IdArray
+from likeminds._support.checks import as_matrix, as_vector, as_weights, listing, same_length
+from likeminds.data.identifiers import encode
+
+
+def soft_labels(
+    grades: ArrayLike,
+    items: Iterable[Hashable],
+    levels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[IdArray, Float]:
+    """Return the items, and the share of each grade among those that people gave them.
+
+    Parameters
+    ----------
+    grades : array of shape (n_rows,)
+        The grades (or labels), numbers.
+    items : iterable of n_rows ids
+        What each is about.
+    levels : array of shape (n_grades,), optional
+        The grades there are, ascending; by default those that occur.
+    weights : array of shape (n_rows,), optional
+        How much each counts.
+
+    Returns
+    -------
+    items : array of shape (n_items,)
+    shares : array of shape (n_items, n_grades)
+
+    Examples
+    --------
+    >>> items, shares = soft_labels([1, 3, 1, 2], ["cat", "cat", "dog", "dog"])
+    >>> shares
+    array([[0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+    said = as_vector(np.asarray(grades), "grades")
+    codes, ids = encode(items, "items")
+    same_length(grades=said, items=codes)
+    known = np.unique(said) if levels is None else np.sort(as_vector(levels, "levels"))
+    place = np.searchsorted(known, said)
+    strange = said[known[np.minimum(place, len(known) - 1)] != said]
+    if strange.size:
+        raise ValueError(f"grades has {listing(np.unique(strange))}, which levels has not.")
+    weight = as_weights(weights, len(said))
+    flat = np.bincount(codes * len(known) + place, weights=weight, minlength=len(ids) * len(known))
+    counts = flat.reshape(len(ids), len(known))
+    return ids, np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def manhattan_distance(first: ArrayLike, second: ArrayLike) -> Float:
+    """Return, for each row of shares, the sum of absolute differences: from 0 to 2.
+
+    Examples
+    --------
+    >>> manhattan_distance([[0.5, 0.5]], [[0.0, 1.0]])
+    array([1.])
+    """
+    ours, theirs = _shares(first, second)
+    return np.asarray(np.abs(ours - theirs).sum(axis=1))
+
+
+def wasserstein_distance(
+    first: ArrayLike, second: ArrayLike, levels: ArrayLike | None = None
+) -> Float:
+    """Return, for each row of shares, how far grades have to be moved from one to the other.
+
+    Parameters
+    ----------
+    first, second : arrays of shape (n_rows, n_grades)
+        Shares of the grades, ascending; each row sums to one.
+    levels : array of shape (n_grades,), optional
+        The grades; by default 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> wasserstein_distance([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    array([1., 2.])
+    """
+    ours, theirs = _shares(first, second)
+    grades = np.arange(ours.shape[1], dtype=np.float64)
+    if levels is not None:
+        grades = np.asarray(as_vector(levels, "levels", length=ours.shape[1]), dtype=np.float64)
+    apart = np.cumsum(ours - theirs, axis=1)[:, :-1]
+    return np.asarray(np.abs(apart) @ np.diff(grades))
+
+
+def _shares(first: ArrayLike, second: ArrayLike) -> tuple[Float, Float]:
+    ours, theirs = (
+        np.asarray(as_matrix(shares, name), dtype=np.float64)
+        for shares, name in ((first, "first"), (second, "second"))
+    )
+    if ours.shape != theirs.shape:
+        raise ValueError(f"Shares have shapes {ours.shape} and {theirs.shape}, which differ.")
+    for shares, name in ((ours, "first"), (theirs, "second")):
+        wrong = np.flatnonzero((shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > 1e-6))
+        if wrong.size:
+            raise ValueError(f"Row(s) {listing(wrong)} of {name} are no shares that sum to one.")
+    return ours, theirs
