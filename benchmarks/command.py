@@ -32,6 +32,7 @@ BENCHMARKS = {
     "hierarchical_crowd": ("hierarchical", "run_crowd"),
     "models": ("models", "run"),
     "newcomers": ("newcomers", "run"),
+    "service": ("service", "run"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
 }

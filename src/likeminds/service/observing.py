@@ -47,9 +47,10 @@ class Metrics:
     def text(self) -> str:
         """Return everything in the text format of Prometheus."""
         with self._lock:
-            lines = [
-                f"# TYPE {name} gauge\n{name} {value:g}" for name, value in self._gauges.items()
-            ]
+            lines = []
+            gauges = self._gauges | {"likeminds_resident_bytes": float(resident())}
+            for name, value in gauges.items():
+                lines += [f"# TYPE {name} gauge", f"{name}{_shown(())} {value:.12g}"]
             for name, counts in self._counts.items():
                 lines.append(f"# TYPE {name} counter")
                 lines += [f"{name}{_shown(labels)} {value:g}" for labels, value in counts.items()]
@@ -63,9 +64,6 @@ class Metrics:
                 ]
                 lines.append(f"{name}_count{_shown(labels)} {times[-2]:g}")
                 lines.append(f"{name}_sum{_shown(labels)} {times[-1]:g}")
-        lines.append(
-            f"# TYPE likeminds_resident_bytes gauge\nlikeminds_resident_bytes {resident()}"
-        )
         return "\n".join(lines) + "\n"
 
 

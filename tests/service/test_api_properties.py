@@ -1,0 +1,92 @@
+"""The whole API under generated requests: nothing fails, nothing is answered undocumented."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from likeminds.service.app import make_app
+from service.conftest import make_settings
+
+schemathesis = pytest.importorskip("schemathesis", reason="property tests need schemathesis")
+
+HOST = {"Host": "127.0.0.1"}
+pytestmark = pytest.mark.slow
+
+FEW = settings(
+    max_examples=5,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    deadline=None,
+    database=None,
+)
+
+
+@pytest.fixture(scope="module")
+def schema(model_file, tmp_path_factory):
+    app = make_app(make_settings(model_file, tmp_path_factory.mktemp("api")), watching=False)
+    app.state.holder.store.add_person("zoe", "no token")
+    return schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
+
+
+def operations(schema):
+    found = [one.ok() for one in schema.get_all_operations()]
+    assert len(found) >= 25
+    return found
+
+
+def checks():
+    import schemathesis.checks as known
+
+    return [
+        known.not_a_server_error,
+        known.status_code_conformance,
+        known.content_type_conformance,
+        known.response_schema_conformance,
+        known.negative_data_rejection,
+    ]
+
+
+def try_out(operation, mode, prepare=lambda _: None):
+    """Send generated requests, and hold the answers against the description."""
+    wanted = checks()
+
+    @FEW
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case):
+        prepare(case)
+        answer = case.call(headers=HOST)
+        case.validate_response(answer, checks=wanted)
+
+    ask()
+
+
+def test_no_valid_request_makes_it_fail(schema):
+    for operation in operations(schema):
+        try_out(operation, schemathesis.GenerationMode.POSITIVE)
+
+
+def test_no_request_about_what_is_there_makes_it_fail(schema):
+    def prepare(case):
+        if "person" in case.path_parameters:
+            # Others need her, so that somebody else is deleted.
+            gone = case.operation.method.upper() == "DELETE"
+            case.path_parameters["person"] = "person-20" if gone else "zoe"
+        if case.query and "item" in case.query:
+            case.query["item"] = "shoe-01"
+        if isinstance(case.body, dict):
+            for name, value in {"person": "person-01", "item": "shoe-02", "a": "zoe"}.items():
+                if case.body.get(name):
+                    case.body[name] = value
+            for one in case.body.get("labels", []):
+                one["item"] = "shoe-03"
+                one.pop("attribute", None)
+        if case.query:
+            case.query.pop("attribute", None)
+
+    for operation in operations(schema):
+        try_out(operation, schemathesis.GenerationMode.POSITIVE, prepare)
+
+
+def test_every_request_that_is_not_valid_is_refused(schema):
+    for operation in operations(schema):
+        if any(operation.iter_parameters()) or operation.body:
+            try_out(operation, schemathesis.GenerationMode.NEGATIVE)
