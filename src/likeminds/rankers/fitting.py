@@ -68,6 +68,7 @@ class GrowingRanker(Ranker):
         >>> len(ranker.update(households[8000:]).users_)
         361
         """
+        self._refuse_to_grow()
         if not hasattr(self, "users_"):
             return self.fit(X, y, users, sample_weight)
         if not hasattr(self, self._learned_from):
@@ -79,15 +80,11 @@ class GrowingRanker(Ranker):
         self._note_more(more)
         return self
 
-    def partial_fit(
-        self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add labels: `update`, by the name that scikit-learn's tools call."""
-        return self.update(X, y, users, sample_weight)
+    # The name that scikit-learn's tools call.
+    partial_fit = update
+
+    def _refuse_to_grow(self) -> None:
+        """Refuse more labels, where a ranker takes none after all: by default it does."""
 
     def _refuse_second_medians(self, more: Annotations) -> None:
         """Refuse ratings above a median by people whose other ratings are not known any more."""

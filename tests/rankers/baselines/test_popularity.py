@@ -99,10 +99,10 @@ def test_saved_and_loaded(tmp_path):
 
 def test_popularity_with_features_is_one_ranking_by_both():
     crowd = shared_items(3)
-    ranker = PopularityWithFeatures(0.1, 0.5).fit(crowd)
+    ranker = PopularityWithFeatures(0.1, alpha_item=0.5).fit(crowd)
     same = ConsensusOnly(0.1, alpha_item=0.5, item_effects=True).fit(crowd)
     np.testing.assert_array_equal(ranker.decision_function(crowd), same.decision_function(crowd))
-    weak = PopularityWithFeatures(0.1, 100.0).fit(crowd)
+    weak = PopularityWithFeatures(0.1, alpha_item=100.0).fit(crowd)
     assert abs(weak.item_weight_) < 0.1 * abs(ranker.item_weight_)
 
 

@@ -1,5 +1,6 @@
 """What others said of the same item: no features, no learning, hard to beat on shared items."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -9,7 +10,6 @@ from sklearn.utils._param_validation import StrOptions
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
-from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines.ridge import ConsensusOnly, grid
@@ -125,6 +125,7 @@ class Popularity(Ranker):
         return []  # nothing to tune
 
 
+@dataclass(eq=False, repr=False)
 class PopularityWithFeatures(ConsensusOnly):
     """One ranking for everybody, by features and by what others said of the same item.
 
@@ -136,8 +137,10 @@ class PopularityWithFeatures(ConsensusOnly):
     ----------
     alpha : float, default=0.01
         Ridge on the weights of features, per person.
+    item_effects : bool, default=True
+        Whether the crowd's opinion counts.
     alpha_item : float, default=0.001
-        Ridge on the weight of the crowd's opinion, per person.
+        Ridge on its weight, per person.
     loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
 
@@ -154,27 +157,9 @@ class PopularityWithFeatures(ConsensusOnly):
     True
     """
 
-    _needs_no_features = True
+    item_effects: bool = True
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        alpha_item: float = 0.001,
-        *,
-        loss: str | Loss = "auc",
-        standardize: bool = True,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-    ) -> None:
-        super().__init__(
-            alpha,
-            loss=loss,
-            standardize=standardize,
-            item_effects=True,
-            alpha_item=alpha_item,
-            unknown=unknown,
-            user_column=user_column,
-        )
+    _needs_no_features = True
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
         return grid(alpha=(1.0, 0.1, 0.01, 0.001), alpha_item=(3.0, 1.0, 0.3, 0.001))

@@ -1,6 +1,7 @@
 """Fewer levels, each in closed form: the least that a ranker should beat."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,32 +17,24 @@ from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.solvers.base import Parts
 
 
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False)
 class _RidgeRanker(StatisticsRanker):
     """Base of the baselines with one penalty."""
+
+    alpha: float = 0.01
+    _: KW_ONLY
+    loss: str | Loss = "auc"
+    standardize: bool = True
+    item_effects: bool = False
+    alpha_item: float = 0.001
+    unknown: str = "consensus"
+    user_column: int | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StatisticsRanker._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        loss: str | Loss = "auc",
-        standardize: bool = True,
-        item_effects: bool = False,
-        alpha_item: float = 0.001,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.standardize = standardize
-        self.item_effects = item_effects
-        self.alpha_item = alpha_item
-        self.unknown = unknown
-        self.user_column = user_column
 
 
 def grid(**values: Sequence[float]) -> list[dict[str, Any]]:
@@ -122,6 +115,7 @@ class OnePerPerson(_RidgeRanker):
         return grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
 
 
+@dataclass(eq=False, repr=False)
 class RidgeToConsensus(_RidgeRanker):
     """Everybody near one consensus: the three-level model without groups or personal level.
 
@@ -149,33 +143,13 @@ class RidgeToConsensus(_RidgeRanker):
     (6,)
     """
 
+    alpha: float = 1.0
+    alpha_consensus: float = 0.001
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_RidgeRanker._parameter_constraints,
         "alpha_consensus": [Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        alpha_consensus: float = 0.001,
-        *,
-        loss: str | Loss = "auc",
-        standardize: bool = True,
-        item_effects: bool = False,
-        alpha_item: float = 0.001,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-    ) -> None:
-        super().__init__(
-            alpha,
-            loss=loss,
-            standardize=standardize,
-            item_effects=item_effects,
-            alpha_item=alpha_item,
-            unknown=unknown,
-            user_column=user_column,
-        )
-        self.alpha_consensus = alpha_consensus
 
     def _fit_loss(
         self,

@@ -31,17 +31,37 @@ _TOL = 1e-3
 
 
 @dataclass(frozen=True)
+class Split:
+    """What is held out, and the statistics of all the rest.
+
+    Attributes
+    ----------
+    held_out : Annotations
+        The rows held out.
+    rest : Statistics
+        Of all other rows.
+    user_ids : array
+        Everybody, also those who are not in this fold.
+    training : callable
+        Returns the other rows, for those who need them.
+    """
+
+    held_out: Annotations
+    rest: Statistics
+    user_ids: IdArray
+    training: Callable[[], Annotations]
+
+
+@dataclass(frozen=True)
 class Fold:
-    """One fold: what is held out, and the statistics of all the rest.
+    """One fold of a ranker.
 
     A subclass says in ``_held_out_scores`` how candidates are fitted and what they make of
     the rows held out.
     """
 
     ranker: Any
-    held_out: Annotations
-    rest: Statistics
-    user_ids: IdArray
+    split: Split
 
     def follow(self, path: Sequence[Candidate]) -> Float:
         """Fit candidates one after the other.
@@ -49,11 +69,12 @@ class Fold:
         Returns the AUC of each person on what is held out (of grades, the concordance), shape
         (candidates, people).
         """
-        aucs = np.full((len(path), len(self.user_ids)), np.nan)
-        if not self.rest.has_pairs.any():
+        everybody = self.split.user_ids
+        aucs = np.full((len(path), len(everybody)), np.nan)
+        if not self.split.rest.has_pairs.any():
             return aucs  # nothing to learn from
-        rows = self.held_out
-        seen = lookup(rows.user_ids, self.user_ids, "users")
+        rows = self.split.held_out
+        seen = lookup(rows.user_ids, everybody, "users")
         for row, scores in zip(aucs, self._held_out_scores(path), strict=True):
             found = concordance_by_person(rows.outcomes, scores, rows.user_codes, rows.weights)
             row[seen] = found.values
@@ -78,20 +99,17 @@ class Fold:
 class _RowsFold(Fold):
     """A fold of a ranker that needs the rows of the rest."""
 
-    rows: Annotations
-
     def _fit_and_score(self, ranker: Any) -> Float:
-        return np.asarray(ranker.fit(self.rows).decision_function(self.held_out))
+        return np.asarray(ranker.fit(self._rows).decision_function(self.split.held_out))
+
+    @cached_property
+    def _rows(self) -> Annotations:
+        return self.split.training()
 
 
 @dataclass(frozen=True)
 class StatisticsFold(Fold):
-    """A fold of a ranker that never touches a row again.
-
-    ``training`` gives the rows of ``rest``, for what their people think of items.
-    """
-
-    training: Callable[[], Annotations]
+    """A fold of a ranker that never touches a row again, unless opinions of items count."""
 
     def _fit_and_score(self, ranker: Any) -> Float:
         statistics, column = self._learned_from(ranker)
@@ -100,16 +118,18 @@ class StatisticsFold(Fold):
 
     def _learned_from(self, ranker: Any) -> tuple[Statistics, Any]:
         """Return the statistics, and the column of opinions where the ranker uses one."""
-        return (self._column.features, self._column) if ranker.item_effects else (self.rest, None)
+        if ranker.item_effects:
+            return self._column.features, self._column
+        return self.split.rest, None
 
     @cached_property
     def _column(self) -> Any:
-        return self.ranker._item_column(self.training())
+        return self.ranker._item_column(self.split.training())
 
     def _linear_scores(self, ranker: Any, statistics: Statistics) -> Float:
         """Return the scores of the rows held out by weights that go with the statistics."""
         weights = np.vstack([ranker.coef_, ranker.consensus_])
-        rows = self.held_out
+        rows = self.split.held_out
         person = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
         scores = np.einsum("nd,nd->n", rows.X, weights[person])
         items = rows.items if rows.has_items else None
@@ -148,15 +168,9 @@ class FromRows:
             return [alive.tolist()]
         return [[c] for c in alive.tolist()]
 
-    def fold(
-        self,
-        held_out: Annotations,
-        rest: Statistics,
-        user_ids: IdArray,
-        training: Callable[[], Annotations],
-    ) -> Fold:
-        """Return a fold; ``training`` gives the rows of ``rest``."""
-        return _RowsFold(self._with(**_RACING), held_out, rest, user_ids, training())
+    def fold(self, split: Split) -> Fold:
+        """Return the fold of a split."""
+        return _RowsFold(self._with(**_RACING), split)
 
     def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:  # noqa: ARG002
         """Fit the ranker with the parameters chosen to everything."""
@@ -183,16 +197,10 @@ class FromStatistics(FromRows):
         """Whether the loss is one of grades."""
         return as_loss(self.ranker.loss).takes_grades
 
-    def fold(
-        self,
-        held_out: Annotations,
-        rest: Statistics,
-        user_ids: IdArray,
-        training: Callable[[], Annotations],
-    ) -> Fold:
-        """Return a fold that needs no rows but those held out, unless opinions of items count."""
+    def fold(self, split: Split) -> Fold:
+        """Return a fold that needs no rows but those held out."""
         tol = max(_TOL, getattr(self.ranker, "tol", 0.0))
-        return StatisticsFold(self._with(**_RACING, tol=tol), held_out, rest, user_ids, training)
+        return StatisticsFold(self._with(**_RACING, tol=tol), split)
 
     def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:
         """Fit the ranker with the parameters chosen to everything."""

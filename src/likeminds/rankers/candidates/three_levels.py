@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._support.arrays import Float, Index
 from likeminds.components import Component
-from likeminds.data.annotations import Annotations
 from likeminds.losses import QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.candidates.folds import Candidate, Fold, FromStatistics, StatisticsFold
+from likeminds.rankers.candidates.folds import (
+    Candidate,
+    Fold,
+    FromStatistics,
+    Split,
+    StatisticsFold,
+)
 from likeminds.solvers import FastSolver, Solution
 from likeminds.solvers.base import Callback, Parts
 from likeminds.solvers.fast import Decomposition
@@ -102,16 +107,9 @@ class ThreeLevels(FromStatistics):
             by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
         return list(by_groups.values())
 
-    def fold(
-        self,
-        held_out: Annotations,
-        rest: Statistics,
-        user_ids: IdArray,
-        training: Callable[[], Annotations],
-    ) -> Fold:
+    def fold(self, split: Split) -> Fold:
         """Return a fold whose one eigendecomposition serves all candidates."""
-        ranker = self._with(tol=_TOL, max_iter=_STEPS)
-        return _DecomposedFold(ranker, held_out, rest, user_ids, training)
+        return _DecomposedFold(self._with(tol=_TOL, max_iter=_STEPS), split)
 
 
 def _snake(

@@ -23,7 +23,7 @@ def race(
     n_jobs: int | None,
 ) -> Float:
     """Return the AUC by candidate, fold and person; NaN where a candidate was dropped."""
-    scores = np.full((len(candidates), len(folds), len(folds[0].user_ids)), np.nan)
+    scores = np.full((len(candidates), len(folds), len(folds[0].split.user_ids)), np.nan)
     alive = np.arange(len(candidates))
     # One fold, one more, then all the others: the field is thinned in between.
     everywhere = list(range(len(folds)))

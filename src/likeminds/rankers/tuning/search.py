@@ -22,8 +22,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_people
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.items import Items
+from likeminds.rankers import newcomers
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.candidates.folds import Candidate, FromRows, plain_values
+from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain_values
 from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
 
@@ -209,56 +210,20 @@ class RankerCV(GrowingRanker):
         """Return what the ranker has learned about items beyond their features."""
         return self.best_estimator_.learned_items()
 
-    def update(
-        self,
-        X: ArrayLike | Annotations,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add labels, of people known or new, without a new search: the parameters stay.
-
-        Parameters
-        ----------
-        X, y, users, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
+    def _refuse_to_grow(self) -> None:
         if not _takes_more_labels(self):
             kind = type(self.with_parameters({})).__name__
             raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
-        return super().update(X, y, users, sample_weight)
 
     # scikit-learn's tools look whether it is there.
-    partial_fit = available_if(_takes_more_labels)(GrowingRanker.partial_fit)
+    partial_fit = available_if(_takes_more_labels)(GrowingRanker.update)
 
-    @available_if(_takes_newcomers)  # type: ignore[untyped-decorator]
-    def newcomer(
-        self,
-        X: ArrayLike | Annotations | None = None,
-        y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        people: Any = None,
-    ) -> Any:
-        """Return what labels say about people, as the ranker with the parameters chosen has it.
+    newcomer = available_if(_takes_newcomers)(newcomers.newcomer)
 
-        Parameters
-        ----------
-        X, y, users, sample_weight, people
-            As in `ThreeLevelRanker.newcomer`.
-
-        Returns
-        -------
-        Beliefs
-        """
-        check_is_fitted(self)
+    def _newcomers(self) -> newcomers.Newcomers:
         best: Any = self.best_estimator_
-        return best.newcomer(X, y, users, sample_weight, people=people)
+        found: newcomers.Newcomers = best._newcomers()
+        return found
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         tuning = self._way_of_tuning()
@@ -272,15 +237,11 @@ class RankerCV(GrowingRanker):
         candidates = self._candidates(everything)
         if candidates:
             _refuse_too_few(annotations, len(held_out), self.n_folds)
-            folds = [
-                tuning.fold(
-                    held_out[k],
-                    reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :]),
-                    everything.user_ids,
-                    partial(annotations.take, number != k),
-                )
-                for k in range(self.n_folds)
-            ]
+            folds = []
+            for k in range(self.n_folds):
+                rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
+                training = partial(annotations.take, number != k)
+                folds.append(tuning.fold(Split(held_out[k], rest, everything.user_ids, training)))
             scores = race(candidates, folds, tuning.paths, halving=self.halving, n_jobs=self.n_jobs)
             self._choose(tuning, candidates, scores)
         else:
