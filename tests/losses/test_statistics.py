@@ -147,7 +147,7 @@ def test_rows_of_weight_zero_are_as_if_absent(crowd):
 
 def test_blocks_hand_out_every_row_once(crowd, monkeypatch):
     monkeypatch.setattr("likeminds.losses.rows._BLOCK_BYTES", 400)
-    rows = Rows.grouped(
+    rows = Rows.group(
         crowd.features,
         index=crowd.feature_rows,
         positive=crowd.labels,

@@ -13,31 +13,13 @@ from sklearn.base import clone
 
 import likeminds.storage.models
 from crowds import make_crowd
-from likeminds import FileChangedError, ThreeLevelRanker, load, make_schools, read_card, save
+from likeminds import FileChangedError, load, make_schools, read_card, save
 from likeminds.storage import safetensors
 from likeminds.storage.models import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
 DATA = Path(__file__).parents[1] / "data" / "files"
-
-
-@pytest.fixture(scope="module")
-def ranker():
-    return ThreeLevelRanker(0.1, 1.0, np.float64(0.5), tol=1e-2).fit(
-        make_crowd(np.random.default_rng(0))
-    )
-
-
-@pytest.fixture
-def path(tmp_path, ranker):
-    return save(ranker, tmp_path / "crowd.likeminds")
-
-
-@pytest.fixture
-def mapped(monkeypatch):
-    """Pretend that every file is too large to be read at once."""
-    monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
 
 
 # Files that are not what they were.

@@ -32,27 +32,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
 
 @pytest.fixture(scope="module")
-def ranker():
-    return ThreeLevelRanker(0.1, 1.0, np.float64(0.5), tol=1e-2).fit(
-        make_crowd(np.random.default_rng(0))
-    )
-
-
-@pytest.fixture(scope="module")
 def shared():
     """People who label the same items, so that every ranker has something to learn."""
     return make_schools(12, 12, 25, 4, 2, contested=0.5, random_state=0).annotations
-
-
-@pytest.fixture
-def path(tmp_path, ranker):
-    return save(ranker, tmp_path / "crowd.likeminds")
-
-
-@pytest.fixture
-def mapped(monkeypatch):
-    """Pretend that every file is too large to be read at once."""
-    monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
 
 
 def test_round_trip(path, ranker):

@@ -68,7 +68,7 @@ class Covariates:
             raise not_found("person", table)
         names = [name for name in table.columns if name != key]
         columns = [table.get_column(name).to_list() for name in names]
-        return cls._checked(read_values(table, key, as_ids=True), names, columns)
+        return cls._check(read_values(table, key, as_ids=True), names, columns)
 
     @classmethod
     def _of_mapping(cls, people: Mapping[Hashable, Any]) -> "Covariates":
@@ -80,10 +80,10 @@ class Covariates:
             )
         names = list(dict.fromkeys(str(name) for known in people.values() for name in known))
         rows = [{str(name): value for name, value in known.items()} for known in people.values()]
-        return cls._checked(list(people), names, [[row.get(n) for row in rows] for n in names])
+        return cls._check(list(people), names, [[row.get(n) for row in rows] for n in names])
 
     @classmethod
-    def _checked(
+    def _check(
         cls, ids: Iterable[Hashable], names: Sequence[str], columns: Sequence[Sequence[Any]]
     ) -> "Covariates":
         distinct = as_distinct(ids, "The people in the table of covariates").copy()

@@ -29,7 +29,7 @@ def settle_duplicates(said: CodedLabels, how: str) -> tuple[Index, Float] | None
         _refuse_duplicates(pair, said)
         return None
     label = np.unique(said.outcomes, return_inverse=True)[1]
-    return _merged(encode_pairs(pair, label), said)
+    return _merge_rows(encode_pairs(pair, label), said)
 
 
 def _refuse_duplicates(pair: Index, said: CodedLabels) -> None:
@@ -46,7 +46,7 @@ def _refuse_duplicates(pair: Index, said: CodedLabels) -> None:
         )
 
 
-def _merged(same: Index, said: CodedLabels) -> tuple[Index, Float] | None:
+def _merge_rows(same: Index, said: CodedLabels) -> tuple[Index, Float] | None:
     """Merge equal rows into one, with the sum of their weights."""
     _, first, place = np.unique(same, return_index=True, return_inverse=True)
     if len(first) == len(same):

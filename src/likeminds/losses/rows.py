@@ -129,7 +129,7 @@ class Rows:
         if annotations.weights is not None:
             weight[:] = annotations.weights
         counts = slice(None) if weight.all() else weight > 0
-        return cls.grouped(
+        return cls.group(
             annotations.features,
             index=index[counts],
             positive=annotations.labels[counts],
@@ -140,7 +140,7 @@ class Rows:
         )
 
     @classmethod
-    def grouped(
+    def group(
         cls,
         table: FloatArray,
         *,
@@ -200,12 +200,12 @@ class Rows:
             grade=None if self.grade is None else self.grade[rows],
         )
 
-    def merged(self, other: "Rows", n_people: int) -> "Rows":
+    def merge(self, other: "Rows", n_people: int) -> "Rows":
         """Return the rows of both, regrouped; the table is shared where it is the same."""
         graded = self.grade is not None and other.grade is not None
         same_table = self.table is other.table
         shift = 0 if same_table else len(self.table)
-        return Rows.grouped(
+        return Rows.group(
             self.table if same_table else np.concatenate([self.table, other.table]),
             index=np.concatenate([self.index, other.index + shift]),
             positive=np.concatenate([self.positive, other.positive]),

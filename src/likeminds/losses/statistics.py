@@ -73,7 +73,7 @@ class Dense:
             pass
         return dense
 
-    def merged(self, other: "Dense") -> "Dense":
+    def merge(self, other: "Dense") -> "Dense":
         """Return the statistics of the rows of both (exact, Chan et al.)."""
         if not len(self.people):
             return other
@@ -221,8 +221,8 @@ class Statistics:
         moved = replace(
             other.dense, people=second[other.dense.people], mean=other.dense.mean + shift
         )
-        dense = replace(self.dense, people=first[self.dense.people]).merged(moved)
-        rows = replace(self.rows, people=first[self.rows.people]).merged(
+        dense = replace(self.dense, people=first[self.dense.people]).merge(moved)
+        rows = replace(self.rows, people=first[self.rows.people]).merge(
             replace(other.rows, people=second[other.rows.people]), len(user_ids)
         )
         return Statistics(user_ids, self.origin, dense, rows, self.form, self.grades)._settle()
@@ -268,7 +268,7 @@ class Statistics:
         if not settled.any():
             return self
         found = Dense.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
-        dense = self.dense.merged(found)
+        dense = self.dense.merge(found)
         return replace(self, dense=dense, rows=self.rows.of(~settled))
 
 

@@ -139,7 +139,7 @@ class ChoiceTasks(KeptTasks):
         places = np.where(
             sets.members == _OUTSIDE, _OUTSIDE, annotations.feature_rows[sets.members]
         )
-        rows = Rows.grouped(
+        rows = Rows.group(
             np.column_stack([places, sets.counts, sets.sign]),
             index=np.arange(len(places)),
             positive=np.ones(len(places), dtype=np.bool_),

@@ -360,11 +360,11 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[FloatArray, IdArray | None]:
         """Check X; return its features and, where ``user_column`` names one, the people."""
         if self.user_column is None or self.fitted_on_annotations_:
-            rows = self._checked(X, reset, [np.float64, np.float32])
+            rows = self._check_rows(X, reset, [np.float64, np.float32])
             names = getattr(self, "feature_names_in_", inputs.default_names(rows.shape[1]))
             column = None
         else:
-            raw = self._checked(X, reset, None)
+            raw = self._check_rows(X, reset, None)
             names = getattr(self, "feature_names_in_", inputs.default_names(raw.shape[1]))
             where = inputs.column_position(self.user_column, names)
             column = raw[:, where]
@@ -378,7 +378,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             self.feature_names_ = np.asarray(names, dtype=object)
         return rows, column
 
-    def _checked(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
+    def _check_rows(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
         if self.fitted_on_annotations_ and not hasattr(X, "columns"):
             # Annotations name their features; an array that goes with them need not.
             rows = check_array(

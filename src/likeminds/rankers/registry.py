@@ -137,13 +137,13 @@ def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
     if isinstance(rankers, Mapping):
         named = {str(name): _ready(given, search) for name, given in rankers.items()}
     else:
-        named = _named(rankers, search)
+        named = _name_all(rankers, search)
     if not named:
         raise ValueError("There is no ranker to compare: rankers is empty.")
     return named
 
 
-def _named(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
+def _name_all(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
     known = default_rankers(**search)
     named: NamedRankers = {}
     for given in rankers:

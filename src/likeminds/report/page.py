@@ -105,11 +105,6 @@ def paragraph(*inside: object, kind: str | None = None) -> Html:
     return tag("p", *inside, class_=kind)
 
 
-def bullets(entries: Iterable[object]) -> Html:
-    """Return a list."""
-    return tag("ul", *(tag("li", entry) for entry in entries))
-
-
 def section(title: str, *inside: object, anchor: str | None = None, level: int = 2) -> Html:
     """Return a heading and what belongs under it."""
     return tag("section", tag(f"h{level}", title, id=anchor), *inside)

@@ -61,7 +61,7 @@ class Liking:
         ranker = as_ranker(ranker)
         slope, intercept = 1.0, ranker.learned("intercept_")
         if ranker.learned("loss_") != "logistic" or intercept is None:
-            found = None if said is None else _calibrated(ranker, said)
+            found = None if said is None else _calibrate_to(ranker, said)
             if found is None:
                 return None
             slope, intercept = found
@@ -125,7 +125,7 @@ class Liking:
         return probability, damped
 
 
-def _calibrated(ranker: Any, said: Annotations) -> tuple[float, Float] | None:
+def _calibrate_to(ranker: Any, said: Annotations) -> tuple[float, Float] | None:
     """Return slope and intercepts that turn scores into log-odds; None without both labels."""
     people = lookup(said.user_ids, ranker.users_, "users")[said.user_codes]
     counted = people >= 0

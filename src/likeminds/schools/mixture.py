@@ -79,7 +79,7 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> Division:
     most = max(1, min(_MOST_SCHOOLS, len(sample) // _FEWEST))
     tried = range(1, most + 1) if n_schools is None else (n_schools,)
     floor = _FLOOR * float((sample**2).mean())
-    mixtures = {k: _fitted(sample, k, floor, rng) for k in tried}
+    mixtures = {k: _fit_mixture(sample, k, floor, rng) for k in tried}
     criterion = {k: _criterion(m, sample, ruled=n_schools is None) for k, m in mixtures.items()}
     best = mixtures[min(criterion, key=lambda k: criterion[k])]
     membership = best.predict_proba(points)
@@ -93,7 +93,7 @@ def _all_alike(n_people: int) -> Division:
     return Division(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
 
 
-def _fitted(points: Float, k: int, floor: float, rng: Generator) -> GaussianMixture:
+def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> GaussianMixture:
     mixture = GaussianMixture(
         k,
         covariance_type="tied",
@@ -129,7 +129,7 @@ def _stability(points: Float, found: GaussianMixture, rng: Generator) -> tuple[F
     agreement = np.empty(_RESAMPLES)
     for i in range(_RESAMPLES):
         drawn = points[rng.integers(len(points), size=len(points))]
-        again = _fitted(drawn, k, found.reg_covar, rng).predict(points)
+        again = _fit_mixture(drawn, k, found.reg_covar, rng).predict(points)
         likeness[i] = _jaccard(mine, again == np.arange(k)[:, None]).max(axis=1)
         agreement[i] = adjusted_rand_score(labels, again)
     return likeness.mean(axis=0), float(agreement.mean())

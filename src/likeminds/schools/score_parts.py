@@ -5,9 +5,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds.schools.found import Facts
 from likeminds.schools.levels import Levels
-
-# What `Levels` calls the column that holds what all see in an item beyond its features.
-POPULARITY = "popularity"
+from likeminds.schools.naming import POPULARITY
 
 
 def score_parts(

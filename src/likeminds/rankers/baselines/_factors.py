@@ -89,7 +89,7 @@ class Factors:
         odds = float(np.log(share / (1.0 - share)))
         return cls(data, table, penalty, people, items, weights, odds, ())
 
-    def settled(self, tol: float, max_iter: int) -> "Factors":
+    def settle(self, tol: float, max_iter: int) -> "Factors":
         """Alternate between people and items until little changes."""
         model, values = self, [self._objective()]
         for _ in range(max_iter):
@@ -97,7 +97,7 @@ class Factors:
             values.append(model._objective())
             if values[-2] - values[-1] <= tol * abs(values[-1]):
                 break
-        return _changed(model, trace=tuple(values))
+        return _change(model, trace=tuple(values))
 
     def with_directions(self) -> "Factors":
         """Spread people and items along the main directions of what the biases leave."""
@@ -105,13 +105,13 @@ class Factors:
         odds = expit(self._scores())
         left = votes.weight * (votes.label - odds)
         size = len(self.penalty) - 1
-        matrix = _filled(votes.by_person, left)
+        matrix = _fill(votes.by_person, left)
         _, strength, right = randomized_svd(matrix, size, n_iter=8, random_state=0)
         items = self.items.copy()
         # About as long as the penalty lets them be; only the directions matter at the start.
         items[:, :size] = right.T * np.sqrt(len(items)) * 0.5
         items[:, :size] *= (strength / max(strength[0], 1e-300))[None]
-        return _changed(self, items=items)
+        return _change(self, items=items)
 
     def _scores(self) -> Float:
         """Return the log-odds of each label, by person."""
@@ -140,7 +140,7 @@ class Factors:
         # A bias that all people share is the intercept's, at no price.
         shift = float(moved[:, -1].mean())
         moved[:, -1] -= shift
-        return _changed(self, people=moved, intercept=self.intercept + shift)
+        return _change(self, people=moved, intercept=self.intercept + shift)
 
     def _step_items(self) -> "Factors":
         votes = self.data
@@ -153,21 +153,21 @@ class Factors:
             centre=self.table @ self.weights,
             penalty=self.penalty,
         )
-        return _changed(self, items=moved)
+        return _change(self, items=moved)
 
     def _step_features(self) -> "Factors":
         """Find what features say of items: ridge regression, in closed form."""
         if not self.table.shape[1]:
             return self
         gram = self.table.T @ self.table + np.eye(self.table.shape[1])
-        return _changed(self, weights=np.linalg.solve(gram, self.table.T @ self.items))
+        return _change(self, weights=np.linalg.solve(gram, self.table.T @ self.items))
 
 
-def _changed(model: Factors, **changes: Any) -> Factors:
+def _change(model: Factors, **changes: Any) -> Factors:
     return Factors(**{**vars(model), **changes})
 
 
-def _filled(where: csr_array, data: Float) -> csr_array:
+def _fill(where: csr_array, data: Float) -> csr_array:
     return csr_array((data, where.indices, where.indptr), shape=where.shape)
 
 
@@ -256,11 +256,11 @@ class _Side:
     def step(self, points: Float) -> Float:
         """Return the points after a Newton step, halved where it leads up."""
         odds = expit(self.scores(points))
-        slope = _filled(self.where, self.weight * (self.label - odds)) @ self.rows
+        slope = _fill(self.where, self.weight * (self.label - odds)) @ self.rows
         slope -= (points - self.centre) * self.penalty
         size = self.rows.shape[1]
         squares = (self.rows[:, :, None] * self.rows[:, None, :]).reshape(len(self.rows), -1)
-        bend = _filled(self.where, self.weight * odds * (1.0 - odds)) @ squares
+        bend = _fill(self.where, self.weight * odds * (1.0 - odds)) @ squares
         bend = bend.reshape(len(points), size, size) + np.diag(self.penalty)
         way = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
         before, share = self.values(points), np.ones(len(points))

@@ -136,9 +136,9 @@ class Factorisation(Ranker):
         n_factors = min(self.n_factors, min(data.shape) - 1)
         penalty = np.append(np.full(n_factors, float(self.alpha)), self.alpha_bias)
         model = Factors.start(data, table, penalty)
-        model = model.settled(self.tol, self.max_iter)
+        model = model.settle(self.tol, self.max_iter)
         if n_factors:
-            model = model.with_directions().settled(self.tol, self.max_iter)
+            model = model.with_directions().settle(self.tol, self.max_iter)
         self.people_factors_, self.item_factors_ = model.people, model.items
         self.intercept_ = model.intercept
         self.feature_factors_ = np.zeros((len(self.origin_), n_factors + 1))

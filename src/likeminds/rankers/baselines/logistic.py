@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,10 +26,18 @@ _UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
 _BLOCKS_EACH = 4
 
 
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False)
 class _LogisticRanker(Ranker):
     """Base of both: features in units of their spread, weights back in those of the caller."""
 
-    scale_: Float
+    C: float = 1.0
+    _: KW_ONLY
+    standardize: bool = True
+    tol: float = 1e-4
+    max_iter: int = 1000
+    unknown: str = "consensus"
+    user_column: int | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -38,23 +47,6 @@ class _LogisticRanker(Ranker):
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        standardize: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-    ) -> None:
-        self.C = C
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unknown = unknown
-        self.user_column = user_column
 
     def _measure(self, annotations: Annotations) -> Statistics:
         """Find the features' units; return statistics that cost no matrix per person."""
@@ -82,6 +74,7 @@ class _LogisticRanker(Ranker):
             )
 
 
+@dataclass(eq=False, repr=False)
 class LogisticPerPerson(_LogisticRanker):
     """A logistic regression for each person alone (scikit-learn's, with an intercept).
 
@@ -111,31 +104,12 @@ class LogisticPerPerson(_LogisticRanker):
     (30, 6)
     """
 
+    n_jobs: int | None = field(default=None, kw_only=True)
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_LogisticRanker._parameter_constraints,
         "n_jobs": [Integral, None],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        standardize: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            C,
-            standardize=standardize,
-            tol=tol,
-            max_iter=max_iter,
-            unknown=unknown,
-            user_column=user_column,
-        )
-        self.n_jobs = n_jobs
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         has_pairs = self._who_has_pairs(annotations)
