@@ -170,6 +170,20 @@ def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
     np.testing.assert_array_equal(again.expected, predicted.expected)
 
 
+@pytest.mark.parametrize("loss", GRADE_LOSSES)
+def test_newcomers_to_a_crowd_that_grades_may_say_yes_or_no(loss):
+    said = crowd(np.random.default_rng(0))
+    ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(said)
+    somebody = said.of_person(3)
+    liked = somebody.grades > np.median(somebody.grades)
+    plain = somebody._with(grades=None, reading=None, labels=liked)
+    new = ranker.newcomer(plain)
+    by_grade = ranker.newcomer(somebody).decision_function(somebody)
+    assert np.corrcoef(new.decision_function(somebody), by_grade)[0, 1] > 0.8
+    same = ranker.newcomer(somebody.X, somebody.grades), ranker.newcomer(somebody.X, liked)
+    assert np.corrcoef(same[0].coef[0], same[1].coef[0])[0, 1] > 0.8
+
+
 def test_new_items_are_known_by_their_grades():
     said = crowd(np.random.default_rng(3), n_people=40)
     fresh = said.item_codes >= 28

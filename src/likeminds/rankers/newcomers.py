@@ -48,7 +48,8 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     ----------
     X, y, users, sample_weight
         As in `fit`: the labels of one person, or of several with ``users``. Without X (or
-        with no rows), nobody has labels.
+        with no rows), nobody has labels. Where the crowd gave grades, newcomers may say yes or
+        no: that counts as a grade in the middle of those above, or below, where grades divide.
     people : Covariates, mapping by person, data frame or path, optional
         Covariates of these people, as in `Annotations`, where the ranker has learned from such:
         they start from what goes with theirs instead of the consensus. Without X and ``users``,
@@ -78,12 +79,33 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
         who, points, known = _strangers(users, covariates, crowd)
     else:
+        if self._graded:
+            X, y = _as_grades(self, X, y)
         said: Annotations = self._as_annotations(X, y, users, sample_weight, reset=False)
         if covariates is not None:
             said = said.with_people(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
     return Beliefs.given(crowd, who, points, known)
+
+
+def _as_grades(
+    ranker: Any, X: ArrayLike | Annotations, y: ArrayLike | None
+) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
+    """Return labels of yes or no as typical grades; grades as they are."""
+    cut, words = ranker.label_reading_.threshold, ranker.label_reading_.grades
+    grading = ranker.learned("grading_")
+    levels = np.array([cut, cut + 1.0]) if grading is None else grading.scale.levels
+    low, high = levels[levels <= cut], levels[levels > cut]
+    typical = np.array([low[len(low) // 2], high[len(high) // 2]])
+    if isinstance(X, Annotations):
+        if X.grades is None:
+            grades = typical[X.labels.astype(np.intp)]
+            X = X._with(grades=grades, reading=ranker.label_reading_)
+    elif y is not None and np.asarray(y).dtype == np.bool_:
+        grades = typical[np.asarray(y).astype(np.intp)]
+        y = np.array(words, dtype=object)[grades.astype(np.intp)] if words else grades
+    return X, y
 
 
 def _covariates(people: Any, crowd: Crowd) -> Covariates | None:
