@@ -193,6 +193,32 @@ def test_noise_goes_with_nothing(seed):
     assert abs(ranker.score(test) - plain.score(test)) < 0.01
 
 
+def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
+    said, _ = crowd
+    somebody = said.of_person(3)
+    items = np.random.default_rng(5).normal(size=(30, D))
+    known = fitted.newcomer(somebody)
+    unknown = fitted.newcomer(somebody._with(people=None))
+    assert (unknown.standard_error(items) > known.standard_error(items)).mean() > 0.9
+    # Without labels: the prior in which covariates are integrated out.
+    prior, traits = fitted.crowd_.predictive, fitted.crowd_.traits
+    assert traits is not None
+    np.testing.assert_allclose(
+        fitted.crowd_.predictive.covariance,
+        fitted.crowd_.wider.covariance + traits.covariance,
+        atol=1e-9,
+    )
+    rows = fitted.crowd_.coordinates.differences(items)
+    naive = np.sqrt(np.einsum("np,pq,nq->n", rows, prior.covariance, rows))
+    centred = items + fitted.crowd_.coordinates.origin
+    np.testing.assert_allclose(fitted.standard_error(centred, ["stranger"] * 30), naive, rtol=1e-6)
+    # Of who has covariates, they are known: a covariance as it would be with the narrower prior.
+    own = fitted.newcomer(people={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
+    np.testing.assert_allclose(
+        own.covariance(0), fitted.crowd_.wider.covariance, atol=1e-5 * prior.covariance.max()
+    )
+
+
 def test_without_covariates_nothing_changes(crowd):
     said = crowd[0][crowd[0].users < 40]
     plain = HierarchicalRanker().fit(said._with(people=None))

@@ -1,30 +1,24 @@
 """Posterior distributions of people's weights, and of the scores and ranks they imply."""
 
-from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
-from likeminds._support.stacks import solve
-from likeminds._support.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import Odds, StandardNormal
 from likeminds.prior.items import Items
-from likeminds.prior.likelihoods import Curvature, Likelihood
+from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.new_items import fold_in
-from likeminds.prior.posterior import Dual, Primal, find_mode, over_blocks, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
-from likeminds.prior.signs import keep_signs
-from likeminds.prior.tasks import Tasks
 
 # Rankings drawn from a posterior for the credible intervals of ranks.
 _DRAWS = 2000
@@ -360,56 +354,3 @@ def label_probability(log_odds: Float, deviation: Float) -> Float:
     array([0.88, 0.72])
     """
     return np.asarray(expit(log_odds / np.sqrt(1.0 + np.pi / 8.0 * np.square(deviation))))
-
-
-def posterior_of(
-    tasks: Tasks,
-    n_people: int,
-    crowd: Crowd,
-    *,
-    pulls: Float,
-    rank: int,
-    shifts: Float | None = None,
-) -> tuple[Float, NDArray[np.float32]]:
-    """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
-
-    The mode is that of the prior; the uncertainty includes that of the prior's parameters.
-    """
-    prior = crowd.prior.shifted(shifts)
-    predictive = prior if crowd.wider is None else crowd.wider
-    size = len(prior.mean)
-    points = prior.means(np.arange(n_people))
-    # The penalty for the uncertainty of items takes a few rows more.
-    n_more = 0 if crowd.items is None else crowd.items.n_factors
-    known = np.zeros((n_people, min(rank + n_more, size + n_more), size), dtype=np.float32)
-
-    def settle(number: int) -> None:
-        # Every block has people of its own, so that threads do not meet; and nothing as large
-        # as a block is left behind.
-        task = tasks.task(number)
-        earlier = None if task.places is None else pulls[task.places]
-        mode = find_mode(task, prior, crowd.likelihood, earlier)
-        found = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
-        if crowd.signs is not None:
-            found = keep_signs(found, task, prior, crowd.likelihood, crowd.signs)
-        points[task.people] = found
-        system = mode.system if predictive is prior else system_of(task, predictive)
-        inner = _known(system, mode.said.curvature, min(rank, size))
-        known[task.people, : inner.shape[1]] = inner @ predictive.root.T
-
-    with one_blas_thread():
-        deque(over_blocks(settle, tasks), maxlen=0)
-    return points, known
-
-
-def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
-    """Return matrices K of few rows, (b, m, p), with the covariance I - K'K of z."""
-    if system.held is not None:
-        inner = system.held.of_rows(_known(replace(system, held=None), curvature, most))
-        return np.concatenate([system.held.known(), inner], axis=1)
-    if isinstance(system, Dual) and system.rows.shape[1] <= most:
-        # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
-        factor: Float = np.asarray(np.linalg.cholesky(system.inner(curvature)), dtype=np.float64)
-        return solve(factor, curvature.times_root_back(system.rows))
-    directions, shrunk = system.information(curvature, most)
-    return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)

@@ -27,7 +27,8 @@ class Crowd:
     prior : Prior
         The distribution of people's weights.
     wider : Prior, optional
-        The same, with the uncertainty of its own parameters.
+        The same, with the uncertainty of its own parameters; both are around what goes with
+        people's covariates.
     traits : Traits, optional
         The effects of covariates of people.
     items : Items, optional
@@ -46,7 +47,15 @@ class Crowd:
 
     @property
     def predictive(self) -> Prior:
-        """The prior with the uncertainty of its own parameters, where that is known."""
+        """The prior with the uncertainty of its own parameters, where that is known.
+
+        Like `everybody`, it is that of people whose covariates are not known.
+        """
+        own = self._own
+        return own if self.traits is None else own.widened(self.traits.covariance)
+
+    @property
+    def _own(self) -> Prior:
         return self.prior if self.wider is None else self.wider
 
     @property
@@ -61,6 +70,17 @@ class Crowd:
         if self.traits is None:
             return None
         return self.traits.shifts(covariates, people)
+
+    def told(self, shifts: Float | None, n_people: int) -> Float:
+        """Return what covariates tell of people: matrices K, (n_people, m, p), as in `Beliefs`.
+
+        ``shifts`` are those of `shifts`: zero for people of whom nothing is known.
+        """
+        size = len(self.prior.mean)
+        if self.traits is None or shifts is None:
+            return np.zeros((n_people, 0, size))
+        is_known = np.any(shifts != 0.0, axis=1)
+        return np.asarray(is_known[:, None, None] * self.traits.told(size))
 
     def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
         """Return how people's weights differ from the consensus: the group's part, and their own.
@@ -103,7 +123,7 @@ class Crowd:
             self,
             coordinates=replace(self.coordinates, intercept=True),
             prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD),
-            wider=self.predictive.with_coordinate(odds, _INTERCEPT_SPREAD),
+            wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD),
             likelihood=Logistic(),
             signs=None if self.signs is None else np.append(self.signs, 0.0),
         )

@@ -7,6 +7,9 @@ import numpy as np
 from likeminds._support.arrays import Float, IdArray
 from likeminds.data.covariates import CovariateEncoder, Covariates
 
+# Variances less than this share of the largest are rounding.
+_LEAST = 1e-10
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -36,6 +39,13 @@ class Traits:
     def covariance(self) -> Float:
         """The covariance between people of Gamma z, shape (p, p)."""
         return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
+
+    def told(self, size: int) -> Float:
+        """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        there = values > _LEAST * max(float(values[-1]), 1e-300)
+        rows = (vectors[:, there] * np.sqrt(values[there])).T
+        return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
         """Return Gamma z of people, by their ids, shape (n_people, p)."""

@@ -25,12 +25,12 @@ from likeminds.losses.quadratic import Factors
 from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
-from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Regression
 from likeminds.prior.prior import Prior
+from likeminds.prior.settling import posterior_of
 from likeminds.prior.tasks import Task
 from likeminds.rankers.items import with_column
 from likeminds.solvers.base import Parts

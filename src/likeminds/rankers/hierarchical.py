@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.prior.beliefs import posterior_of
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
@@ -25,6 +24,7 @@ from likeminds.prior.learning import learn
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.losses import ALL_LOSSES, PriorLoss, choose_loss
 from likeminds.prior.refining import refine_likelihood
+from likeminds.prior.settling import posterior_of
 from likeminds.prior.shared import learn_crossed
 from likeminds.prior.tasks import Tasks
 from likeminds.prior.traits import Traits

@@ -13,13 +13,14 @@ from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.prior.beliefs import Beliefs, posterior_of
+from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.losses import ALL_LOSSES, PriorLoss
 from likeminds.prior.seen import Seen
+from likeminds.prior.settling import posterior_of
 from likeminds.prior.traits import Traits
 from likeminds.rankers import grading, newcomers
 from likeminds.rankers.fitting import GrowingRanker

@@ -1,7 +1,6 @@
 """People not seen in training: their posteriors, given their labels."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,6 +126,6 @@ def _strangers(
     people = encode(users, "users")[1]
     if covariates is not None:
         covariates = covariates.written_as(people)
-    prior = replace(crowd.prior, shifts=crowd.shifts(covariates, people))
-    points = prior.means(np.arange(len(people)))
-    return people, points, np.zeros((len(people), 0, len(prior.mean)), dtype=np.float32)
+    shifts = crowd.shifts(covariates, people)
+    points = crowd.prior.shifted(shifts).means(np.arange(len(people)))
+    return people, points, crowd.told(shifts, len(people)).astype(np.float32)

@@ -87,7 +87,7 @@ class Liking:
             # Of what is not known about a factor, people see as much as they weigh it by.
             doubt = own.doubt + np.einsum("nab,ab->n", own.unsure, weighed)
             offset = own.effects
-        whole, prior = crowd.predictive.root, crowd.prior.root
+        whole, prior = crowd.predictive.root, crowd.everybody.root
         variance, certain = (np.square(seen @ root).sum(axis=1) for root in (whole, prior))
         # What is not known about the mean, as `Prior.predictive` has it.
         shared = np.maximum(variance - certain, 0.0) / (1 + ranker.n_groups_)
