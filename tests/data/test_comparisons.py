@@ -12,6 +12,7 @@ from likeminds import (
     score_choices,
     split_within_people,
 )
+from likeminds.prior.choices import are_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice
@@ -151,6 +152,33 @@ def test_differences_are_what_was_chosen_less_the_others():
     np.testing.assert_array_equal(turned * apart.X, [b - a, b - c, a - c])
     with pytest.raises(ValueError, match="differences of choices only"):
         Annotations(["ann"] * 2, ["a", "b"], [1, 0], FEATURES).differences()
+
+
+def test_grades_are_preferences_over_what_was_graded_lower():
+    features = {name: [float(k)] for k, name in enumerate("abcde")}
+    graded = Annotations(
+        ["ann"] * 4 + ["bob"] * 2, list("abcdea"), [3, 1, 3, 2, 1, 1], features, weights=range(1, 7)
+    )
+    said = graded.choices()
+    found = {(won[0], "".join(sorted(lost))) for won, lost in _sets_of(said)}
+    assert found == {("a", "bd"), ("c", "bd"), ("d", "b")}
+    assert said.user_ids.tolist() == ["ann"]
+    assert said.weights[said.labels].tolist() == [4.0, 1.0, 3.0]
+    assert said.features is graded.features
+    assert {len(lost) for _, lost in _sets_of(graded.choices(most=1))} == {1}
+    pairs = Annotations.from_comparisons(["cid"], ["a"], ["b"], features=said)
+    assert are_choices(said.concat(pairs))
+    with pytest.raises(ValueError, match=r"choices\(\)"):
+        graded.concat(pairs)
+    with pytest.raises(ValueError, match="two different grades"):
+        graded.of_person("bob").choices()
+
+
+def _sets_of(said):
+    return [
+        (said.items[mine & said.labels], said.items[mine & ~said.labels])
+        for mine in (said.group_codes == group for group in np.unique(said.group_codes))
+    ]
 
 
 def test_rankers_made_of_statistics_learn_from_differences():

@@ -57,6 +57,8 @@ def read_said(  # noqa: PLR0917 - where everything comes from
         shown = items_by_id(*((table, _item_column(table, names)) for table, names in tables))
     parts = [_annotated(talk, *one, items, columns, model, shown) for one in tables]
     said = parts[0].annotations
+    if len(parts) > 1 and said.grades is not None:
+        said = said.choices()  # grades beside comparisons are preferences, too
     for part in parts[1:]:
         said = said.concat(part.annotations)
     return ReadLabels(said if model is None else said.written_as(model.people_), parts[0].reduction)

@@ -330,7 +330,9 @@ class ComparedLabels(CodedLabels):
         chosen = np.zeros(len(rows), dtype=np.bool_)
         chosen[first] = True
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        plain = {"grades": None, "reading": None, "group_ids": None}
+        plain: dict[str, Any] = {"grades": None, "reading": None, "group_ids": None}
+        if self.weights is not None:  # a choice counts as often as what was chosen
+            plain["weights"] = self.weights[rows[first]][groups]
         return self.take(rows)._with(**plain, labels=chosen, group_codes=groups)
 
     def differences(self) -> Self:

@@ -128,7 +128,8 @@ def refuse_mixture(ours: bool, theirs: bool) -> None:
         here, there = ("grades", "yes or no") if ours else ("yes or no", "grades")
         raise ValueError(
             f"Labels were read as {here} before, and as {there} now. Read both in one way: "
-            "threshold= turns grades into yes or no, grades= keeps them."
+            "threshold= turns grades into yes or no, grades= keeps them, and choices() makes "
+            "choices of grades, which go with comparisons."
         )
 
 
