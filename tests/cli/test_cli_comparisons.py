@@ -123,4 +123,4 @@ def test_what_is_wrong_is_said(tmp_path, text, message):
 def test_nothing_said_is_said(tmp_path):
     done = run(tmp_path, *["fit", "--out", "m.likeminds"])
     assert done.code == 2
-    assert "--annotations, --comparisons, or both" in " ".join(done.err.split())
+    assert "Give --annotations, --comparisons, or --from." in " ".join(done.err.split())
