@@ -93,7 +93,10 @@ def test_version_and_help(tmp_path):
     ("words", "message"),
     [
         (["rnk"], "No such command 'rnk'. Did you mean 'rank'? See likeminds --help."),
-        (["fit", "--out", "m"], "What did people say? Give --annotations, --comparisons, or --from."),
+        (
+            ["fit", "--out", "m"],
+            "What did people say? Give --annotations, --comparisons, or --from.",
+        ),
         (["rank"], "Missing option '--model' / '-m'. See likeminds rank --help."),
         (["rank", "--model", "none"], "There is no model at none."),
         (["demo", "--out", "no/m"], "There is no folder no to write the model in."),
