@@ -13,9 +13,10 @@ from likeminds import Annotations, split_within_people
 from likeminds._support.arrays import Float, Index
 from likeminds.data.identifiers import lookup
 
-RANKS = (2, 5, 10)
-# Penalties of V and of w.
-PENALTIES = ((0.03, 0.03), (0.1, 0.1), (0.3, 0.03), (1.0, 0.1))
+RANKS = (3, 6, 12)
+# Penalties of how far the functions are from their mean, and of w.
+PENALTIES = ((1.0, 0.3), (3.0, 0.3), (10.0, 0.1), (10.0, 0.3))
+_HARDLY = 0.1
 
 
 def sides(said: Annotations) -> tuple[Index, Index]:
@@ -76,9 +77,13 @@ class LowRankReward:
             pull = slope[:, None] * softmax(w, axis=1)[who]
             np.add.at(by_V, won, pull)
             np.add.at(by_V, lost, -pull)
-            by_V += penalty[0] * V
+            # What all agree on, the mean of the functions, is hardly penalised.
+            mean = V.mean(axis=1, keepdims=True)
+            by_V += penalty[0] * (V - mean) + _HARDLY * mean
             by_w += penalty[1] * w
-            value += 0.5 * (penalty[0] * (V**2).sum() + penalty[1] * (w**2).sum())
+            value += 0.5 * penalty[0] * float(((V - mean) ** 2).sum())
+            value += 0.5 * _HARDLY * rank * float((mean**2).sum())
+            value += 0.5 * penalty[1] * float((w**2).sum())
             return value, np.concatenate([by_V, by_w]).ravel()
 
         found = minimize(
