@@ -64,7 +64,7 @@ def test_answers_move_everything_beside_them(visitor):
         ".map(one => one.getAttribute('x2') - one.getAttribute('x1'))"
     )
     assert sum(visitor.run(widths)) < 8 * 188
-    assert "school" in visitor.text("#school")
+    assert "Closest to school" in visitor.text("#school")
 
 
 def test_answers_survive_a_reload_and_can_be_taken_back_one_by_one(visitor):

@@ -23,6 +23,14 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def _example(**given: Any) -> ConfigDict:
+    """Return the configuration of a request with an example, which runs on the demo."""
+    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [given]})
+
+
+_ATTRIBUTE, _ITEM, _OTHER = "comfortable", "shoe-00001", "shoe-00007"
+
+
 class Asked(BaseModel):
     """Parameters of an address: texts, turned into numbers; nothing else is taken."""
 
@@ -62,11 +70,7 @@ class FeatureRange(Strict):
 class RankRequest(Strict):
     """Which items, in which order, for whom."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"examples": [{"person": None, "top": 3}]},
-    )
+    model_config = _example(attribute=_ATTRIBUTE, person=None, top=3, intervals="scores")
 
     person: Name | None = Field(None, description="For whom; nobody is what all agree on")
     attribute: Name | None = None
@@ -83,6 +87,10 @@ class RankRequest(Strict):
 
 class RankBatch(Strict):
     """Several rankings at once."""
+
+    model_config = _example(
+        requests=[{"attribute": _ATTRIBUTE, "top": 2}, {"attribute": _ATTRIBUTE, "only": [_ITEM]}]
+    )
 
     requests: Annotated[list[RankRequest], Field(min_length=1)]
 
@@ -118,6 +126,8 @@ class Rankings(BaseModel):
 class ScoreRequest(Strict):
     """Items to be scored for somebody."""
 
+    model_config = _example(attribute=_ATTRIBUTE, items=[_ITEM, _OTHER])
+
     person: Name | None = None
     attribute: Name | None = None
     items: Annotated[list[Name], Field(min_length=1)]
@@ -144,6 +154,8 @@ class Scores(BaseModel):
 class ScoreBatch(Strict):
     """Several people's scores at once."""
 
+    model_config = _example(requests=[{"attribute": _ATTRIBUTE, "items": [_ITEM, _OTHER]}])
+
     requests: Annotated[list[ScoreRequest], Field(min_length=1)]
 
 
@@ -156,9 +168,21 @@ class ScoresBatch(BaseModel):
 class ExplainRequest(Strict):
     """A score to be explained."""
 
+    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM)
+
     person: Name | None = None
     attribute: Name | None = None
     item: Name
+
+
+class CompareRequest(Strict):
+    """Two people; nobody is what all agree on."""
+
+    model_config = _example(attribute=_ATTRIBUTE, a=None, b=None)
+
+    a: Name | None = None
+    b: Name | None = None
+    attribute: Name | None = None
 
 
 class FeaturePart(BaseModel):
@@ -198,6 +222,8 @@ class Explained(BaseModel):
 class NewPerson(Strict):
     """Somebody new; without an id, they get one."""
 
+    model_config = _example()
+
     person: Name | None = None
 
 
@@ -211,11 +237,7 @@ class Created(BaseModel):
 class OneLabel(Strict):
     """What somebody says about an item."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"examples": [{"item": "shoe-00001", "label": True}]},
-    )
+    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM, label=True)
 
     item: Name
     attribute: Name | None = None
@@ -224,6 +246,8 @@ class OneLabel(Strict):
 
 class NewLabels(Strict):
     """Labels of one person."""
+
+    model_config = _example(labels=[{"attribute": _ATTRIBUTE, "item": _ITEM, "label": True}])
 
     labels: Annotated[list[OneLabel], Field(min_length=1)]
 

@@ -142,7 +142,9 @@ export async function teach(room, { attribute }) {
     return el("section", { class: "card", "aria-labelledby": "place" },
       el("h2", { id: "place" }, "Your place among the people"),
       peopleMap(map, [{ name: "You", at: place.coordinates }]),
-      several
+      !place.labels
+        ? el("p", { id: "school" }, several ? "Nothing is known about you yet: each school is as likely as it is large." : "Nothing is known about you yet.")
+        : several
         ? el("p", { id: "school" }, "Closest to ", el("strong", {}, `school ${place.school}`), ` (${percent(Math.max(...place.membership))}), which ${place.school_name}.`)
         : el("p", { id: "school" }, "People differ gradually here; there are no separate schools."),
       el("h3", {}, "What your taste is made of"), levelBar(place.standing));

@@ -4,16 +4,15 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import ConfigDict
 
 from likeminds.service.access import Calling, Held
 from likeminds.service.answering import Answering, best
 from likeminds.service.problems import ProblemError, documented
 from likeminds.service.schemas import (
+    CompareRequest,
     Explained,
     ExplainRequest,
     Facts,
-    Name,
     RankBatch,
     Ranking,
     Rankings,
@@ -22,25 +21,12 @@ from likeminds.service.schemas import (
     ScoreRequest,
     Scores,
     ScoresBatch,
-    Strict,
 )
 from likeminds.service.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
 
 _SHOWN = 8
-
-
-class CompareRequest(Strict):
-    """Two people; nobody is what all agree on."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"a": None, "b": None}]}
-    )
-
-    a: Name | None = None
-    b: Name | None = None
-    attribute: Name | None = None
 
 
 @router.post("/rank", response_model=Ranking)

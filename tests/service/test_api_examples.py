@@ -1,0 +1,96 @@
+"""Every operation of the description has examples, and they work: on a model of two attributes."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from likeminds import Annotations, AttributeModel, HierarchicalRanker, save
+from likeminds.service.app import make_app
+from likeminds.service.refreshing import refresh_file
+from service.conftest import make_settings
+
+
+@pytest.fixture(scope="module")
+def several(said, tmp_path_factory):
+    """The demo in small: two attributes, items with the names of its items."""
+    names = [f"shoe-{n:05d}" for n in range(len(said.item_ids))]
+    crowds = {
+        name: Annotations(
+            users=said.users,
+            items=[names[code] for code in said.item_codes],
+            labels=labels,
+            features=said.features,
+            item_ids=names,
+            feature_names=said.feature_names,
+            features_per="item",
+        )
+        for name, labels in {"comfortable": said.labels, "open": ~said.labels}.items()
+    }
+    folder = tmp_path_factory.mktemp("several")
+    model = AttributeModel(HierarchicalRanker(n_groups=1)).fit(crowds)
+    path = save(model, folder / "several.likeminds", with_data=True)
+    return make_settings(path, tmp_path_factory.mktemp("several-service"))
+
+
+@pytest.fixture(scope="module")
+def client(several):
+    app = make_app(several, watching=False)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as found:
+        yield found
+
+
+def test_every_example_of_the_description_works(client):
+    described = client.get("/v1/openapi.json").json()
+    client.post("/v1/newcomers", json={"person": "zoe"})
+    tried = 0
+    for path, operations in described["paths"].items():
+        body = operations.get("post", {}).get("requestBody")
+        if body is None:
+            continue
+        name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for example in described["components"]["schemas"][name]["examples"]:
+            done = client.post(path.replace("{person}", "zoe"), json=example)
+            assert done.status_code in {200, 201}, (path, done.text)
+            tried += 1
+    assert tried >= 8
+
+
+def test_where_there_are_several_attributes_one_has_to_be_named(client):
+    asked = client.post("/v1/rank", json={})
+    assert asked.status_code == 422
+    assert "comfortable, open" in asked.json()["detail"]
+    wrong = client.post("/v1/rank", json={"attribute": "opne"})
+    assert wrong.status_code == 404
+    assert wrong.json()["closest"] == ["open"]
+    assert client.get("/v1/model").json()["attributes"] == ["comfortable", "open"]
+
+
+def test_attributes_are_ranked_and_taught_apart(client):
+    ranked = {
+        name: [
+            one["item"]
+            for one in client.post("/v1/rank", json={"attribute": name, "top": 40}).json()["items"]
+        ]
+        for name in ("comfortable", "open")
+    }
+    assert ranked["comfortable"] != ranked["open"]
+    person = client.post("/v1/newcomers", json={}).json()["person"]
+    rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
+    client.post(f"/v1/people/{person}/labels", json={"labels": rows})
+    for name, count in (("open", 1), ("comfortable", 0)):
+        found = client.get(f"/v1/people/{person}/standing", params={"attribute": name}).json()
+        assert found["labels"] == count
+
+
+def test_a_model_of_several_attributes_is_refreshed(client, several):
+    client.post("/v1/newcomers", json={"person": "ann"})
+    rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
+    client.post("/v1/people/ann/labels", json={"labels": rows})
+    refresh_file(several)
+    holder = client.app.state.holder
+    assert holder.look_at_model()
+    assert holder.served.knows("ann", frozenset())
+    client.delete("/v1/people/person-03/data")
+    refresh_file(several)
+    assert holder.look_at_model()
+    assert "person-03" not in holder.served.people
+    assert "ann" in holder.served.people
