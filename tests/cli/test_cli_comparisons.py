@@ -111,6 +111,7 @@ def test_labels_beside_comparisons(folder):
         ("user,winner,loser\n", "There are no comparisons"),
         ("user,winner,loser\na,x,\n", "'loser' has no value in row(s) 0"),
         ("user,winner\na,x\n", "No column is called loser"),
+        ("user,winner,loser,attribute\na,x,y,p\na,y,x,q\n", "several attributes"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, text, message):

@@ -9,6 +9,8 @@ from likeminds import (
     Annotations,
     HierarchicalRanker,
     ThreeLevelRanker,
+    load,
+    save,
     score_choices,
     split_within_people,
 )
@@ -256,3 +258,19 @@ def test_more_comparisons_can_be_added_and_single_labels_cannot():
 
 def replace_groups(said):
     return said._with(group_codes=None)
+
+
+def test_what_was_compared_survives_files(tmp_path):
+    rng = np.random.default_rng(8)
+    shown = [rng.permutation(list("abc")) for _ in range(60)]
+    users = rng.integers(6, size=60)
+    best, worst = [menu[0] for menu in shown], [menu[1] for menu in shown]
+    said = Annotations.from_best_worst(users, shown, best, worst, features=FEATURES)
+    votes = Annotations([7, 7], ["a", "b"], [True, False], FEATURES)
+    ranker = HierarchicalRanker(n_groups=0).fit(said.concat(votes))
+    assert ranker.loss_ == "mixed"
+    back = load(save(ranker, tmp_path / "m.likeminds", with_data=True))
+    np.testing.assert_array_equal(back.kept_.picks_worst, ranker.annotations_.picks_worst)
+    more = Annotations.from_comparisons([9, 9], ["a", "b"], ["b", "c"], features=FEATURES)
+    np.testing.assert_allclose(back.update(more).coef_, ranker.update(more).coef_, atol=1e-9)
+    assert 9 in back.users_

@@ -29,6 +29,12 @@ def read_pairs(pairs: Pairs, person: str | None, alone: str | None = None) -> An
     names = {"person": person, "winner": pairs.winner, "loser": pairs.loser}
     names |= {"tie": pairs.tie, "strength": pairs.strength}
     table = read_table(pairs.comparisons, id_texts(names))
+    about = find_column("attribute", table.column_names)
+    if about is not None and len(table[about].unique()) > 1:
+        raise ValueError(
+            f"The comparisons are about several attributes (column {about!r}), and are learned "
+            "from one at a time: give a table of each."
+        )
     if alone is not None and person is None and find_column("person", table.column_names) is None:
         table = table.append_column("person", pa.array([alone] * table.num_rows))
     return as_sides(table, names)
