@@ -3,6 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,8 @@ Names = NDArray[np.object_]
 _HOW = {"batch_size", "cache", "progress", "n_threads"}
 
 
+# Parameters are the fields of a dataclass, which its constructor stores as they are.
+@dataclass(eq=False, repr=False, kw_only=True)
 class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns things (pictures, texts) into rows of features, each by itself.
 
@@ -27,9 +30,9 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     else is in the batch. Subclasses say how (`_extractor`) and name the columns (`_names`).
     """
 
-    batch_size: int
-    cache: str | os.PathLike[str] | None
-    progress: bool
+    batch_size: int = 32
+    cache: str | os.PathLike[str] | None = None
+    progress: bool = False
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
         """Check the parameters and what is to be transformed; there is nothing to learn."""

@@ -1,7 +1,7 @@
 """Colour histograms: which colours a picture has, and how much of each."""
 
-import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any
 
@@ -33,6 +33,7 @@ _AT_ONCE = 1 << 16
 _LINEAR = np.where(_STEPS <= 0.04045, _STEPS / 12.92, ((_STEPS + 0.055) / 1.055) ** 2.4)
 
 
+@dataclass(eq=False, repr=False)
 class ColourHistogram(ImageExtractor):
     """The share of a picture's pixels that fall into each bin of a colour space.
 
@@ -60,24 +61,11 @@ class ColourHistogram(ImageExtractor):
     np.int64(15)
     """
 
-    def __init__(
-        self,
-        space: str = "lab",
-        bins: int = 10,
-        *,
-        joint: bool = False,
-        size: int | None = None,
-        batch_size: int = 32,
-        cache: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.space = space
-        self.bins = bins
-        self.joint = joint
-        self.size = size
-        self.batch_size = batch_size
-        self.cache = cache
-        self.progress = progress
+    space: str = "lab"
+    bins: int = 10
+    _: KW_ONLY
+    joint: bool = False
+    size: int | None = None
 
     def _check(self) -> None:
         super()._check()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from likeminds.features.cache import Rows
 from likeminds.features.images import read_image
 
 
+@dataclass(eq=False, repr=False)
 class DeepFeatures(ImageExtractor):
     """The output of any image network in a local ONNX file.
 
@@ -41,32 +43,16 @@ class DeepFeatures(ImageExtractor):
         As in `likeminds.features.GIST`.
     """
 
-    def __init__(
-        self,
-        model: str | os.PathLike[str],
-        size: int = 224,
-        crop: float = 0.875,
-        mean: Sequence[float] = (0.485, 0.456, 0.406),
-        std: Sequence[float] = (0.229, 0.224, 0.225),
-        *,
-        output: str | None = None,
-        n_values: int | None = None,
-        n_threads: int | None = None,
-        batch_size: int = 16,
-        cache: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.model = model
-        self.size = size
-        self.crop = crop
-        self.mean = mean
-        self.std = std
-        self.output = output
-        self.n_values = n_values
-        self.n_threads = n_threads
-        self.batch_size = batch_size
-        self.cache = cache
-        self.progress = progress
+    model: str | os.PathLike[str]
+    size: int = 224
+    crop: float = 0.875
+    mean: Sequence[float] = (0.485, 0.456, 0.406)
+    std: Sequence[float] = (0.229, 0.224, 0.225)
+    _: KW_ONLY
+    output: str | None = None
+    n_values: int | None = None
+    n_threads: int | None = None
+    batch_size: int = 16
 
     def _check(self) -> None:
         super()._check()

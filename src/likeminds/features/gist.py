@@ -1,7 +1,7 @@
 """GIST: how much of each orientation and scale there is in each part of a picture."""
 
-import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -25,6 +25,7 @@ _RADIAL = 3.5  # how narrow the filters are along the frequency
 _NOTHING = 1e-7
 
 
+@dataclass(eq=False, repr=False)
 class GIST(ImageExtractor):
     """The gist of a scene: energies of Gabor filters, averaged over the blocks of a grid.
 
@@ -69,22 +70,9 @@ class GIST(ImageExtractor):
     array([0, 4])
     """
 
-    def __init__(
-        self,
-        size: int = 128,
-        orientations: Sequence[int] = (8, 8, 8, 8),
-        blocks: int = 4,
-        *,
-        batch_size: int = 32,
-        cache: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.size = size
-        self.orientations = orientations
-        self.blocks = blocks
-        self.batch_size = batch_size
-        self.cache = cache
-        self.progress = progress
+    size: int = 128
+    orientations: Sequence[int] = (8, 8, 8, 8)
+    blocks: int = 4
 
     def _check(self) -> None:
         super()._check()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -117,6 +118,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([f"text_{k}" for k in range(len(self.svd_.components_))], dtype=object)
 
 
+@dataclass(eq=False, repr=False)
 class SentenceEmbeddings(Extractor):
     """Embeddings of texts by a language network in a local ONNX file.
 
@@ -147,32 +149,15 @@ class SentenceEmbeddings(Extractor):
         As in `likeminds.features.GIST`.
     """
 
-    def __init__(
-        self,
-        model: str | os.PathLike[str],
-        vocabulary: str | os.PathLike[str],
-        *,
-        max_length: int = 256,
-        pooling: Literal["mean", "first"] = "mean",
-        normalise: bool = True,
-        lower: bool = True,
-        output: str | None = None,
-        n_threads: int | None = None,
-        batch_size: int = 32,
-        cache: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.model = model
-        self.vocabulary = vocabulary
-        self.max_length = max_length
-        self.pooling = pooling
-        self.normalise = normalise
-        self.lower = lower
-        self.output = output
-        self.n_threads = n_threads
-        self.batch_size = batch_size
-        self.cache = cache
-        self.progress = progress
+    model: str | os.PathLike[str]
+    vocabulary: str | os.PathLike[str]
+    _: KW_ONLY
+    max_length: int = 256
+    pooling: Literal["mean", "first"] = "mean"
+    normalise: bool = True
+    lower: bool = True
+    output: str | None = None
+    n_threads: int | None = None
 
     def _as_things(self, X: Any) -> list[Any]:
         return as_texts(X)
