@@ -1,5 +1,6 @@
 """The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,7 +10,6 @@ from likeminds._support.arrays import Float
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.prior.crowd import Crowd
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates.folds import Candidate
 from likeminds.rankers.candidates.three_levels import ThreeLevels, default_grid
@@ -33,6 +33,8 @@ def usual_alpha_group(features_per_label: float) -> float:
     return 0.3 + features_per_label
 
 
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False)
 class ThreeLevelRanker(StatisticsRanker):
     """One ranking function per person: consensus + group + personal.
 
@@ -153,8 +155,23 @@ class ThreeLevelRanker(StatisticsRanker):
     ['local_company', 'known_company']
     """
 
-    crowd_: Crowd
-    knee_: float
+    alpha_consensus: float = 0.001
+    alpha_group: float | None = None
+    alpha_personal: float = 1.0
+    n_groups: int | None = None
+    _: KW_ONLY
+    group_shrinkage: float = 0.0
+    loss: str | Loss = "auc"
+    standardize: bool = True
+    item_effects: bool = False
+    alpha_item: float = 0.001
+    solver: str | Solver = "fast"
+    tol: float = 1e-4
+    max_iter: int = 1000
+    unknown: str = "consensus"
+    user_column: int | str | None = None
+    warm_start: bool = False
+    callback: Callback | None = None
 
     _tuning = ThreeLevels
     newcomer = newcomers.newcomer
@@ -171,43 +188,6 @@ class ThreeLevelRanker(StatisticsRanker):
         "warm_start": ["boolean"],
         "callback": [callable, None],
     }
-
-    def __init__(
-        self,
-        alpha_consensus: float = 0.001,
-        alpha_group: float | None = None,
-        alpha_personal: float = 1.0,
-        n_groups: int | None = None,
-        *,
-        group_shrinkage: float = 0.0,
-        loss: str | Loss = "auc",
-        standardize: bool = True,
-        item_effects: bool = False,
-        alpha_item: float = 0.001,
-        solver: str | Solver = "fast",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        unknown: str = "consensus",
-        user_column: int | str | None = None,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.alpha_consensus = alpha_consensus
-        self.alpha_group = alpha_group
-        self.alpha_personal = alpha_personal
-        self.n_groups = n_groups
-        self.group_shrinkage = group_shrinkage
-        self.loss = loss
-        self.standardize = standardize
-        self.item_effects = item_effects
-        self.alpha_item = alpha_item
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unknown = unknown
-        self.user_column = user_column
-        self.warm_start = warm_start
-        self.callback = callback
 
     def _solver(self) -> Solver:
         return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
