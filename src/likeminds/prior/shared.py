@@ -29,7 +29,7 @@ from likeminds.prior.descent import (
 from likeminds.prior.factors import FIRST_UNIT, scores_at, with_factors
 from likeminds.prior.forms import Form, choose_form, form_of
 from likeminds.prior.grading import Graded
-from likeminds.prior.item_steps import step_both, step_items
+from likeminds.prior.item_steps import step_both, step_items, with_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.scoring import Visited, visit_crowd
@@ -140,13 +140,15 @@ def _chosen_factors(start: Objective) -> _State:
     if not out.any() or int(rows.counts.sum()) < _LABELS_PER_NUMBER * numbers:
         return _State.first(start, start.model)
     some = replace(start, tasks=tasks.with_left_out(out), pulls=np.zeros(tasks.n_places))
-    plain = _learn_roughly(_State.first(some, some.model))
-    best = plain, _losses(plain, out)
-    for share in _SHARES:
-        before = best[0]
-        best = _climb((plain, _losses(plain, out)), share, out, best)
-        if best[0] is before:
+    state = _learn_roughly(_State.first(some, some.model))
+    best = _climb((state, _losses(state, out)), _SHARES[0], out)
+    for share in _SHARES[1:]:
+        if not best[0].objective.n_factors:
             break
+        tried = _with_share(best[0], share)
+        losses = _losses(tried, out)
+        if _is_better(losses, best[1], _who(tasks, out)):
+            best = _climb((tried, losses), share, out)
     state = best[0]
     chosen = state.objective.tasks
     assert isinstance(chosen, CrossedTasks)
@@ -168,22 +170,37 @@ def _left_out(tasks: CrossedTasks) -> Bool:
 _Tried = tuple[_State, Float]
 
 
-def _climb(plain: _Tried, share: float, out: Bool, best: _Tried) -> _Tried:
+def _climb(start: _Tried, share: float, out: Bool) -> _Tried:
     """Add factors while held-out labels are predicted better for it; return the best of all."""
-    tasks = plain[0].objective.tasks
+    tasks = start[0].objective.tasks
     assert isinstance(tasks, CrossedTasks)
-    rows = tasks.labels.rows
-    person = np.repeat(np.arange(len(rows.people)), rows.counts)[out[:-1]]
-    top, state, failed = plain, plain[0], 0
+    most = min(tasks.n_people, int(tasks.labelled.sum()))
+    best, state, failed = start, start[0], 0
     for rung in _RUNGS:
-        if failed == _PATIENCE or rung >= min(len(rows.people), int(tasks.labelled.sum())):
+        if rung <= start[0].objective.n_factors:
+            continue
+        if failed == _PATIENCE or rung >= most:
             break
         state = _with_rung(state, rung, share)
         losses = _losses(state, out)
-        failed = 0 if _is_better(losses, top[1], person) else failed + 1
+        failed = 0 if _is_better(losses, best[1], _who(tasks, out)) else failed + 1
         if not failed:
-            top = state, losses
-    return top if _is_better(top[1], best[1], person) else best
+            best = state, losses
+    return best
+
+
+def _with_share(state: _State, share: float) -> _State:
+    """Learn as many factors with another share of their uncertainty penalised."""
+    tasks = state.objective.tasks
+    assert isinstance(tasks, CrossedTasks)
+    moved = with_items(state.objective, replace(tasks.items, share=share))
+    return _learn_roughly(_State.first(moved, state.at.model))
+
+
+def _who(tasks: CrossedTasks, out: Bool) -> Index:
+    """Return the people who gave the labels that are left out."""
+    rows = tasks.labels.rows
+    return np.repeat(np.arange(len(rows.people)), rows.counts)[out[:-1]]
 
 
 def _is_better(losses: Float, others: Float, person: Index) -> bool:
