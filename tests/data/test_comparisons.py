@@ -86,12 +86,12 @@ def test_tables_of_pairs_are_read(tmp_path):
 
 def test_choices_of_the_worst_survive_selection_and_joining():
     said = Annotations.from_best_worst(
-        ["ann", "bob"], ["abc", "abc"], "ab", "cc", features=FEATURES
+        ["ann", "bob"], [list("abc")] * 2, list("ab"), list("cc"), features=FEATURES
     )
     assert said.labels.tolist() == [True, False, False, False, True] * 2
     assert said.picks_worst.tolist() == [False, False, False, True, True] * 2
     assert said.of_person("bob").chosen.tolist() == [True, False, False, True, False]
-    pairs = Annotations.from_comparisons(["cid"], "a", "b", features=FEATURES)
+    pairs = Annotations.from_comparisons(["cid"], ["a"], ["b"], features=FEATURES)
     both = pairs.concat(said)
     assert both.picks_worst.tolist() == [False] * 2 + said.picks_worst.tolist()
 
@@ -104,7 +104,8 @@ def test_sets_are_not_parted():
 
 
 def pairs(winners, losers, **options):
-    return Annotations.from_comparisons(["ann"] * len(winners), winners, losers, **options)
+    users = ["ann"] * len(winners)
+    return Annotations.from_comparisons(users, list(winners), list(losers), **options)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +123,22 @@ def pairs(winners, losers, **options):
         (lambda: pairs(range(1001), range(1, 1002)), "1,002 items and no features"),
         (lambda: pairs("ab", "bc", features=(np.eye(2), np.eye(3))), "one row for each pair"),
         (lambda: Annotations.from_rankings(["ann"], ["ab"]), "not the text 'ab'"),
+        (lambda: Annotations.from_choices(["ann"], ["ab"], ["a"]), "not the text 'ab'"),
+        (lambda: Annotations.from_comparisons(["ann"], "a", ["b"]), "winners must be a list"),
         (lambda: Annotations.from_rankings(["ann"], [["a"]]), "puts nothing above anything"),
         (lambda: Annotations.from_rankings(["ann"], [["a", "b", "a"]]), "an item twice: a"),
         (lambda: Annotations.from_rankings([], []), "There are no choices"),
         (
-            lambda: Annotations.from_rankings(["ann"], [["a", "b"]], shown=["ac"]),
+            lambda: Annotations.from_rankings(["ann"], [["a", "b"]], shown=[["a", "c"]]),
             "not shown: b; shown were a, c",
         ),
-        (lambda: Annotations.from_choices(["ann"], ["ab"], ["c"]), "not shown: c"),
-        (lambda: Annotations.from_choices(["ann"], ["ab"], [None]), "Pass none="),
-        (lambda: Annotations.from_choices(["ann"], ["a"], ["a"]), "there was no choice"),
-        (lambda: Annotations.from_best_worst(["ann"], ["ab"], "a", "a"), "without its best item"),
+        (lambda: Annotations.from_choices(["ann"], [["a", "b"]], ["c"]), "not shown: c"),
+        (lambda: Annotations.from_choices(["ann"], [["a", "b"]], [None]), "Pass none="),
+        (lambda: Annotations.from_choices(["ann"], [["a"]], ["a"]), "there was no choice"),
+        (
+            lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["a"]),
+            "without its best item",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(make, message):
@@ -147,7 +153,7 @@ def test_cycles_are_fine_and_so_is_one_person():
 
 
 def test_differences_are_what_was_chosen_less_the_others():
-    said = Annotations.from_best_worst(["ann"], ["abc"], "b", "c", features=FEATURES)
+    said = Annotations.from_best_worst(["ann"], [list("abc")], ["b"], ["c"], features=FEATURES)
     a, b, c = (np.array(FEATURES[name]) for name in "abc")
     apart = said.differences()
     turned = np.where(apart.labels, 1.0, -1.0)[:, None]

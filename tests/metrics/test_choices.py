@@ -35,7 +35,7 @@ def test_probabilities_may_be_given():
 def test_ties_are_half_right_and_the_worst_has_the_lowest_score():
     tied = Annotations.from_comparisons(["ann"], ["a"], ["b"], ties=[True])
     assert score_choices(tied, [3.0, 1.0, 1.0, 3.0]).accuracy.values == [0.5]
-    said = Annotations.from_best_worst(["ann"], ["abc"], "a", "b")
+    said = Annotations.from_best_worst(["ann"], [list("abc")], ["a"], ["b"])
     points = {"a": 2.0, "b": -1.0, "c": 0.0}
     found = score_choices(said, [points[item] for item in said.items])
     assert found.accuracy.values == [1.0]

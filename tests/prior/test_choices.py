@@ -37,7 +37,7 @@ def chosen_of(best, others, sign=1.0):
 
 def test_pairs_are_bradley_terry():
     said = Annotations.from_comparisons(
-        ["ann", "bob", "ann"], "abc", "bca", strength=[1.0, 2.0, 0.5], features=FEATURES
+        ["ann", "bob", "ann"], list("abc"), list("bca"), strength=[1.0, 2.0, 0.5], features=FEATURES
     )
     assert are_choices(said)
     expected = [chosen_of("a", "b") + 0.5 * chosen_of("c", "a"), 2.0 * chosen_of("b", "c")]
@@ -46,7 +46,12 @@ def test_pairs_are_bradley_terry():
 
 def test_ties_are_half_a_win_of_each():
     said = Annotations.from_comparisons(
-        ["ann"] * 2, "ab", "bc", ties=[True, False], strength=[3.0, 1.0], features=FEATURES
+        ["ann"] * 2,
+        list("ab"),
+        list("bc"),
+        ties=[True, False],
+        strength=[3.0, 1.0],
+        features=FEATURES,
     )
     halves = 1.5 * chosen_of("a", "b") + 1.5 * chosen_of("b", "a")
     np.testing.assert_allclose(cost(said), [halves + chosen_of("b", "c")])
@@ -56,7 +61,7 @@ def test_rankings_are_plackett_luce():
     said = Annotations.from_rankings(
         ["ann", "bob"],
         [["d", "b", "a"], ["c", ["a", "b"]]],
-        shown=["abcd", "abcd"],
+        shown=[list("abcd")] * 2,
         features=FEATURES,
     )
     ann = chosen_of("d", "bac") + chosen_of("b", "ac") + chosen_of("a", "c")
@@ -65,7 +70,7 @@ def test_rankings_are_plackett_luce():
 
 
 def test_best_and_worst_are_choices_of_the_score_and_of_the_reversed_score():
-    said = Annotations.from_best_worst(["ann"], ["abcd"], "b", "c", features=FEATURES)
+    said = Annotations.from_best_worst(["ann"], [list("abcd")], ["b"], ["c"], features=FEATURES)
     expected = chosen_of("b", "acd") + chosen_of("c", "ad", sign=-1.0)
     np.testing.assert_allclose(cost(said), [expected])
     assert are_choices(said)
@@ -73,7 +78,7 @@ def test_best_and_worst_are_choices_of_the_score_and_of_the_reversed_score():
 
 def test_none_of_those_shown_is_one_more_item():
     said = Annotations.from_choices(
-        ["ann", "bob"], ["ab", "bc"], ["a", None], none="none", features=FEATURES
+        ["ann", "bob"], [["a", "b"], ["b", "c"]], ["a", None], none="none", features=FEATURES
     )
     assert said.feature_names[-1] == "none"
     scores = np.array([score("a"), score("b"), POINT[3]])
@@ -86,7 +91,7 @@ def test_none_of_those_shown_is_one_more_item():
 
 
 def test_labels_and_comparisons_are_one_likelihood():
-    pairs = Annotations.from_comparisons(["ann", "bob"], "ab", "bc", features=FEATURES)
+    pairs = Annotations.from_comparisons(["ann", "bob"], ["a", "b"], ["b", "c"], features=FEATURES)
     votes = Annotations(
         ["ann", "ann", "cid"], ["a", "d", "b"], [1, 0, 1], FEATURES, weights=[1.0, 2.0, 3.0]
     )
@@ -133,7 +138,7 @@ def test_newcomers_may_label_compare_or_both(kind):
     said = Annotations.from_comparisons(users, names[first], names[second], features=FEATURES)
     ranker = HierarchicalRanker().fit(said)
     assert ranker.loss_ == "choice"
-    pairs = Annotations.from_comparisons(["new"] * 3, "aab", "cdc", features=said)
+    pairs = Annotations.from_comparisons(["new"] * 3, list("aab"), list("cdc"), features=said)
     votes = Annotations(["new"] * 2, ["a", "c"], [True, False], FEATURES)
     new = {"labels": votes, "pairs": pairs, "both": pairs.concat(votes)}[kind]
     belief = ranker.newcomer(new)

@@ -182,7 +182,7 @@ def ranking_sets(
     """Return a chain of sets for each ranking: the best of all, the best of the rest, ..."""
     sets = ChoiceSets()
     orders = [_tiers(ranking) for ranking in rankings]
-    everything = None if shown is None else [list(items) for items in shown]
+    everything = None if shown is None else [_as_list(items, "set") for items in shown]
     given = {} if everything is None else {"shown": everything}
     same_length(users=range(n_users), rankings=orders, **given)
     for who, places in enumerate(orders):
@@ -190,7 +190,8 @@ def ranking_sets(
         _refuse_twice(ranked, f"Ranking {who}")
         if everything is not None:
             _refuse_not_shown(ranked, everything[who], f"Ranking {who}")
-            rest = [item for item in dict.fromkeys(everything[who]) if item not in set(ranked)]
+            named = set(ranked)
+            rest = [item for item in dict.fromkeys(everything[who]) if item not in named]
             tiers = [*tiers, rest] if rest else tiers
         if len(tiers) < 2:
             raise ValueError(
@@ -206,11 +207,16 @@ def ranking_sets(
 
 def _tiers(ranking: Iterable[Any]) -> list[list[Hashable]]:
     """Return the items of each place; several, where they are tied."""
-    if isinstance(ranking, str):
-        raise TypeError(f"A ranking is a list of items, the best first, not the text {ranking!r}.")
     tied = (list, set, frozenset)
-    tiers = [list(entry) if isinstance(entry, tied) else [entry] for entry in ranking]
+    entries = _as_list(ranking, "ranking")
+    tiers = [list(entry) if isinstance(entry, tied) else [entry] for entry in entries]
     return [tier for tier in tiers if tier]
+
+
+def _as_list(items: Iterable[Any], what: str) -> list[Any]:
+    if isinstance(items, str | bytes):
+        raise TypeError(f"A {what} is a list of items, not the text {items!r}.")
+    return list(items)
 
 
 def choice_sets(
@@ -222,9 +228,9 @@ def choice_sets(
     n_users: int,
 ) -> ChoiceSets:
     """Return the sets of items that were shown; and those of the rest, the worst chosen."""
-    menus = [list(items) for items in shown]
-    picks = [none if is_missing(pick) else pick for pick in chosen]
-    worsts = None if worst is None else list(worst)
+    menus = [_as_list(items, "set") for items in shown]
+    picks = [none if is_missing(pick) else pick for pick in _as_list(chosen, "column")]
+    worsts = None if worst is None else _as_list(worst, "column")
     given = {} if worsts is None else {"worst": worsts}
     same_length(users=range(n_users), shown=menus, chosen=picks, **given)
     sets = ChoiceSets()
@@ -265,7 +271,8 @@ def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
 
 
 def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], where: str) -> None:
-    strange = [item for item in items if item not in set(shown)]
+    known = set(shown)
+    strange = [item for item in items if item not in known]
     if strange:
         raise ValueError(
             f"{where} (counted from 0) chose what was not shown: {listing(strange)}; shown were "

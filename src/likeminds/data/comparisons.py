@@ -70,11 +70,11 @@ class ComparedLabels(CodedLabels):
         Examples
         --------
         >>> from likeminds import Annotations
-        >>> Annotations.from_comparisons(["ann", "ann", "bob"], "aba", "bcc")
+        >>> Annotations.from_comparisons(["ann", "ann", "bob"], ["a", "b", "a"], ["b", "c", "c"])
         Annotations: 3 choices by 2 people on 3 items, 3 features
         """
-        won, lost = as_id_array(list(winners), "winners"), as_id_array(list(losers), "losers")
-        columns, sides = pair_columns(list(users), won, lost, ties, strength)
+        won, lost = as_id_array(winners, "winners"), as_id_array(losers, "losers")
+        columns, sides = pair_columns(users, won, lost, ties, strength)
         items = join_ids(won, lost)[sides]
         if _are_two(features):
             rows = _stack_two(features, len(won))[sides]
@@ -200,7 +200,7 @@ class ComparedLabels(CodedLabels):
         >>> Annotations.from_rankings(["ann", "bob"], [["tuna", "eel", "egg"], ["egg", "tuna"]])
         Annotations: 3 choices by 2 people on 3 items, 3 features
         """
-        who = as_id_array(list(users), "users")
+        who = as_id_array(users, "users")
         sets = ranking_sets(len(who), rankings, shown)
         table = (features, item_ids, feature_names)
         return cls._of_choices(sets, who, strength, table, people)
@@ -239,7 +239,7 @@ class ComparedLabels(CodedLabels):
         >>> Annotations.from_choices(["ann", "bob"], shown, ["tea", None], none="nothing")
         Annotations: 2 choices by 2 people on 4 items, 4 features
         """
-        who = as_id_array(list(users), "users")
+        who = as_id_array(users, "users")
         sets = choice_sets(shown, chosen, none=none, n_users=len(who))
         table = (features, item_ids, feature_names)
         return cls._of_choices(sets, who, strength, table, people, none)
@@ -276,7 +276,7 @@ class ComparedLabels(CodedLabels):
         >>> Annotations.from_best_worst(["ann"], [["tea", "milk", "coffee"]], ["tea"], ["milk"])
         Annotations: 2 choices by 1 person on 3 items, 3 features
         """
-        who = as_id_array(list(users), "users")
+        who = as_id_array(users, "users")
         sets = choice_sets(shown, best, worst=worst, n_users=len(who))
         table = (features, item_ids, feature_names)
         return cls._of_choices(sets, who, strength, table, people)
@@ -345,7 +345,7 @@ class ComparedLabels(CodedLabels):
         Examples
         --------
         >>> from likeminds import Annotations
-        >>> said = Annotations.from_comparisons(["ann"] * 2, "ab", "bc", features={
+        >>> said = Annotations.from_comparisons(["ann"] * 2, ["a", "b"], ["b", "c"], features={
         ...     "a": [1.0], "b": [3.0], "c": [7.0]})
         >>> said.differences().X.ravel(), said.differences().labels
         (array([-2.,  4.]), array([ True, False]))

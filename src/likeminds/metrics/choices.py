@@ -43,7 +43,7 @@ def score_choices(
     Examples
     --------
     >>> from likeminds import Annotations
-    >>> said = Annotations.from_comparisons(["ann", "ann", "bob"], "aba", "bcc")
+    >>> said = Annotations.from_comparisons(["ann"] * 2 + ["bob"], list("aba"), list("bcc"))
     >>> points = {"a": 2.0, "b": 2.0, "c": 1.0}
     >>> found = score_choices(said, [points[item] for item in said.items])
     >>> found.accuracy.values
