@@ -1,7 +1,7 @@
 """Make the pictures of docs/shared-items.md: python -m tools.shared_items_pictures.
 
 A simulated conversation: 250 people in three camps vote on 30 statements, of which nothing is known
-but who agrees; everybody sees about 18 of them.
+but who agrees; everybody sees about 24 of them.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ STATEMENTS = (
 # How many people there are of each camp, and where it stands on cars and on nights out.
 CAMPS = ((110, 1.0, -0.6), (80, -1.0, -0.6), (60, 0.0, 1.2))
 TEXTS = {f"s{number:02d}": text for number, (*_, text) in enumerate(STATEMENTS, start=1)}
-SEEN, SHOWN = 0.6, 6
+SEEN, SHOWN = 0.8, 6
 
 
 def make_conversation(seed: int = 0) -> Annotations:
