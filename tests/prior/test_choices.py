@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from likeminds import Annotations, HierarchicalRanker
+from likeminds.prior import tasks
 from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Choice
@@ -145,3 +146,18 @@ def test_newcomers_may_label_compare_or_both(kind):
     before = ranker.newcomer().decision_function(np.array([FEATURES["a"], FEATURES["c"]]))
     after = belief.decision_function(np.array([FEATURES["a"], FEATURES["c"]]))
     assert after[0] - after[1] > before[0] - before[1]
+
+
+def test_features_that_take_much_memory_become_coordinates_block_by_block(monkeypatch):
+    rng = np.random.default_rng(2)
+    won, lost = rng.normal(size=(2, 60, 3))
+    said = Annotations.from_comparisons(
+        rng.integers(5, size=60), range(60), range(60, 120), features=(won, lost)
+    )
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=False)
+    at_once = ChoiceTasks.of_annotations(said, coordinates)
+    monkeypatch.setattr(tasks, "_KEPT_BYTES", 0)
+    by_block = ChoiceTasks.of_annotations(said, coordinates)
+    assert at_once.is_ready
+    assert not by_block.is_ready
+    np.testing.assert_allclose(by_block.task(0).rows, at_once.task(0).rows)
