@@ -99,6 +99,22 @@ def test_column_is_the_opinion_of_all_others_by_a_double_loop(seed, weights):
     np.testing.assert_allclose(column, [without[i][j] for i, j in pairs], atol=1e-9)
 
 
+def test_heavy_labels_leave_no_rounding_behind():
+    crowd = small(4)
+    weights = np.where(np.arange(60) % 7 == 0, 1e12, crowd.weights)
+    items = crowd.items.copy()
+    items[59] = 100  # an item of one heavy label, of which others say nothing
+    features = dict(enumerate(crowd.features)) | {100: crowd.features[0]}
+    weights[59] = 1e12
+    told = Annotations(crowd.users, items, crowd.labels, features, weights=weights)
+    ids, item = labelled_items(told, "it")
+    opinion, column = opinions(told, item, len(ids))
+    assert np.isfinite(opinion).all()
+    assert np.isfinite(column).all()
+    assert np.abs(column).max() < 100
+    assert column[59] == 0.0
+
+
 def test_ones_own_labels_never_matter():
     crowd = small(3)
     mine = crowd.users == "person-2"
@@ -263,3 +279,31 @@ def test_what_all_see_in_items_is_explained(tmp_path):
     assert np.corrcoef(log_odds[crowd.user_codes, places], scores)[0, 1] > 0.999
     again = load(save(ranker, tmp_path / "m"))
     assert Explanation.of_ranker(again, crowd).item(crowd.items[0])["reasons"] == reasons
+
+
+def test_grades_gain_from_what_others_said():
+    crowd = shared(10)
+    rng = np.random.default_rng(10)
+    beyond = 2.0 * rng.standard_normal(crowd.n_items)
+    score = crowd.X[:, 0] + beyond[crowd.item_codes] + rng.logistic(size=len(crowd))
+    graded = Annotations(
+        users=crowd.users,
+        items=crowd.items,
+        labels=np.clip(np.round(3 + score), 1, 5),
+        features=dict(zip(crowd.items, crowd.X, strict=True)),
+    )
+    assert graded.grades is not None
+    train, test = split_within_people(graded, 0.3, 0)
+    scores = [ThreeLevelRanker(item_effects=e).fit(train).score(test) for e in (True, False)]
+    assert scores[0] > scores[1] + 0.02
+
+
+@pytest.mark.parametrize("kind", [ThreeLevelRanker, ConsensusOnly])
+def test_the_consensus_sees_items_as_strangers_do(kind):
+    crowd = shared(11, people=30)
+    for ranker in (kind(item_effects=True), RankerCV(kind(item_effects=True), {"tol": [1e-3]})):
+        if kind is ConsensusOnly and isinstance(ranker, RankerCV):
+            ranker.set_params(param_grid={"alpha": [0.1]})
+        ranker.fit(crowd)
+        stranger = ranker.decision_function(crowd.X, ["nobody"] * len(crowd), items=crowd.items)
+        np.testing.assert_allclose(ranker.consensus_scores(crowd), stranger)

@@ -28,6 +28,8 @@ from likeminds.prior.items import Items
 
 # How many labels as expected pull every item's log-odds to zero: m above.
 _PULL = 2.0
+# The smallest share of labels that is expected of anybody to be positive, or to be negative.
+_RARE = 1e-9
 # Ridge of the regression of opinions on features of unit variance. It is small: what is left of
 # features in the column is missing in their weights, which are all there is for new items.
 _RIDGE = 1e-3
@@ -127,8 +129,9 @@ def opinions(annotations: Annotations, item: Index, n_items: int) -> tuple[Float
     pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
     person, judged = np.divmod(pairs, n_items)
     everybody = sums_by(item, said, n_items)
-    whole, trust = _log_odds(everybody)
-    without, theirs = _log_odds(everybody[judged] - sums_by(of_row, said, len(pairs)))
+    whole, trust = _log_odds(everybody, everybody[:, 0])
+    others = everybody[judged] - sums_by(of_row, said, len(pairs))
+    without, theirs = _log_odds(others, everybody[judged, 0])
     rows, fit = _regression(features_of_items(annotations, item, n_items), trust)
     # Without a person, the opinions of the items they labelled are others, and so is the fit.
     change = fit.T[judged] * (without - whole[judged])[:, None]
@@ -137,13 +140,18 @@ def opinions(annotations: Annotations, item: Index, n_items: int) -> tuple[Float
     return whole - trust * (rows @ (fit @ whole)), beyond[of_row]
 
 
-def _log_odds(said: Float) -> tuple[Float, Float]:
-    """Return c and n / (n + m), given n, k and the expected k; zeros where there are no labels."""
+def _log_odds(said: Float, weight: Float) -> tuple[Float, Float]:
+    """Return c and n / (n + m), given n, k and the expected k; zeros where there are no labels.
+
+    ``weight`` is that of all labels of the item.
+    """
     total, positive, expected = np.maximum(said, 0.0).T
     # What is left after a subtraction of weights may be rounding, and no label at all.
-    some = total > 1e-9
+    some = total > 1e-9 * weight
     usual = np.where(some, expected, 0.5) / np.where(some, total, 1.0)
-    above = (positive + _PULL * usual) / (np.maximum(total - positive, 0.0) + _PULL * (1.0 - usual))
+    usual = np.clip(usual, _RARE, 1.0 - _RARE)
+    positive = np.minimum(positive, total)
+    above = (positive + _PULL * usual) / (total - positive + _PULL * (1.0 - usual))
     odds = np.where(some, np.log(above) - np.log(usual / (1.0 - usual)), 0.0)
     return odds, np.where(some, total / (total + _PULL), 0.0)
 
