@@ -71,10 +71,9 @@ class HierarchicalRanker(ChoiceTables):
         rows that are alone are labels. "auc": the squared AUC loss of `ThreeLevelRanker`, as a
         regression whose precision is learned. "auto" is "choice" where labels came in groups
         with one positive each, "mixed" where some did, and others alone, else "logistic".
-        Of grades, "cumulative" (a cumulative logit with cuts that all share), "gaussian"
-        (everybody's standardised grades, with a variance of their own), "logistic" (those above
-        the grade that divides them evenly) or "median" (those above the person's own): "auto" is
-        the one that ranks best for held-out people.
+        Of grades, "cumulative" (a cumulative logit), "gaussian" (standardised by person),
+        "logistic" (those above the one that divides all evenly) or "median" (those above the
+        person's own): "auto" is the one that ranks best for held-out people.
     item_effects : bool or "auto", default="auto"
         Whether items have effects of their own. "auto": where two people judge one item,
         the loss is "logistic" (the others know items by their features alone), and nothing is
@@ -140,10 +139,8 @@ class HierarchicalRanker(ChoiceTables):
         v_i, people's weights of the features that were learned.
     covariance_ : str
         Which form of Omega was learned: "full", "diagonal" or "low_rank".
-    grade_scores_ : dict
-        The concordance for held-out people by each likelihood of grades, where it was chosen.
-    grading_ : CumulativeLogit or None
-        How grades follow from scores: see `predict_grades`.
+    grade_scores_, grading_ : dict, CumulativeLogit or None
+        What each loss of grades reached; how grades follow from scores (`predict_grades`).
     n_groups_ : int
         The number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
@@ -249,12 +246,7 @@ class HierarchicalRanker(ChoiceTables):
         self._fit_annotations(everything, chosen=self.loss_)
 
     def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
-        loss = choose_loss(self.loss, annotations)
-        self.grade_scores_: dict[str, float] = {}
-        if self.loss == "auto" and annotations.grades is not None and loss.takes_items:
-            if chosen is None:
-                chosen, self.grade_scores_ = choose_grade_loss(self, annotations)
-            loss = ALL_LOSSES[chosen]
+        loss = self._choose_loss(annotations, chosen)
         refuse_one_class(annotations, teaches=loss.one_class_teaches)
         self.loss_ = loss.name
         self.positive_share_ = float(annotations.labels.mean())
@@ -293,6 +285,16 @@ class HierarchicalRanker(ChoiceTables):
         self.grading_ = None
         if annotations.grades is not None and loss.has_intercept:
             self.grading_ = learn_grading(self, annotations)
+
+    def _choose_loss(self, annotations: Annotations, chosen: str | None) -> PriorLoss:
+        """Return the loss; of grades, unless one was ``chosen``, by held-out people."""
+        loss = choose_loss(self.loss, annotations)
+        self.grade_scores_: dict[str, float] = {}
+        if self.loss != "auto" or annotations.grades is None or not loss.takes_items:
+            return loss
+        if chosen is None:
+            chosen, self.grade_scores_ = choose_grade_loss(self, annotations)
+        return ALL_LOSSES[chosen]
 
     def _first_likelihood(
         self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates
