@@ -97,8 +97,8 @@ class Placing:
         return self._alike.coordinates(self.schools.spread)[1]
 
     @cached_property
-    def _normals(self) -> tuple[Float, Float, Float]:
-        """Return means (s, k), the root of the precision (k, k), and log shares (s,)."""
+    def normals(self) -> tuple[Float, Float, Float]:
+        """Means (s, k), the root of the precision (k, k), and log shares (s,) of the schools."""
         found = self.schools
         member = found.labels[:, None] == np.arange(len(found))
         size = np.maximum(member.sum(axis=0), 1)
@@ -125,7 +125,7 @@ class Placing:
         spread = self.schools.spread
         alike = levels.alike(spread, self._alike)
         coordinates = alike.group @ spread @ self._directions.T
-        means, root, log_share = self._normals
+        means, root, log_share = self.normals
         apart = (coordinates[:, None, :] - means) @ root
         membership = softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1)
         return Places(coordinates, np.asarray(membership), shares(levels, spread))

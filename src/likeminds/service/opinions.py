@@ -11,6 +11,7 @@ from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.items import Items as LearnedItems
+from likeminds.prior.seen import Seen
 from likeminds.rankers.model import Ability
 from likeminds.schools.explaining import Explanation
 from likeminds.schools.finding import items_of
@@ -44,23 +45,46 @@ class Opinion:
 
     Attributes
     ----------
+    question : Question
+        About what.
     weights : array of shape (n_features,)
         Of the features.
     learned : array of shape (n_factors,)
         Of the features of items that were learned.
     beliefs : Beliefs or None
         The posterior; None where the ranker knows of none.
-    levels : Levels
-        The weights taken apart, of this person alone.
-    labelled : frozenset of str
-        The items that they judged, as far as that is known.
+    place : int, optional
+        Where the person is among those whom the ranker knows.
+    told : frozenset of str, optional
+        The items that they judged; without it, those that the model knows of.
     """
 
+    question: "Question"
     weights: Float
     learned: Float
     beliefs: Beliefs | None
-    levels: Levels
-    labelled: frozenset[str] = frozenset()
+    place: int | None = None
+    told: frozenset[str] | None = None
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The weights taken apart, of this person alone."""
+        crowd = self.question.explanation.levels
+        if self.place is not None:
+            one = slice(self.place, self.place + 1)
+            group, personal = crowd.group[one], crowd.personal[one]
+            return replace(crowd, users=crowd.users[one], group=group, personal=personal, own=None)
+        if self.beliefs is not None:
+            return levels_of_beliefs(crowd, self.question.chosen, self.beliefs)
+        none = np.zeros((1, len(crowd.consensus)))
+        return replace(crowd, users=crowd.users[:1], group=none, personal=none, own=None)
+
+    @cached_property
+    def labelled(self) -> frozenset[str]:
+        """The items that they judged, as far as that is known."""
+        if self.told is not None:
+            return self.told
+        return frozenset() if self.place is None else self.question.judged_by(self.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,35 +128,26 @@ class Question:
         """The map of people."""
         return Placing(self.explanation.levels, self.explanation.schools)
 
-    @property
-    def has_levels(self) -> bool:
-        """Whether the ranker tells levels apart."""
-        return Ability.LEVELS.of(self.chosen)
-
     def warm(self) -> None:
-        """Compute what all requests share, before the first of them."""
-        _ = self.own, self.chosen._user_positions()
-        if self.has_levels:
-            _ = self.placing._normals
+        """Compute what all requests share; refuse a ranker that does not tell levels apart."""
+        _ = self.own, self.chosen._user_positions(), self.placing.normals
 
     # Opinions
 
     def consensus(self) -> Opinion:
         """Return what all agree on."""
         learned = np.zeros(0 if self.own is None else self.own.n_factors)
-        levels = self._alone(np.zeros_like(self.explanation.levels.consensus))
         beliefs = self.chosen.newcomer() if Ability.NEWCOMERS.of(self.chosen) else None
-        return Opinion(self.chosen.consensus_, learned, beliefs, levels)
+        return Opinion(self, self.chosen.consensus_, learned, beliefs)
 
     def known(self, place: int) -> Opinion:
         """Return the opinion of somebody the model knows."""
-        chosen, crowd = self.chosen, self.explanation.levels
+        chosen = self.chosen
         beliefs = None
         if hasattr(chosen, "beliefs_about"):
             beliefs = chosen.beliefs_about(chosen.users_[place])
         learned = np.zeros(0) if self.own is None else chosen.factor_weights_[place]
-        levels = self._alone(crowd.group[place], crowd.personal[place])
-        return Opinion(chosen.coef_[place], learned, beliefs, levels, self._judged(place))
+        return Opinion(self, chosen.coef_[place], learned, beliefs, place)
 
     def stranger(self, said: Said) -> Opinion:
         """Return the opinion of somebody the model does not know, given what they said."""
@@ -170,45 +185,40 @@ class Question:
         if not Ability.NEWCOMERS.of(self.chosen):
             raise UnableError(f"{type(self.chosen).__name__} {Ability.NEWCOMERS.value[1]}.")
         beliefs = self.chosen.newcomer(said)
-        levels = levels_of_beliefs(self.explanation.levels, self.chosen, beliefs)
         learned = beliefs.points[0, beliefs.coordinates.size :]
-        return Opinion(beliefs.coef[0], learned, beliefs, levels, labelled)
+        return Opinion(self, beliefs.coef[0], learned, beliefs, told=labelled)
 
-    def _judged(self, place: int) -> frozenset[str]:
+    def judged_by(self, place: int) -> frozenset[str]:
+        """Return the items that somebody the model knows has judged, if it has kept that."""
         kept = self.chosen.learned("annotations_")
         if kept is None:
             return frozenset()
         return frozenset(map(str, kept.of_person(self.chosen.users_[place]).items.tolist()))
 
-    def _alone(self, group: Float, personal: Float | None = None) -> Levels:
-        own = np.zeros_like(group) if personal is None else personal
-        crowd = self.explanation.levels
-        return Levels(
-            users=crowd.users[:1],
-            feature_names=crowd.feature_names,
-            consensus=crowd.consensus,
-            scale=crowd.scale,
-            n_directions=crowd.n_directions,
-            own=None,
-            group=group[None],
-            personal=own[None],
-        )
-
     def _annotations(self, said: Mapping[str, bool]) -> Annotations:
         places = np.array([self.catalogue.positions[item] for item in said], dtype=np.intp)
-        return self.about(places, np.array(list(said.values()), dtype=bool))
+        return self._about(places, np.array(list(said.values()), dtype=bool))
 
-    def about(self, places: Index, labels: Any = None) -> Annotations:
-        """Return items as rows of one person, labelled or not."""
+    def _about(self, places: Index, labels: Any) -> Annotations:
+        """Return items as labelled rows of one person."""
         users: IdArray = np.zeros(len(places), dtype=np.intp)
         return Annotations(
             users=users,
             items=self.catalogue.ids[places],
-            labels=np.zeros(len(places), dtype=bool) if labels is None else labels,
+            labels=labels,
             features=self.catalogue.features[places],
             feature_names=[str(name) for name in self.chosen.feature_names_],
             features_per="row",
         )
+
+    def _seen(self, beliefs: Beliefs, places: Index) -> Seen:
+        """Return items in the coordinates of a posterior."""
+        features = np.asarray(self.catalogue.features[places], dtype=np.float64)
+        rows = beliefs.coordinates.differences(features - beliefs.coordinates.origin)
+        if self.own is None:
+            return Seen(rows)
+        own = self.own.take(places)
+        return Seen(np.hstack([rows, own.factors]), own, is_named=True)
 
     # What they think
 
@@ -226,9 +236,8 @@ class Question:
         """Return standard errors of scores; None where the ranker does not know them."""
         if opinion.beliefs is None:
             return None
-        beliefs, said = opinion.beliefs, self.about(places)
-        seen = beliefs.see(said.X, said)
-        return beliefs.deviation(seen, np.zeros(len(places), dtype=np.intp))
+        seen = self._seen(opinion.beliefs, places)
+        return opinion.beliefs.deviation(seen, np.zeros(len(places), dtype=np.intp))
 
     def rank_intervals(
         self, opinion: Opinion, among: Index, shown: Index
@@ -260,8 +269,7 @@ class Question:
         return low.astype(np.intp) + 1, high.astype(np.intp) + 1
 
     def _drawn(self, beliefs: Beliefs, places: Index, draws: Float, rng: Any) -> Float:
-        said = self.about(places)
-        seen = beliefs.see(said.X, said)
+        seen = self._seen(beliefs, places)
         scores = seen.rows @ draws
         if seen.own is not None:
             scores += seen.own.drawn(draws[beliefs.coordinates.size :], rng)
@@ -284,8 +292,7 @@ class Question:
         )
         if not len(left):
             return left
-        said = self.about(left)
-        seen = opinion.beliefs.see(said.X, said)
+        seen = self._seen(opinion.beliefs, left)
         return left[opinion.beliefs.most_telling(seen, 0, min(n, len(left)))]
 
     @cached_property

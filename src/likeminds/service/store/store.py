@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from likeminds.service.store.databases import Database, Session, open_database
+from likeminds.service.store.databases import Database, Row, Session, open_database
 from likeminds.service.store.records import Answer, Key, Label, Person, Version
 from likeminds.service.store.schema import STEPS
 
@@ -125,18 +125,21 @@ class Store:
         """Return what somebody has said, and what they took back, the oldest first."""
         return self._labels("WHERE person = ? ORDER BY at, item", [person])
 
+    def told_by(self, person: str) -> list[Label] | None:
+        """Return what somebody has said; None if they never came."""
+        with self.database.transaction() as session:
+            rows = session.run(f"{_LABELS} WHERE person = ? ORDER BY at, item", [person])
+            if not rows and not session.run("SELECT 1 FROM people WHERE person = ?", [person]):
+                return None
+        return _as_labels(rows)
+
     def all_labels(self) -> list[Label]:
         """Return what everybody has said, and what they took back."""
         return self._labels("ORDER BY person, attribute, item", [])
 
     def _labels(self, which: str, values: Sequence[str]) -> list[Label]:
-        statement = f"SELECT person, attribute, item, label, at FROM labels {which}"
         with self.database.transaction() as session:
-            rows = session.run(statement, values)
-        return [
-            Label(person, attribute, item, None if label is None else bool(label), at)
-            for person, attribute, item, label, at in rows
-        ]
+            return _as_labels(session.run(f"{_LABELS} {which}", values))
 
     def version(self) -> Version:
         """Return a mark that changes with every write that a model would notice."""
@@ -226,6 +229,16 @@ class Store:
                 "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 [name, value],
             )
+
+
+_LABELS = "SELECT person, attribute, item, label, at FROM labels"
+
+
+def _as_labels(rows: Iterable[Row]) -> list[Label]:
+    return [
+        Label(person, attribute, item, None if label is None else bool(label), at)
+        for person, attribute, item, label, at in rows
+    ]
 
 
 def insert_person(session: Session, person: str, token_hash: str) -> bool:
