@@ -1,8 +1,9 @@
 """Maximum simulated likelihood: coefficients that make the labels most likely, no penalties.
 
 Draws are made around everybody's modes, the likelihood that they give is maximised over theta,
-Omega and the weights that are the same for everybody, and new draws are made where that led;
-until it leads nowhere. Random numbers are the same in every round.
+Omega and the weights that are the same for everybody, and new draws are made where that led. The
+farther that is, the less the old draws can be trusted: it goes no farther than the gain that they
+promised is borne out by the new ones (a trust region). Random numbers are the same in every round.
 """
 
 from collections.abc import Callable
@@ -17,13 +18,18 @@ from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
 from likeminds.prior.prior import Prior
 
 # Rounds of draws at most; the gain, in units of log-likelihood, at which they end.
-_ROUNDS = 20
+_ROUNDS = 50
 _GAIN = 0.02
+# The share of the bounds that a round may use: at first, and at the end; by how much it grows and
+# shrinks, where more or less than such shares of the promised gain are borne out.
+_REACH_FIRST, _SHORTEST = 0.5, 0.01
+_LONGER, _SHORTER = 2.0, 0.3
+_GOOD, _BAD = 0.75, 0.25
 # How far a mean may move in a round, in standard deviations of the weights; weights that are the
 # same for everybody, in units of standardised features.
 _REACH, _REACH_FIXED = 2.0, 0.5
 # Steps of the quasi-Newton method in a round, and how many it remembers.
-_STEPS, _MEMORY = 200, 20
+_STEPS, _MEMORY = 50, 20
 # Half the distance over which slopes are differenced.
 _APART = 1e-4
 
@@ -129,28 +135,48 @@ def maximise(
     callback: Callback | None = None,
 ) -> Maximised:
     """Maximise the simulated likelihood, from coefficients that are not far from its maximum."""
-    trace: list[float] = []
-    converged = stopped = False
+    reach, converged, stopped = _REACH_FIRST, False, False
+    surface = surface_of(setting, at, kind, n_groups, n_draws)
+    value = surface(surface.start)[0]
+    trace = [value]
     try:
-        for number in range(min(_ROUNDS, max_iter)):
-            simulation = Simulation(setting, at, n_draws)
-            surface = Surface(simulation, at, form_of(kind, setting, at, n_groups))
-            before = surface(surface.start)[0]
-            vector, value = _climb(surface, min(_STEPS, max_iter))
-            at = surface.coefficients(vector)
-            trace += [value] if trace else [before, value]
-            if callback is not None:
-                stopped = bool(callback(number + 1, -value, value - before))
-            converged = value - before <= _GAIN
-            if converged or stopped:
+        while len(trace) <= min(_ROUNDS, max_iter) and not (converged or stopped):
+            vector, promised = _climb(surface, reach)
+            converged = promised - value <= _GAIN
+            if converged:
                 break
+            new = surface_of(setting, surface.coefficients(vector), kind, n_groups, n_draws)
+            new_value = new(new.start)[0]
+            kept = (new_value - value) / (promised - value)
+            reach = min(
+                1.0, reach * (_LONGER if kept > _GOOD else 1.0 if kept > _BAD else _SHORTER)
+            )
+            if new_value > value:
+                surface, value = new, new_value
+            trace.append(value)
+            converged = reach < _SHORTEST
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, -value, promised - value))
     except KeyboardInterrupt:
         stopped = True
-    return Maximised(at, trace, converged and not stopped, stopped)
+    return Maximised(surface.at, trace, converged and not stopped, stopped)
 
 
-def _climb(surface: Surface, max_iter: int) -> tuple[Float, float]:
-    """Maximise within the bounds."""
+def surface_of(
+    setting: Setting, at: Coefficients, kind: str, n_groups: int, n_draws: int
+) -> Surface:
+    """Return the surface around some coefficients, with draws that were made for them."""
+    simulation = Simulation(setting, at, n_draws)
+    return Surface(simulation, at, form_of(kind, setting, at, n_groups))
+
+
+def _climb(surface: Surface, reach: float) -> tuple[Float, float]:
+    """Maximise within a share of the bounds."""
+    start = surface.start
+    near = [
+        (x + reach * (low - x), x + reach * (high - x))
+        for x, (low, high) in zip(start, surface.bounds, strict=True)
+    ]
     n_people = surface.simulation.setting.tasks.n_people
 
     def fall(vector: Float) -> tuple[float, Float]:
@@ -159,10 +185,10 @@ def _climb(surface: Surface, max_iter: int) -> tuple[Float, float]:
 
     found = minimize(
         fall,
-        surface.start,
+        start,
         jac=True,
         method="L-BFGS-B",
-        bounds=surface.bounds,
-        options={"maxiter": max_iter, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-5},
+        bounds=near,
+        options={"maxiter": _STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-5},
     )
     return np.asarray(found.x), -float(found.fun) * n_people

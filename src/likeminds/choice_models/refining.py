@@ -10,8 +10,8 @@ import numpy as np
 from likeminds._support.arrays import Float, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds._support.threads import one_blas_thread
-from likeminds.choice_models.maximising import Callback, Surface, form_of, maximise
-from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
+from likeminds.choice_models.maximising import Callback, Surface, maximise, surface_of
+from likeminds.choice_models.simulating import Coefficients, Setting
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned
 from likeminds.prior.likelihoods import Likelihood
@@ -131,9 +131,7 @@ def refine(
             callback=callback,
         )
         at = found.coefficients
-        surface = Surface(
-            Simulation(setting, at, n_draws), at, form_of(kind, setting, at, n_groups)
-        )
+        surface = surface_of(setting, at, kind, n_groups, n_draws)
         unsure = _covariance_of_mean(surface, setting)
     return replace(
         learned,

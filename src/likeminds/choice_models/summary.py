@@ -55,16 +55,17 @@ class Summary(Table):
     def __str__(self) -> str:
         parts = [super().__str__()]
         if self.correlations:
-            parts.append(str(self._correlated()))
+            parts.append(str(self.correlated()))
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        more = self._correlated()._repr_html_() if self.correlations else ""
+        more = self.correlated()._repr_html_() if self.correlations else ""
         return super()._repr_html_() + more
 
-    def _correlated(self) -> Table:
+    def correlated(self) -> Table:
+        """Return the table of correlations."""
         return Table("Correlations between people", self.correlations)
 
 
@@ -120,7 +121,8 @@ def _notes(
             "draws=500 for its maximum."
         )
     elif kind != "diagonal" and estimates.correlation_error is None:
-        notes.append("Standard errors are given the correlations: people are too few for more.")
+        why = ": people are too few for more" if kind == "full" else ""
+        notes.append(f"Standard errors are given the correlations{why}.")
     if estimates.part_worths.signs.any():
         notes.append(
             "Where a sign is known, mean and deviation are those of weights of which the wrong "

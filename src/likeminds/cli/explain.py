@@ -1,6 +1,7 @@
 """``likeminds explain``: what a crowd, a person, a school or an item is about."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,12 @@ def add_to(app: typer.Typer) -> None:
     ask = "likeminds explain --model power.likeminds"
     asked = [f"{ask}{what}" for what in ("", " --person household-007", " --item 7ct-5y-local")]
     command(
-        app, panel="Ask", examples=[DATA, FIT, *asked, f"{ask} --school 1", f"{ask} --items agreed"]
+        app,
+        panel="Ask",
+        examples=[
+            *(DATA, FIT, *asked, f"{ask} --school 1", f"{ask} --items agreed"),
+            f"{ask} --table --price price",
+        ],
     )(explain)
 
 
@@ -55,6 +61,18 @@ def explain(
             "the share of people who would say yes.",
         ),
     ] = None,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table",
+            help="The choice modeller's table: means and standard deviations of part-worths in "
+            "the features' own units, with standard errors, and correlations.",
+        ),
+    ] = False,
+    price: Annotated[
+        str | None,
+        typer.Option(help="With --table: the feature in units of which people would pay."),
+    ] = None,
     texts: Texts = None,
     attribute: Attribute = None,
     schools: Annotated[
@@ -63,7 +81,7 @@ def explain(
 ) -> None:
     """Say in words who thinks alike, on what, and who sees it their own way.
 
-    Without --person, --school, --item or --items: the crowd. Items are those the model has
+    Without --person, --school, --item, --items or --table: the crowd. Items are those the model has
     learned from, if it has kept them, or those of --features or --images.
     """
     from likeminds.cli._data import read_texts
@@ -72,10 +90,15 @@ def explain(
     from likeminds.schools.finding import items_of
 
     given = [option for option in (person, school, item, which) if option is not None]
-    if len(given) > 1:
-        raise ValueError("Give one of --person, --school, --item and --items.")
+    if len(given) + table > 1:
+        raise ValueError("Give one of --person, --school, --item, --items and --table.")
+    if price is not None and not table:
+        raise ValueError("--price belongs to --table: give both.")
     known = open_model(model)
     rankers = rankers_of(known, attribute)
+    if table:
+        _tell_tables(talk, model, rankers, price)
+        return
     if given and which is None:
         rankers = dict([the_ranker_of(known, attribute)])
     shown = _find_items(talk, items, known, item)
@@ -95,6 +118,18 @@ def explain(
                 talk.tell("", head=f"\n{name}")
             asked = {"person": person, "school": school, "item": item, "items": which}
             _TELLERS[next((what for what, value in asked.items() if value), "crowd")](talk, facts)
+    talk.result({"model": str(model), "explained": found})
+
+
+def _tell_tables(talk: Talk, model: Path, rankers: dict[str, Any], price: str | None) -> None:
+    from likeminds.cli._part_worths import tell_part_worths
+
+    found = []
+    for name, ranker in rankers.items():
+        if name:
+            talk.tell("", head=f"\n{name}")
+        about = {"attribute": name} if name else {}
+        found.append(about | tell_part_worths(talk, ranker, price))
     talk.result({"model": str(model), "explained": found})
 
 

@@ -282,7 +282,7 @@ class ChoiceTables(PriorRanker):
         if said is None:
             raise ValueError(
                 "This ranker was read from a file, which does not hold its training data: pass "
-                "the annotations."
+                "the annotations, or save it with_data=True."
             )
         self._refuse_no_likelihood("A likelihood")
         crowd = self.crowd_

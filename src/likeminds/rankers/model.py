@@ -64,6 +64,7 @@ class Ability(Enum):
     UPDATES = ("update", "takes no more labels: fit it to all of them")
     NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")
     LEVELS = ("group_", "has no group level: nothing says who thinks alike")
+    PART_WORTHS = ("wtp", "has no table of part-worths: fit a HierarchicalRanker")
     UNCERTAINTY = ("standard_error", "does not know how sure it is of its scores")
 
     def of(self, model: Any) -> bool:

@@ -1,0 +1,37 @@
+"""The choice modeller's table, as ``likeminds explain --table`` shows it."""
+
+from typing import Any
+
+from likeminds.cli._talk import Talk
+
+
+def tell_part_worths(talk: Talk, ranker: Any, price: str | None) -> dict[str, Any]:
+    """Show part-worths, and what people would pay where a price is named; return the facts."""
+    from likeminds.rankers.model import Ability
+
+    Ability.PART_WORTHS.require(ranker)
+    if ranker.learned("annotations_") is None:
+        raise ValueError(
+            "The table needs the labels that the model has learned from, and it has not kept them: "
+            "fit it with --keep-data."
+        )
+    table = ranker.summary()
+    facts: dict[str, Any] = table.to_dict()
+    _tell(talk, table, table.notes)
+    if table.correlations:
+        _tell(talk, table.correlated())
+    if price is not None:
+        paid = ranker.wtp(price)
+        facts["wtp"] = paid.to_dict()
+        _tell(talk, paid, paid.notes)
+    else:
+        talk.remark("\nNext: --price FEATURE says what people would pay for the others.")
+    return facts
+
+
+def _tell(talk: Talk, table: Any, notes: tuple[str, ...] = ()) -> None:
+    from likeminds.cli._show import rich_table
+
+    talk.tell(rich_table(table.title, table.rows))
+    for note in notes:
+        talk.tell(note)
