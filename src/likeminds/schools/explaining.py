@@ -182,6 +182,8 @@ class Explanation:
     def _named(self, added: Float, shared: Float) -> str:
         """Name what some weights add to others: after features, or else after items."""
         names = self.levels.feature_names
+        # What goes with covariates is told by the features that were given, which come first.
+        added = np.pad(added, (0, len(shared) - len(added)))
         strength = strengths(added[None], self.spread)[0]
         if self.items is None or are_telling(strength, names):
             return name_deviation(added, shared, strength, names, self._binary)
