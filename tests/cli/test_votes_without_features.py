@@ -50,3 +50,19 @@ def test_update_takes_new_people_and_new_items(votes):
     assert done.code == 0
     rows = told(folder, "rank", "--model", "w.likeminds", "--person", "zoe")["rankings"]
     assert len(rows) > 5
+
+
+def test_it_is_said_once_that_no_item_is_shared(tmp_path, votes):
+    rng = np.random.default_rng(1)
+    said = ["person,item,label,size"]
+    for i in range(60):
+        size = rng.normal()
+        said.append(f"p{i % 10},own{i},{int(rng.random() < 1 / (1 + np.exp(-2 * size)))},{size}")
+    (tmp_path / "own.csv").write_text("\n".join(said) + "\n")
+    found = run(tmp_path, "fit", "-a", "own.csv", "--out", "own.likeminds")
+    assert found.code == 0
+    heard = " ".join((found.out + found.err).split())
+    assert heard.count("No item was judged by two people") == 1
+    folder, *_ = votes
+    found = run(folder, "fit", "-a", "votes.csv", "--out", "again.likeminds")
+    assert "No item was judged" not in found.out + found.err

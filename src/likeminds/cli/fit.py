@@ -82,6 +82,7 @@ def fit(
     said = read_said(talk, annotations, items, columns, pairs=pairs)
     talk.tell(str(said.annotations))
     new = _new_ranker(ranker, loss, folds, seed)
+    _tell_of_items(talk, new, said.annotations)
     started = time.perf_counter()
     scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)
     model = _learn(talk, new, said.annotations, jobs)
@@ -105,6 +106,15 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     if option not in known:
         raise ValueError(f"{called} has no choice of loss: leave out --loss.")
     return ranker.set_params(**{option: loss})
+
+
+def _tell_of_items(talk: Talk, ranker: Any, said: Any) -> None:
+    """Say that items are known by their features alone, where their ids might say more."""
+    from likeminds.prior.crossed import NOT_SHARED, are_shared
+
+    by_itself = vars(ranker).get("item_effects") == "auto"
+    if by_itself and said.has_items and not are_shared(said):
+        talk.tell(NOT_SHARED)
 
 
 def _held_out(  # noqa: PLR0917 - what a fit needs
