@@ -239,11 +239,12 @@ def test_annotations_without_features_are_refused_where_they_say_nothing():
         Annotations(["a", "b"], None, [1, 0])
 
 
-def test_intervals_of_ranks_cover_what_they_say():
+@pytest.mark.parametrize("effect", [0.3, 1.0])
+def test_intervals_of_ranks_cover_what_they_say(effect):
     covered = []
     for seed in range(4):
-        said, scores = make_crowd(seed, n_people=80, n_items=30, per_person=15, effect=1.0)
-        ranker = HierarchicalRanker(n_item_factors=0).fit(said)
+        said, scores = make_crowd(seed, n_people=80, n_items=30, per_person=15, effect=effect)
+        ranker = HierarchicalRanker().fit(said)
         everything = Annotations(
             np.zeros(30, dtype=int), np.arange(30), np.arange(30) % 2, said.features
         )

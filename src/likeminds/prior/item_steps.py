@@ -13,7 +13,7 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float
 from likeminds._support.stacks import solve
 from likeminds.prior.crossed import CrossedMoments, CrossedTasks
-from likeminds.prior.items import Items
+from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Move, Visited, step, visit_crowd
@@ -127,7 +127,9 @@ class _ItemMove:
         doubt = 1.0 / (1.0 + old * known)
         score = effects[self._labelled] ** 2 / old + doubt - 1.0
         information = float(((1.0 - doubt) ** 2).sum()) + _LEAST_KNOWN * len(doubt)
-        growth = np.clip(share * float(score.sum()) / information, -_LONGEST, _LONGEST)
+        information += OFF_ZERO
+        growth = share * (float(score.sum()) + OFF_ZERO) / information
+        growth = float(np.clip(growth, -_LONGEST, _LONGEST))
         return max(old * float(np.exp(growth)), _LEAST_VARIANCE)
 
 

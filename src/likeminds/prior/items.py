@@ -8,6 +8,10 @@ from numpy.random import Generator
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds.data.identifiers import encode, join_ids, lookup
 
+# tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
+# the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
+OFF_ZERO = 1.0
+
 
 @dataclass(frozen=True)
 class Items:
@@ -56,6 +60,7 @@ class Items:
         b = self.effects[labelled]
         total = 0.5 * float(b @ b) / self.variance
         total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
+        total -= 0.5 * OFF_ZERO * float(np.log(self.variance))
         if self.n_factors:
             f, T = self.factors[labelled], self.unsure[labelled]
             apart = np.einsum("jaa->", T) - np.linalg.slogdet(T)[1].sum() - f.size
