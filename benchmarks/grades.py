@@ -133,7 +133,7 @@ def summarise(results: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, 
             for metric in ("concordance", "auc"):
                 ours = _mean_over_seeds(seeds, metric)
                 row[metric] = float(np.nanmean(ours))
-                if rival is not None and len(rival) == len(seeds) and rival is not seeds:
+                if rival is not None and rival is not seeds:
                     apart = over_people(ours - _mean_over_seeds(rival, metric))
                     row[f"{metric} gained"] = [apart.mean, apart.low, apart.high]
             summary[crowd][method] = row
@@ -147,15 +147,15 @@ def _mean_over_seeds(seeds: list[dict[str, Any]], metric: str) -> Float:
 def as_table(summary: dict[str, Any]) -> str:
     """Return the table of the page."""
     lines = [
-        "| | learned from | concordance | gained | AUC of the cut | gained | processor's seconds |",
-        "|---|---|---|---|---|---|---|",
+        "| | learned from | splits | concordance | gained | AUC of the cut | gained | seconds |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for crowd, methods in summary.items():
         for method, row in methods.items():
             named = method
             if method.endswith(AUTO) and not method.startswith(_THREE):
                 named = f"**{method}** ({', '.join(row['losses'])})"
-            cells = [crowd, named]
+            cells = [crowd, named, str(row["seeds"])]
             for metric in ("concordance", "auc"):
                 gained = row.get(f"{metric} gained")
                 told = "" if gained is None else "{:+.4f} ({:+.4f} to {:+.4f})".format(*gained)
@@ -176,12 +176,28 @@ def write_page(summary: dict[str, Any], out: Path) -> None:
     print(f"Written: {page}")
 
 
+def _of_split(crowd: GradedCrowd, seed: int, cache: Path, *, new: bool) -> dict[str, Any] | None:
+    """Return the results of all methods on a split; None unless all are there."""
+    results = {}
+    for method, (ranker, graded) in methods_for(crowd).items():
+        path = cache / f"{crowd.name}--{seed}--{method}.json"
+        if new and not path.is_file():
+            found = measure(crowd, seed, ranker, graded=graded)
+            write_whole(path, json.dumps(found).encode())
+            print(f"{crowd.name}, {seed}, {method}: {found['seconds']:.1f} s", flush=True)
+        if not path.is_file():
+            return None
+        results[method] = json.loads(path.read_text())
+    return results
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
     parser.add_argument("--cache", type=Path, default=ROOT / ".grades", help="results")
     parser.add_argument("--only", nargs="+", help="just these data sets")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many splits")
+    parser.add_argument("--redraw", action="store_true", help="write the page, measure nothing")
     parser.add_argument("--quick", action="store_true", help="a tiny simulated crowd, one seed")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     chosen = parser.parse_args(arguments)
@@ -191,16 +207,12 @@ def main(arguments: list[str] | None = None) -> None:
     results: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for seed in SEEDS[: 1 if chosen.quick else chosen.seeds]:
         for crowd in crowds:
-            for method, (ranker, graded) in methods_for(crowd).items():
-                path = chosen.cache / f"{crowd.name}--{seed}--{method}.json"
-                wanted = chosen.only is None or crowd.name in chosen.only
-                if wanted and not path.is_file():
-                    found = measure(crowd, seed, ranker, graded=graded)
-                    write_whole(path, json.dumps(found).encode())
-                    print(f"{crowd.name}, {seed}, {method}: {found['seconds']:.1f} s", flush=True)
-                if path.is_file():
-                    told = results.setdefault(crowd.name, {}).setdefault(method, [])
-                    told.append(json.loads(path.read_text()))
+            wanted = chosen.only is None or crowd.name in chosen.only
+            kept = _of_split(crowd, seed, chosen.cache, new=wanted and not chosen.redraw)
+            if kept is None:
+                continue  # gains are over splits that everything was measured on
+            for method, found in kept.items():
+                results.setdefault(crowd.name, {}).setdefault(method, []).append(found)
     write_page(summarise(results), chosen.out)
 
 
