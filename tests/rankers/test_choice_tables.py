@@ -224,7 +224,7 @@ def test_elasticities_are_derivatives_of_shares(ranker):
         ({"signs": {"price": -1}, "fixed": ["price"]}, "both in fixed and in signs"),
         ({"fixed": ["price", "size", "speed"]}, "leave at least one"),
         ({"fixed": ["price"], "draws": 0}, "draws cannot be 0"),
-        ({"fixed": ["price"], "loss": "auc"}, 'not "auc"'),
+        ({"fixed": ["price"], "loss": "auc"}, "Only choices and labels of yes or no"),
     ],
 )
 def test_bad_specifications_are_refused(crowd, parameters, message):
@@ -254,6 +254,25 @@ def test_items_that_people_share_have_no_likelihood_by_person():
     with pytest.raises(ValueError, match="Leave out either"):
         HierarchicalRanker(item_effects=True, draws=10).fit(crowd)
     assert not HierarchicalRanker(draws=60).fit(crowd).item_effects_
+
+
+def test_errors_say_what_they_take_for_granted(crowd):
+    few = crowd.of_people(crowd.user_ids[:14])
+    table = HierarchicalRanker(covariance="full").fit(few).summary(draws=60)
+    assert table.estimates.given
+    assert any("for granted" in note for note in table.notes)
+    assert table.correlation_errors == []
+    assert all(row["error"] > 0 for row in table.rows)
+
+
+def test_grades_have_no_shares(crowd):
+    grades = np.where(crowd.labels, 3, np.arange(len(crowd)) % 2 + 1)
+    ranker = HierarchicalRanker(item_effects=False)
+    ranker.fit(Annotations(crowd.users, None, grades, crowd.X))
+    with pytest.raises(ValueError, match="neither grades"):
+        ranker.shares(ITEMS)
+    with pytest.raises(ValueError, match="Only choices and labels of yes or no"):
+        ranker.summary()
 
 
 def test_shares_need_probabilities_and_items_that_fit(crowd, ranker):

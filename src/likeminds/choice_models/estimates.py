@@ -1,6 +1,6 @@
 """Means, standard deviations and correlations of part-worths, and how well they are known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,18 +115,16 @@ class Estimates:
         Standard errors of the standard deviations.
     correlation_error : array of shape (d, d), or None
         Standard errors of the correlations; None where these were held fixed.
-    in_coordinates : array of shape (p, p)
-        The covariance of the estimated means in coordinates.
-    is_concave : bool
-        Whether the likelihood is concave there; if not, errors are not a number.
+    given : {"", "correlations", "covariance", "everything"}
+        What the errors take for granted, where the likelihood is not concave in it or people
+        are too few: with "covariance", deviations have no errors; with "everything", nothing has.
     """
 
     part_worths: PartWorths
     mean_covariance: Float
     deviation_error: Float
     correlation_error: Float | None
-    in_coordinates: Float
-    is_concave: bool
+    given: str
 
     @property
     def mean_error(self) -> Float:
@@ -139,40 +137,47 @@ def estimate(
 ) -> Estimates:
     """Return part-worths with standard errors, at a prior that is near the maximum."""
     at = setting.coefficients(prior)
-    surface = Surface(Simulation(setting, at, n_draws), at, _form(kind, at, setting.tasks.n_people))
-    covariance, is_concave = _inverse(surface.information())
+    simulation = Simulation(setting, at, n_draws)
+    for form in _forms(kind, at, setting.tasks.n_people):
+        surface = Surface(simulation, at, form)
+        information = surface.information()
+        is_concave = bool(np.linalg.eigvalsh(information)[0] > 0)
+        if is_concave:
+            break
+    # At a penalised estimate, or where variances vanish, only means may have their maximum.
+    n_known = len(information) if is_concave else len(at.mean) + len(at.fixed)
+    known = information[:n_known, :n_known]
+    has_means = bool(np.linalg.eigvalsh(known)[0] > 0)
+    covariance = np.full(information.shape, 0.0 if has_means else np.nan)
+    if has_means:
+        covariance[:n_known, :n_known] = np.linalg.inv(known)
 
     def numbers(vector: Float) -> Float:
         worth = PartWorths.of(surface.coefficients(vector), setting, coordinates)
-        inside = setting.prior(surface.coefficients(vector)).mean
-        return np.concatenate([worth.mean, worth.deviation, worth.correlation.ravel(), inside])
+        return np.concatenate([worth.mean, worth.deviation, worth.correlation.ravel()])
 
     errors = _propagated(numbers, surface.start, covariance)
     d = len(coordinates.scale)
-    correlations = np.sqrt(errors.diagonal()[2 * d : 2 * d + d * d]).reshape(d, d)
+    deviation, correlation = np.split(np.sqrt(errors.diagonal()[d:]), [d])
+    whole = is_concave and isinstance(surface.form, Full)
+    of_deviations = "" if whole or kind == "diagonal" else "correlations"
+    of_means = "covariance" if has_means else "everything"
     return Estimates(
         part_worths=PartWorths.of(at, setting, coordinates),
         mean_covariance=errors[:d, :d],
-        deviation_error=np.sqrt(errors.diagonal()[d : 2 * d]),
-        correlation_error=correlations if is_concave and isinstance(surface.form, Full) else None,
-        in_coordinates=errors[2 * d + d * d :, 2 * d + d * d :],
-        is_concave=is_concave,
+        deviation_error=deviation if is_concave else np.full(d, np.nan),
+        correlation_error=correlation.reshape(d, d) if whole else None,
+        given=of_deviations if is_concave else of_means,
     )
 
 
-def _form(kind: str, at: Coefficients, n_people: int) -> Form:
+def _forms(kind: str, at: Coefficients, n_people: int) -> Iterator[Form]:
+    """Yield the forms in which the likelihood may be concave, the most general first."""
     size = len(at.mean)
     n_numbers = size + len(at.fixed) + size * (size + 1) // 2
     if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people // _PEOPLE_EACH):
-        return Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
-    return Deviations(at.covariance)
-
-
-def _inverse(information: Float) -> tuple[Float, bool]:
-    values, vectors = np.linalg.eigh(information)
-    if values[0] <= 0:
-        return np.full_like(information, np.nan), False
-    return np.asarray((vectors / values) @ vectors.T), True
+        yield Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
+    yield Deviations(at.covariance)
 
 
 def _propagated(numbers: Callable[[Float], Float], at: Float, covariance: Float) -> Float:

@@ -14,7 +14,7 @@ from likeminds.choice_models.maximising import Callback, Surface, maximise, surf
 from likeminds.choice_models.simulating import Coefficients, Setting
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned
-from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Tasks
 
@@ -84,10 +84,11 @@ class Specification:
         shifts: Float | None,
     ) -> Setting:
         """Return what is simulated."""
-        if likelihood.is_quadratic:
+        if not has_chances(likelihood):
             raise ValueError(
-                'draws, fixed and signs need the likelihood of labels: loss="choice" or '
-                '"logistic", not "auc".'
+                "Only choices and labels of yes or no are simulated, not grades, and not "
+                'loss="auc": draws, fixed, signs and tables of part-worths need loss="choice" or '
+                '"logistic".'
             )
         if coordinates.basis is not None and (self.fixed.size or self.signs.any()):
             raise ValueError(
@@ -161,6 +162,11 @@ def _covariance_of_mean(surface: Surface, setting: Setting) -> Float:
     covariance = np.zeros((len(places), len(places)))
     covariance[np.ix_(places, places)] = inner * np.outer(unit, unit)
     return covariance
+
+
+def has_chances(likelihood: Likelihood) -> bool:
+    """Say whether labels are choices, or yes and no, which have chances that scores tell."""
+    return isinstance(likelihood, Logistic | Choice)
 
 
 def find_feature(name: Any, names: IdArray, parameter: str) -> int:

@@ -115,14 +115,13 @@ def _notes(
         f"Log-likelihood {likelihood!r}.",
         f"Covariance of weights: {_FORMS[kind]}; estimated by {how}.",
     ]
-    if not estimates.is_concave:
+    if estimates.given == "everything":
         notes.append(
             "No standard errors: the likelihood is not concave at this estimate. Fit with "
             "draws=500 for its maximum."
         )
-    elif kind != "diagonal" and estimates.correlation_error is None:
-        why = ": people are too few for more" if kind == "full" else ""
-        notes.append(f"Standard errors are given the correlations{why}.")
+    elif estimates.given:
+        notes.append(f"Standard errors take the {estimates.given} of weights for granted.")
     if estimates.part_worths.signs.any():
         notes.append(
             "Where a sign is known, mean and deviation are those of weights of which the wrong "

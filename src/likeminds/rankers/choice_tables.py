@@ -13,7 +13,7 @@ from likeminds.choice_models.estimates import Estimates, estimate
 from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
 from likeminds.choice_models.market import Market
 from likeminds.choice_models.paying import willingness_to_pay
-from likeminds.choice_models.refining import Specification, find_feature, refine
+from likeminds.choice_models.refining import Specification, find_feature, has_chances, refine
 from likeminds.choice_models.simulating import Setting
 from likeminds.choice_models.summary import Summary, summarise
 from likeminds.choice_models.tables import Table
@@ -232,7 +232,11 @@ class ChoiceTables(PriorRanker):
         self, items: ArrayLike | Mapping[str, ArrayLike], available: ArrayLike | None
     ) -> tuple[list[str], Market]:
         check_is_fitted(self)
-        self._refuse_no_likelihood("shares")
+        if not has_chances(self.crowd_.likelihood):
+            raise ValueError(
+                'Shares need the probability of a choice, which neither grades nor loss="auc" '
+                'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
+            )
         names: list[str] = []
         if isinstance(items, Mapping):
             names = [str(name) for name in items]
@@ -284,7 +288,6 @@ class ChoiceTables(PriorRanker):
                 "This ranker was read from a file, which does not hold its training data: pass "
                 "the annotations, or save it with_data=True."
             )
-        self._refuse_no_likelihood("A likelihood")
         crowd = self.crowd_
         if crowd.items is not None:
             raise ValueError(
@@ -316,13 +319,6 @@ class ChoiceTables(PriorRanker):
     def _specification(self) -> Specification:
         fixed = () if self.fixed is None else self.fixed
         return Specification.read(self.feature_names_, fixed, self.signs, self.draws)
-
-    def _refuse_no_likelihood(self, what: str) -> None:
-        if self.crowd_.likelihood.is_quadratic:
-            raise ValueError(
-                f'{what.capitalize()} needs the probability of a choice, which loss="auc" does not '
-                'have: fit with loss="choice" or "logistic".'
-            )
 
     def _feature(self, name: Hashable, parameter: str) -> int:
         check_is_fitted(self)
