@@ -199,3 +199,36 @@ def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
         assert len(client.get(path).json()["labels"]) in {0, 40}
     finally:
         type(store.database)._connect = original
+
+
+def test_workers_swap_together_once_all_have_read_the_model(settings):
+    first, second = Holder(settings), Holder(settings)
+    before = first.served.generation
+    later = time.time_ns() + 10**9
+    os.utime(settings.model, ns=(later, later))
+    assert not first.look_at_model()
+    assert not first.look_at_model()
+    assert first.served.generation == before
+    assert second.look_at_model()
+    assert first.look_at_model()
+    assert first.served.generation == second.served.generation != before
+    second.close()
+    os.utime(settings.model, ns=(later + 10**9, later + 10**9))
+    assert first.look_at_model()  # nobody else is there
+    first.close()
+
+
+def test_a_worker_that_was_killed_is_not_waited_for(settings):
+    import subprocess
+    import sys
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    holder = Holder(settings)
+    left = Path(settings.state) / "workers" / f"{gone.pid}-abcd"
+    left.write_text("an earlier generation")
+    later = time.time_ns() + 10**9
+    os.utime(settings.model, ns=(later, later))
+    assert holder.look_at_model()
+    assert not left.exists()
+    holder.close()

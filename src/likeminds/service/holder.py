@@ -9,12 +9,15 @@ from likeminds._support.files import FileVersion
 from likeminds._support.secrets import mask
 from likeminds.service.keys import Role
 from likeminds.service.observing import Metrics, log
+from likeminds.service.peers import Peers
 from likeminds.service.served import Served
 from likeminds.service.settings import Settings
 from likeminds.service.store import Store, StoreDownError, open_store
 
 # Seconds between two looks at the files and at the database: workers agree within a second.
 _LOOK_EVERY = 0.3
+# Seconds to wait for other workers to read a model before serving it without them.
+_WAIT_FOR_OTHERS = 10.0
 
 
 class Holder:
@@ -44,8 +47,12 @@ class Holder:
         self.forgotten: frozenset[str] = frozenset()
         self.is_down = False
         self._refused: FileVersion | None = None
+        self._prepared: Served | None = None
+        self._since = 0.0
         self._stop = threading.Event()
         self.served = self._read(self._current()[0])
+        self.peers = Peers(Path(settings.state) / "workers")
+        self.peers.announce(self.served.generation)
         self.look_up()
         if self.is_down:  # without its keys it would not know whom to let in
             raise StoreDownError("The keys cannot be read.")
@@ -62,6 +69,7 @@ class Holder:
     def close(self) -> None:
         """Stop looking, and close the database."""
         self._stop.set()
+        self.peers.leave()
         self.store.close()
 
     def look_up(self) -> None:
@@ -81,18 +89,25 @@ class Holder:
         self.metrics.set("likeminds_database_up", float(not self.is_down))
 
     def look_at_model(self) -> bool:
-        """Swap the model if its file was replaced; say whether it was."""
+        """Swap the model if its file was replaced, with the other workers; say whether it was."""
         path, version = self._current()
         if version in {self.served.version, self._refused}:
             return False
-        try:
-            self.served = self._read(path)
-        except Exception as error:
-            # Whatever is wrong with a new model, the old one is served on.
-            self._refused = version
-            self.metrics.count("likeminds_swaps_refused_total")
-            log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
+        if self._prepared is None or self._prepared.version != version:
+            try:
+                self._prepared = self._read(path)
+            except Exception as error:
+                # Whatever is wrong with a new model, the old one is served on.
+                self._refused = version
+                self.metrics.count("likeminds_swaps_refused_total")
+                log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
+                return False
+            self._since = time.monotonic()
+            self.peers.announce(self._prepared.generation)
+        late = time.monotonic() > self._since + _WAIT_FOR_OTHERS
+        if not late and not self.peers.are_ready(self._prepared.generation):
             return False
+        self.served, self._prepared = self._prepared, None
         self.metrics.count("likeminds_swaps_total")
         log("model swapped", file=path.name, generation=self.served.generation)
         return True
