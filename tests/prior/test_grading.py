@@ -210,6 +210,26 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     assert choose_grade_loss(ranker, said[said.user_codes < 5]) == ("cumulative", {})
 
 
+@pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
+def test_grades_go_with_covariates_and_without_items(loss):
+    said = crowd(np.random.default_rng(0), n_people=24)
+    ages = {person: {"age": float(person % 5)} for person in range(24)}
+    ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0)
+    ranker.fit(said.with_people(ages))
+    assert set(ranker.explained_by_people_) == {"age"}
+    assert ranker.newcomer(users=["x"], people={"x": {"age": 2.0}}).coef.shape == (1, 3)
+    ranker.set_params(item_effects=False).fit(said)
+    assert not ranker.item_effects_
+    assert ranker.score(said) > 0.7
+    first, second = said.X[:5], said.X[5:10]
+    chance = ranker.probability_preferred(first, second, said.users[:5])
+    np.testing.assert_allclose(
+        ranker.probability_preferred(second, first, said.users[:5]), 1 - chance
+    )
+    with pytest.raises(ValueError, match="labels of yes or no are simulated, not grades"):
+        ranker.log_likelihood(said)
+
+
 def test_words_are_predicted_as_words_and_yes_or_no_has_no_grades():
     said = crowd(np.random.default_rng(2))
     words = np.array(["bad", "poor", "fair", "good"])
