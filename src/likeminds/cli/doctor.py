@@ -15,6 +15,7 @@ _EXTRAS = {
     "onnx": ("onnxruntime", "features of deep networks"),
     "duckdb": ("duckdb", "reading DuckDB databases"),
     "postgres": ("psycopg", "reading from PostgreSQL"),
+    "serve": ("fastapi", "serving a model over HTTP"),
 }
 _NEEDED = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "typer", "rich")
 # A simulated crowd is learned this well, or something is wrong.

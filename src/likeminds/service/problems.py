@@ -31,6 +31,14 @@ _TITLES = {
 }
 
 
+# Errors whose own sentence is the answer.
+_STATUS: dict[type[Exception], int] = {
+    NoAttributeError: 422,
+    UnableError: 409,
+    KeyReusedError: 409,
+}
+
+
 class Problem(BaseModel):
     """What went wrong."""
 
@@ -90,17 +98,11 @@ def add_problems(app: FastAPI) -> None:
     async def _(request: Request, error: UnknownNameError) -> JSONResponse:
         return told(404, request, str(error), closest=error.closest)
 
-    @app.exception_handler(NoAttributeError)
-    async def _(request: Request, error: NoAttributeError) -> JSONResponse:
-        return told(422, request, str(error))
+    async def plain(request: Request, error: Exception) -> JSONResponse:
+        return told(_STATUS[type(error)], request, str(error))
 
-    @app.exception_handler(UnableError)
-    async def _(request: Request, error: UnableError) -> JSONResponse:
-        return told(409, request, str(error))
-
-    @app.exception_handler(KeyReusedError)
-    async def _(request: Request, error: KeyReusedError) -> JSONResponse:
-        return told(409, request, str(error))
+    for kind in _STATUS:
+        app.add_exception_handler(kind, plain)
 
     @app.exception_handler(StoreDownError)
     async def _(request: Request, _error: StoreDownError) -> JSONResponse:
