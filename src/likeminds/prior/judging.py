@@ -24,7 +24,7 @@ _PEOPLE_EACH = 4.0
 _FEWEST = 40
 # What the whole has to gain over a few directions, in units of log-likelihood, lest chance decide.
 _SIMPLER = 1.0
-# People in the two halves together, at most, and their labels.
+# People in the two halves together, at most, and their labels (more if it takes more people).
 _PEOPLE, _LABELS = 1000, 20_000
 # How exactly the prior of a half is learned, and in how many steps.
 _ENOUGH = 2e-3
@@ -36,7 +36,12 @@ def may_be_whole(start: Objective, at: Visited) -> bool:
     """Say whether there are labels and people enough to learn the whole of Omega."""
     size, found = len(start.unit), at.found
     enough = _LABELS_EACH * 0.5 * size * (size + 1)
-    return found.comparisons >= enough and found.n_people >= max(_PEOPLE_EACH * size, _FEWEST)
+    return found.comparisons >= enough and found.n_people >= _needed(start)
+
+
+def _needed(start: Objective) -> float:
+    """Return how many people it takes."""
+    return max(_PEOPLE_EACH * len(start.unit), _FEWEST)
 
 
 def choose_shape(start: Objective, at: Visited, n_groups: int, *, with_few: bool) -> Shape:
@@ -53,10 +58,11 @@ def choose_shape(start: Objective, at: Visited, n_groups: int, *, with_few: bool
     with_few : bool
         Whether that form is to be tried.
     """
-    most = int(_LABELS * at.found.n_people / max(at.found.comparisons, 1.0))
+    labels_each = max(at.found.comparisons / at.found.n_people, 1.0)
+    most = int(min(max(_LABELS / labels_each, _needed(start)), _PEOPLE))
     # Mean and variances are nearly the same for all forms; correlations each half has to find.
     model = replace(at.model, prior=at.model.prior.without_correlations())
-    some = replace(start, tasks=sample(start.tasks, min(most, _PEOPLE)), model=model)
+    some = replace(start, tasks=sample(start.tasks, most), model=model)
     even = np.arange(some.tasks.n_people) % 2 == 0
     folds = [_Fold(_only(some, half), _only(some, ~half)) for half in (even, ~even)]
     costs = {FULL: sum(fold.cost(FULL) for fold in folds)}
