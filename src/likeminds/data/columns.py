@@ -36,7 +36,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 # Numbers by which rows are told apart or dated: never a feature unless somebody says so.
 _NO_FEATURES = (
-    *("timestamp", "time", "date", "datetime", "created", "created_at", "updated_at"),
+    *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
     *("index", "level_0", "row", "row_id", "unnamed: 0"),
 )
 

@@ -29,7 +29,7 @@ def wide_to_long(
     """Turn a table with one row per choice into one with a row per alternative.
 
     `likeminds.Annotations.from_frame` reads the result; ``features=[...]`` names the features
-    where some are called like something else (time).
+    where some are called like something else (a weight, a date).
 
     Parameters
     ----------
