@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
+from likeminds.features.reduction import component_names
 from likeminds.paper.experiments.real_data import DataSet, fewer_people, read_data
 from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
 
@@ -43,7 +44,7 @@ def reduced(annotations: Annotations) -> Annotations:
     if annotations.n_features <= annotations.n_items:
         return annotations
     reduced = PCA(VARIANCE, random_state=0).fit_transform(annotations.features)
-    names = tuple(f"component_{number}" for number in range(1, reduced.shape[1] + 1))
+    names = tuple(component_names(reduced.shape[1]))
     return annotations._with(features=reduced, feature_names=names)
 
 

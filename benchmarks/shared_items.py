@@ -146,6 +146,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--first", action="store_true", help="just the first split")
     parser.add_argument("--again", nargs="+", default=[], help="methods to measure anew")
     parser.add_argument("--redraw", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--note", default="", help="a sentence for the page about this run")
     parser.add_argument("--quick", action="store_true", help="tiny simulated crowds, one seed")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     chosen = parser.parse_args(arguments)
@@ -162,6 +163,7 @@ def main(arguments: list[str] | None = None) -> None:
         kept.measure(task)
     results = [(task, kept.get(task)) for task in asked]
     summary = summarise([(task, result) for task, result in results if result is not None])
+    summary["note"] = chosen.note
     chosen.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(summary, indent=1) + "\n"
     (chosen.out / "shared-items.json").write_text(text, encoding="utf-8")

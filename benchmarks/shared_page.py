@@ -144,9 +144,11 @@ def _parts(summary: dict[str, Any]) -> list[str]:
         "by cross-validation, GPBoost has random effects of people and of items, and random "
         "coefficients of the features by person. Methods that take more than the seconds of a "
         "processor that a table says are out. None of the data but `electricity` comes with "
-        "the project; the script says what the files look like. Three splits, or as many as a "
-        "figure says; of `london_faces` 300 people take part, `faces_3dsk` is ten attributes.",
+        "the project; the script says what the files look like. A figure says where a "
+        "rival had fewer or more splits; of `london_faces` 300 people take part, `faces_3dsk` is "
+        "ten attributes.",
     ]
+    parts.append(summary["note"])
     if summary["within"]:
         parts += [
             "### Known items: 30 % of everybody's labels held out",
@@ -171,7 +173,7 @@ def _parts(summary: dict[str, Any]) -> list[str]:
 
 def _aucs(tables: dict[str, Any], columns: tuple[str, ...]) -> str:
     used = [name for name in columns if any(name in t["methods"] for t in tables.values())]
-    head = ["data", "people, items, labels, features", *used, "to the best rival"]
+    head = ["data", "people, items, labels, features", "splits", *used, "to the best rival"]
     lines = _head(head)
     for name, table in tables.items():
         methods = table["methods"]
@@ -180,7 +182,7 @@ def _aucs(tables: dict[str, Any], columns: tuple[str, ...]) -> str:
         best = OURS if ahead else table["best rival"]
         splits = methods.get(OURS, {}).get("splits")
         cells = [_cell(methods.get(one), one == best, splits) for one in used]
-        lines.append(_row([name, size, *cells, _apart(table)]))
+        lines.append(_row([name, size, str(splits or "-"), *cells, _apart(table)]))
     return "\n".join(lines)
 
 
@@ -209,16 +211,20 @@ def _verdict(tables: dict[str, Any]) -> str:
     open_ = [name for name in judged if name not in ahead and name not in behind]
     said = [
         f"`{OURS}` is ahead of every rival on {len(ahead)} of {len(judged)}"
-        + (f" ({', '.join(ahead)})" if ahead else "")
+        + (f" ({_list(ahead)})" if ahead else "")
     ]
     if open_:
-        said.append(f"level with the best within the interval on {', '.join(open_)}")
+        said.append(f"level with the best within the interval on {_list(open_)}")
     if behind:
         said.append(
             "behind on "
-            + ", ".join(f"{name} (by {-100 * judged[name][0]:.1f} points)" for name in behind)
+            + ", ".join(f"`{name}` (by {-100 * judged[name][0]:.1f} points)" for name in behind)
         )
     return "; ".join(said) + "."
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _groups(groups: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from likeminds.features.base import ImageExtractor
 from likeminds.features.colour import ColourHistogram
 from likeminds.features.gist import GIST
 from likeminds.features.images import list_images
-from likeminds.features.reduction import Reduce
+from likeminds.features.reduction import Reduce, component_names
 
 CACHE = ".features"
 _KIND = "GIST and Lab colour histogram"
@@ -54,7 +54,7 @@ class Reduction(NamedTuple):
 
     def names(self) -> list[str]:
         """Return what the components are called."""
-        return [f"component_{k}" for k in range(1, len(self.components) + 1)]
+        return component_names(len(self.components))
 
     def __call__(self, features: FloatArray) -> FloatArray:
         """Return the components of some rows."""

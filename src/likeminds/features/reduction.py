@@ -97,11 +97,22 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _names(self) -> list[str]:
-        return [f"component_{position}" for position in range(1, self.n_components_ + 1)]
+        return component_names(self.n_components_)
 
     def _project(self, values: NDArray[Any]) -> FloatArray:
         projected: FloatArray = (values - self.mean_) @ self.components_.T
         return projected.astype(values.dtype, copy=False)
+
+
+def component_names(n: int) -> list[str]:
+    """Return what so many components are called.
+
+    Examples
+    --------
+    >>> component_names(2)
+    ['component_1', 'component_2']
+    """
+    return [f"component_{position}" for position in range(1, n + 1)]
 
 
 def _components(centred: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:

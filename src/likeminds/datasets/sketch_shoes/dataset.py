@@ -20,6 +20,7 @@ from likeminds.datasets.sketch_shoes.describing import describe_album
 from likeminds.datasets.sketch_shoes.pixels import Features, describe, reduce
 from likeminds.datasets.sketch_shoes.styles import draw_shoe
 from likeminds.datasets.sketch_shoes.traits import TRAITS, traits_of
+from likeminds.features.reduction import component_names
 
 Int = NDArray[np.intp]
 
@@ -179,7 +180,7 @@ def make_sketch_shoes(
         described = np.concatenate(list(album.map(describe if features is None else features)))
     table = _as_table(described, len(album), n_components)
     return SketchShoes(
-        annotations=_annotations(names, judged, table),
+        annotations=_annotations(names, judged, table, reduced=n_components is not None),
         pictures=album,
         kinds=tuple(shoe.kind for shoe in shoes),
         attributes=names,
@@ -192,7 +193,7 @@ def make_sketch_shoes(
 
 
 def _annotations(
-    names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float
+    names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float, *, reduced: bool
 ) -> Annotations:
     """Return one table of all labels: by attribute, then person, then picture."""
     seen = np.stack([pictures for pictures, _ in judged])
@@ -206,6 +207,7 @@ def _annotations(
         features=table,
         attributes=np.repeat(np.array(names, dtype=object), n_people * each),
         item_ids=items,
+        feature_names=component_names(table.shape[1]) if reduced else None,
         features_per="item",
     )
 
