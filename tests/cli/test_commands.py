@@ -429,7 +429,7 @@ class TestExplain:
 
     def test_one_thing_at_a_time(self, crowd, shoes):
         done = run(crowd, *self.ASK, "--person", "person-001", "--school", "1")
-        assert done.err == "Error: Give one of --person, --school, --item and --items.\n"
+        assert done.err == "Error: Give one of --person, --school, --item, --items and --table.\n"
         done = run(shoes, *self.ASK, "--person", "person-001")
         assert done.err == "Error: Which attribute? Give --attribute: open, pointy.\n"
         done = run(crowd, *self.ASK, "--schools", "2", "--school", "7")

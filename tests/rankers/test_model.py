@@ -74,7 +74,7 @@ def test_what_not_every_model_learns_is_none(crowd):
 
 def test_abilities_are_asked_by_name(crowd):
     can = {
-        HierarchicalRanker(): {Ability.UPDATES, Ability.NEWCOMERS, Ability.UNCERTAINTY},
+        HierarchicalRanker(): set(Ability) - {Ability.LEVELS},
         ThreeLevelRanker(): {Ability.UPDATES, Ability.NEWCOMERS},
         ConsensusOnly(): {Ability.UPDATES},
         PooledLogistic(): set(),

@@ -139,7 +139,7 @@ def test_a_sample_of_people_speaks_for_all(opposed, ranker, found, monkeypatch):
     share, error = shares_of_groups(liking, votes, groups, np.random.default_rng(1))
     whole = found.soft_labels
     assert np.abs(share - [whole.by_school[0], whole.share]).max() < 0.15
-    assert error[1].sum() > 1.2 * whole.error.sum()  # people differ most among all
+    assert error[1].sum() > 1.1 * whole.error.sum()  # people differ most among all
     assert (np.abs(share[1] - whole.share) < 3 * error[1]).mean() > 0.9
 
 

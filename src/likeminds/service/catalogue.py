@@ -44,8 +44,8 @@ def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
 
     Examples
     --------
-    >>> closest("household-7", ["household-007", "household-070", "zoe"])
-    ['household-007', 'household-070']
+    >>> closest("household-7", ["household-71", "household-007", "zoe"])
+    ['household-71', 'household-007']
     """
     some = [text for _, text in zip(range(_COMPARED), known, strict=False)]
     return difflib.get_close_matches(name, some, n)

@@ -28,7 +28,7 @@ from likeminds.plots.figures import (
     put_legend_below,
 )
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates.folds import plain_values
+from likeminds.rankers.candidates.folds import Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
@@ -140,7 +140,8 @@ def search(
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
         tuning = ranker._way_of_tuning()
-        fold = tuning.fold(test, statistics, statistics.user_ids, partial(_itself, train))
+        split = Split(test, statistics, statistics.user_ids, partial(_itself, train))
+        fold = tuning.fold(split)
         paths = tuning.paths(candidates, np.arange(len(candidates)))
         found = np.empty(len(candidates))
         for path in paths:
