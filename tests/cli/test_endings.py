@@ -151,17 +151,28 @@ def test_two_updates_at_once_lose_no_label(copy):
     assert read_card(copy / "crowd.likeminds")["labels"] == n_before + 2 * n_more
 
 
+def _heed_interrupts():
+    """Undo what a shell does to programs in the background: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_who_comes_second_waits(copy):
     fcntl = pytest.importorskip("fcntl")
     with (copy / "crowd.likeminds").open("r+b") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
-        second = subprocess.Popen(program(*UPDATE), cwd=copy, stderr=subprocess.PIPE, text=True)
+        second = subprocess.Popen(
+            program(*UPDATE),
+            cwd=copy,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_heed_interrupts,  # noqa: PLW1509 - no threads here
+        )
         told = second.stderr.readline()
         assert told == "Note: waiting for another update of crowd.likeminds.\n"
         assert second.poll() is None
         second.send_signal(signal.SIGINT)
-        assert second.wait() == 130
+        assert second.wait(timeout=120) == 130
         second.stderr.close()
 
 
