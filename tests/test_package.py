@@ -52,6 +52,7 @@ def test_the_extra_all_is_all_others():
         "theory.generalization_bound",
     ],
 )
+@pytest.mark.slow
 def test_public_folders_need_no_import_of_their_own(attribute):
     code = f"import likeminds; print(likeminds.{attribute}.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

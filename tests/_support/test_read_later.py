@@ -93,6 +93,7 @@ def test_what_cannot_be_read_is_an_error_every_time():
     [ThreeLevelRanker(tol=1e-2), HierarchicalRanker(1), AttributeModel(ThreeLevelRanker(tol=1e-2))],
     ids=lambda ranker: type(ranker).__name__,
 )
+@pytest.mark.slow
 def test_many_threads_on_a_freshly_loaded_model(tmp_path, monkeypatch, impatient, ranker):
     monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
     crowd = make_crowd(np.random.default_rng(0))

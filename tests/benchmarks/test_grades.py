@@ -8,6 +8,7 @@ from benchmarks.grades import BEGIN, END, main, read_crowds, summarise
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_the_page_has_every_way_of_learning(tmp_path):
     page = tmp_path / "grades.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")

@@ -70,6 +70,7 @@ def test_people_and_pairs_are_kept_apart(folder):
     assert parts.shots(0) is None
 
 
+@pytest.mark.slow
 def test_the_page_gets_its_tables(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(low_rank_reward, "RANKS", (2,))
     page = tmp_path / "comparisons.md"

@@ -23,6 +23,7 @@ def burn():
         pass
 
 
+@pytest.mark.slow
 def test_a_job_ends_in_time_or_not_or_fails(capfd):
     assert in_time(60, sum, [1, 2])[0] == 3
     assert in_time(0.1, burn) is None

@@ -334,6 +334,7 @@ class TestRank:
         done = run(crowd, "rank", "--model", "m.likeminds", "--like", "open")
         assert "tells no attributes apart" in done.err
 
+    @pytest.mark.slow
     def test_attributes_one_by_one_and_as_a_wish(self, shoes):
         ask = ("rank", "--model", "m.likeminds", "--images", "images", "--top", "2")
         rows = told(shoes, *ask, "--person", "person-003")["rankings"]

@@ -58,6 +58,7 @@ def test_agreed_and_divisive_items(folder):
     assert "Give one of" in run(*ask, "agreed", "--person", 3).output
 
 
+@pytest.mark.slow
 def test_texts_are_told_instead_of_ids(folder):
     ask = ("explain", "--model", folder[0] / "kept.likeminds", "--texts", folder[0] / "texts.csv")
     told = json.loads(run(*ask, "--json").stdout)["explained"][0]
@@ -80,6 +81,7 @@ def test_a_model_that_cannot_know_says_so(folder):
     assert "Nothing says who would say yes" in told.output
 
 
+@pytest.mark.slow
 def test_the_report_tells_what_all_like(folder, tmp_path):
     texts = {f"a{n}": f"All like <number> {n}" for n in range(6)}
     page = write_report(folder[1], tmp_path / "page.html", diagnostics=False, texts=texts)

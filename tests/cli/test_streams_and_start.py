@@ -59,6 +59,7 @@ def test_demo_ranks_the_rankers_as_measured(story):
     assert figures["learned prior"] >= figures["three levels"] - 0.005
 
 
+@pytest.mark.slow
 def test_demo_saves_a_model_that_loads(story):
     path, _, found = story
     assert likeminds.load(path).coef_.shape == (361, 6)

@@ -22,6 +22,7 @@ def shoes(tmp_path):
 
 
 class TestShoes:
+    @pytest.mark.slow
     def test_pictures_become_gist_and_colours(self, tmp_path):
         rows = write_table(tmp_path, ["open", "formal"])
         write_pictures(tmp_path)

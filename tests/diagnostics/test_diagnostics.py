@@ -72,6 +72,7 @@ def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools)
     assert counts.get(("contrary", "agrees"), 0) == 0
 
 
+@pytest.mark.slow
 def test_a_crowd_that_agrees_is_told_so():
     counts = tally(60, range(2), random=0, contrary=0)
     assert counts["plain", "agrees"] > 0.97 * 240
@@ -184,6 +185,7 @@ def test_variance_under_chance_is_that_of_random_orders():
     assert np.var(drawn) == pytest.approx(strata.chance_variance()[0], rel=0.08)
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_difference_is_about_right():
     rng = np.random.default_rng(1)
     n = 200

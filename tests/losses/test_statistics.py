@@ -31,6 +31,7 @@ def assert_equals_the_definition(annotations, loss, rtol=1e-10):
 
 @pytest.mark.parametrize("form", ["auto", "dense", "factored"])
 @given(seed=st.integers(0, 1000), far=st.booleans(), weighted=st.booleans())
+@pytest.mark.slow
 def test_equal_to_the_double_loop_over_pairs(form, seed, far, weighted):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features=6, shift=1e6 if far else 0.0, weights=weighted)

@@ -81,6 +81,7 @@ def test_theorem_3_term_by_term(crowd, fitted):
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.5])
+@pytest.mark.slow
 def test_theorem_3_needs_a_probability(crowd, fitted, delta):
     with pytest.raises(ValueError, match="delta"):
         generalization_bound(fitted, crowd, delta)

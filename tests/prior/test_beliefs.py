@@ -109,6 +109,7 @@ def test_probability_preferred_is_less_sure_than_that_of_scores(fitted, items):
     np.testing.assert_allclose(belief.probability_preferred(a, b), expected)
 
 
+@pytest.mark.slow
 def test_probability_preferred_is_calibrated():
     said, right = [], []
     for seed in (0, 1):

@@ -196,6 +196,7 @@ def test_new_items_are_known_by_their_grades():
         ranker.new_items(Annotations([1, 2], [99, 99], [0, 1], {99: [0.0, 0, 0]}))
 
 
+@pytest.mark.slow
 def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     said = crowd(np.random.default_rng(1))
     ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
@@ -211,6 +212,7 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
 
 
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
+@pytest.mark.slow
 def test_grades_go_with_covariates_and_without_items(loss):
     said = crowd(np.random.default_rng(0), n_people=24)
     ages = {person: {"age": float(person % 5)} for person in range(24)}

@@ -18,6 +18,7 @@ def simulated(omega, seed, n_people=240, n_labels=30):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_the_form_is_that_of_the_crowd(seed):
     rng = np.random.default_rng(10 + seed)
     one = rng.normal(size=10)

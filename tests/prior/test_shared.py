@@ -240,6 +240,7 @@ def test_annotations_without_features_are_refused_where_they_say_nothing():
 
 
 @pytest.mark.parametrize("effect", [0.3, 1.0])
+@pytest.mark.slow
 def test_intervals_of_ranks_cover_what_they_say(effect):
     covered = []
     for seed in range(4):

@@ -265,6 +265,7 @@ def test_errors_say_what_they_take_for_granted(crowd):
     assert all(row["error"] > 0 for row in table.rows)
 
 
+@pytest.mark.slow
 def test_grades_have_no_shares(crowd):
     grades = np.where(crowd.labels, 3, np.arange(len(crowd)) % 2 + 1)
     ranker = HierarchicalRanker(item_effects=False)

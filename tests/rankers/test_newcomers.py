@@ -82,6 +82,7 @@ def test_about_as_good_as_a_refit(crowd, n_labels, ranker):
     assert folded > consensus + 0.02
 
 
+@pytest.mark.slow
 def test_choices_are_about_as_good_as_a_refit():
     households = load_electricity()
     there = households.of_people(households.user_ids[60:])

@@ -162,6 +162,7 @@ def test_several_attributes_and_thumbnails(tmp_path, crowd):
         write_report("model.likeminds", path)
 
 
+@pytest.mark.slow
 def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
     alone = outline(write_report(ranker, tmp_path / "alone.html"))
     assert [words for level, words in alone.headings if level == "h2"] == [

@@ -51,6 +51,7 @@ def test_log_odds_are_scores_and_intercepts(crowd):
     np.testing.assert_allclose(log_odds[said.user_codes, places], of_labels, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_everything_that_is_told_works(crowd, tmp_path):
     said, _, ranker = crowd
     explained = Explanation.of_ranker(ranker)
@@ -61,6 +62,7 @@ def test_everything_that_is_told_works(crowd, tmp_path):
     assert "Items that every school likes" in page
 
 
+@pytest.mark.slow
 def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(crowd):
     _, _, ranker = crowd
     explained = Explanation.of_ranker(ranker)

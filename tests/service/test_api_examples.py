@@ -38,6 +38,7 @@ def client(several):
         yield found
 
 
+@pytest.mark.slow
 def test_every_example_of_the_description_works(client):
     described = client.get("/v1/openapi.json").json()
     client.post("/v1/newcomers", json={"person": "zoe"})
@@ -81,6 +82,7 @@ def test_attributes_are_ranked_and_taught_apart(client):
         assert found["labels"] == count
 
 
+@pytest.mark.slow
 def test_a_model_of_several_attributes_is_refreshed(client, several):
     client.post("/v1/newcomers", json={"person": "ann"})
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]

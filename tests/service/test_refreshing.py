@@ -65,6 +65,7 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
     assert "zoe" in grown.users_
 
 
+@pytest.mark.slow
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
     holder = client.app.state.holder
@@ -88,6 +89,7 @@ def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     assert Path(settings.model).read_bytes() != settings.refreshed.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})
@@ -101,6 +103,7 @@ def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     assert client.get(path).json()["labels"] == []
 
 
+@pytest.mark.slow
 def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})
@@ -201,6 +204,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
         type(store.database)._connect = original
 
 
+@pytest.mark.slow
 def test_workers_swap_together_once_all_have_read_the_model(settings):
     first, second = Holder(settings), Holder(settings)
     before = first.served.generation

@@ -54,6 +54,7 @@ def made(name, crowd, form="auto"):
 
 @every_loss
 @everything
+@pytest.mark.slow
 def test_ends_at_a_critical_point(crowd, name, components):
     loss = made(name, crowd)
     solution = AcceleratedSolver().solve(loss, components, tol=1e-6, max_iter=20_000)
@@ -65,6 +66,7 @@ def test_ends_at_a_critical_point(crowd, name, components):
 
 @every_loss
 @pytest.mark.parametrize("components", [c for c in CONVEX + NOT_CONVEX if c != CAPPED], ids=repr)
+@pytest.mark.slow
 def test_never_goes_up(crowd, name, components):
     loss = made(name, crowd)
     trace = AcceleratedSolver().solve(loss, components, tol=1e-7).history.objective

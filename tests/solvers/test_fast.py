@@ -64,6 +64,7 @@ def test_never_above_the_published_algorithm(seed):
 @pytest.mark.parametrize("lambda2", LAMBDAS)
 @pytest.mark.parametrize("lambda3", LAMBDAS)
 @pytest.mark.parametrize("n_groups", [0, 2])
+@pytest.mark.slow
 def test_ends_at_a_critical_point(crowd, lambda1, lambda2, lambda3, n_groups):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(lambda1, lambda2, lambda3, n_groups, 0.1 * lambda2)
@@ -108,6 +109,7 @@ def test_shrinkage_like_the_penalty_is_plain_ridge(crowd):
     assert shrunk.objective == pytest.approx(plain.objective, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_forms_lead_to_the_same_solution():
     crowd = make_crowd(np.random.default_rng(2))
     solutions = [

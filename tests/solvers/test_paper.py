@@ -41,6 +41,7 @@ def test_objective_at_the_authors_solution_is_theirs(reference, case):
 
 
 @pytest.mark.parametrize("case", [1, 2, 3])
+@pytest.mark.slow
 def test_paper_ends_at_or_below_the_authors(reference, case):
     loss, components, authors = reference_problem(reference, case)
     solution = PaperSolver().solve(loss, components, tol=0.0, max_iter=3000)
@@ -63,6 +64,7 @@ def test_objective_is_the_papers(crowd, lambdas):
 
 
 @pytest.mark.parametrize("n_groups", [0, 2])
+@pytest.mark.slow
 def test_paper_converges_to_a_critical_point(crowd, n_groups):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(1.0, 0.5, 0.2, n_groups, 0.1 * n_groups)

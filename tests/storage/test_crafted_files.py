@@ -87,6 +87,7 @@ def test_single_numbers_are_refused_too(path, size, node):
         load(path).objective_  # noqa: B018
 
 
+@pytest.mark.slow
 def test_nan_in_one_of_several_attributes_is_refused_when_it_is_read(tmp_path, size):
     crowd = make_crowd(np.random.default_rng(0))
     model = AttributeModel(ThreeLevelRanker(tol=1e-2)).fit({"open": crowd, "pointy": crowd})

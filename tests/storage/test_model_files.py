@@ -31,6 +31,7 @@ def test_refuses_a_file_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("large", [False, True])
+@pytest.mark.slow
 def test_refuses_truncated_files(path, large, request):
     if large:
         request.getfixturevalue("mapped")
@@ -44,6 +45,7 @@ def test_refuses_truncated_files(path, large, request):
         load(path)
 
 
+@pytest.mark.slow
 def test_refuses_changed_files(path):
     content = path.read_bytes()
     for place in range(0, len(content), 7):

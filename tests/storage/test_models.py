@@ -65,6 +65,7 @@ EVERY = [
 @pytest.mark.filterwarnings("ignore:Stopped after:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fresh", EVERY, ids=repr)
 @pytest.mark.parametrize("large", [False, True])
+@pytest.mark.slow
 def test_every_model_comes_back(tmp_path, shared, fresh, large, request):
     if large:
         request.getfixturevalue("mapped")
@@ -271,6 +272,7 @@ def test_arrays_are_written_in_pieces(tmp_path, shared, monkeypatch):
 
 @pytest.mark.parametrize("fresh", [ThreeLevelRanker(), HierarchicalRanker(n_groups=1)])
 @pytest.mark.parametrize("large", [False, True])
+@pytest.mark.slow
 def test_more_labels_after_loading(tmp_path, shared, fresh, large, request):
     if large:
         request.getfixturevalue("mapped")

@@ -55,6 +55,7 @@ class TestCrowd:
             seen = rows.item_codes.reshape(60, 50)
             assert all(len(set(row)) == 50 for row in seen.tolist())
 
+    @pytest.mark.slow
     def test_everybody_gives_enough_labels_of_both_kinds(self, shoes):
         for rows in shoes.annotations.by_attribute().values():
             assert np.mean(rows.label_counts().min(axis=1) >= 8) > 0.95
@@ -182,6 +183,7 @@ class TestFeatures:
             describe(np.zeros((2, 32, 32, 3), dtype=np.uint8))
 
 
+@pytest.mark.slow
 def test_schools_pay_on_held_out_labels(shoes):
     gains = []
     for rows in shoes.annotations.by_attribute().values():

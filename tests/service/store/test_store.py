@@ -45,6 +45,7 @@ def store(address):
     store.close()
 
 
+@pytest.mark.slow
 def test_labels_come_back_and_the_last_word_counts(store):
     store.put_labels("zoe", [("", "boot", True), ("open", "boot", False), ("", "clog", True)])
     store.put_labels("zoe", [("", "boot", False), ("", "clog", None)])
