@@ -60,3 +60,11 @@ def test_unseen_films_only(films):
     assert len(told(folder, *ask)["rankings"]) == 30
     rows = told(folder, *ask, "--unseen")["rankings"]
     assert {row["item"] for row in rows} == {str(j) for j in range(30)} - seen
+
+
+def test_titles_are_told_beside_genres(films):
+    folder, _ = films
+    ask = ("explain", "--model", "films.likeminds", "--items", "agreed", "--texts", "movies.csv")
+    done = run(folder, *ask)
+    assert done.code == 0, done.err
+    assert "Film, The (" in done.out

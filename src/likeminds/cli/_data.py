@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from likeminds.features.pictures import Reduction
 
 NO_PAIRS = Pairs()
+# Which of several columns of texts says what items are.
+_NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
 _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
 
@@ -180,6 +182,9 @@ def read_texts(source: str) -> dict[Any, str]:
         if field.name != key
         and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))
     ]
+    named = [name for name in texts if name.lower() in _NAMES_OF_TEXTS]
+    if len(texts) > 1 and len(named) == 1:
+        texts = named
     if len(texts) != 1:
         found = f"there are {listing(texts)}" if texts else "there is none"
         raise ValueError(f"{source} needs one column of texts beside {key}, but {found}.")
