@@ -13,6 +13,7 @@ from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.items import Items
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.objective import Model
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Prior
 from likeminds.schools.explaining import Explanation
 
@@ -98,9 +99,9 @@ def test_the_slope_is_that_of_the_objective(loss):
 
     def value(values):
         at = Slopes(values, slopes.ridges)
-        return ask(tasks, model, np.zeros(tasks.n_places), regressors, at).objective
+        return ask(tasks, model, Pulls(), regressors, at).objective
 
-    found = ask(tasks, model, np.zeros(tasks.n_places), regressors, slopes)
+    found = ask(tasks, model, Pulls(), regressors, slopes)
     for row, column in [(0, 0), (1, 2), (3, 1)]:
         step = np.zeros_like(slopes.values)
         step[row, column] = 1e-4
@@ -110,7 +111,7 @@ def test_the_slope_is_that_of_the_objective(loss):
 
 def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
     tasks, model, regressors, slopes = small_problem("auc")
-    said = ask(tasks, model, np.zeros(tasks.n_places), regressors, slopes)
+    said = ask(tasks, model, Pulls(), regressors, slopes)
     quadratic = Quadratic(said, slopes, regressors)
     size, k = slopes.values.shape
     hessian = np.kron(said.known, regressors.z.T @ regressors.z)

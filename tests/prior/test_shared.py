@@ -15,6 +15,7 @@ from likeminds.prior.descent import first_model
 from likeminds.prior.held import Held
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.posterior import Pulls, Terms
 from likeminds.prior.shared import learn_crossed
 
 
@@ -69,7 +70,7 @@ def test_held_is_a_square_on_top_of_the_prior():
 def test_sums_by_item_are_sums_over_labels():
     said, _ = make_crowd(n_people=12, per_person=5)
     tasks, prior, coordinates = make_tasks(said)
-    found = crossed_moments(tasks, prior, Logistic(), np.zeros(tasks.n_places), gain=1e-9)
+    found = crossed_moments(tasks, Terms(prior, Logistic()), Pulls())
     items, root, r = tasks.items, prior.root, tasks.items.n_factors
     known, bound = np.zeros(said.n_items), np.zeros((said.n_items, r, r))
     crossed = np.zeros((said.n_items, len(prior.mean)))
@@ -116,7 +117,7 @@ def test_slope_by_an_effect_is_that_of_the_objective():
 
     def visit(effects):
         moved = tasks.with_items(replace(tasks.items, effects=effects))
-        return crossed_moments(moved, prior, Logistic(), np.zeros(tasks.n_places), gain=1e-12)
+        return crossed_moments(moved, Terms(prior, Logistic(), 1e-12), Pulls())
 
     step, b = 1e-4, tasks.items.effects
     for item in range(5):

@@ -22,7 +22,7 @@ from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.objective import DIAGONAL, Model, Objective
-from likeminds.prior.posterior import Dual, Primal, find_mode, moments
+from likeminds.prior.posterior import Dual, Primal, Pulls, Terms, find_mode, moments
 from likeminds.prior.prior import Prior
 from likeminds.rankers.baselines import ConsensusOnly
 
@@ -56,8 +56,7 @@ def make_objective(crowd, rng, loss="logistic", *, rank=1):
     prior = same_residual(make_prior(rng, coordinates.size, rank), coordinates.n_weights)
     model = Model(prior, LOSSES[loss], ridge=0.7)
     unit = rng.uniform(0.5, 2.0, coordinates.size)
-    pulls = np.zeros(tasks.n_places)
-    return Objective(tasks, coordinates.n_weights, model, unit, pulls, enough=1e-12)
+    return Objective(tasks, coordinates.n_weights, model, unit, enough=1e-12)
 
 
 def logistic_cost(point, rows, labels, weights, prior):
@@ -103,7 +102,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
         chance = 1 / (1 + np.exp(-rows @ points[i]))
         curvature = (rows * (weights * chance * (1 - chance))[:, None]).T @ rows
         spread += np.linalg.inv(curvature + np.linalg.inv(prior.covariance))
-    found = moments(tasks, prior, Logistic(), np.zeros(tasks.n_places))
+    found = moments(tasks, Terms(prior, Logistic()), Pulls())
     np.testing.assert_allclose(
         prior.root @ found.spread @ prior.root.T, spread, rtol=1e-5, atol=1e-6
     )
@@ -175,7 +174,7 @@ def test_objective_is_near_the_integral_it_approximates():
     crowd = Annotations(users=["ann"] * 12, items=None, labels=labels, features=rows)
     tasks, coordinates = make_tasks(crowd)
     prior = make_prior(rng, 2)
-    found = moments(tasks, prior, Logistic(), np.zeros(tasks.n_places))
+    found = moments(tasks, Terms(prior, Logistic()), Pulls())
     seen, normal = coordinates.rows(rows), 2 * np.pi * np.sqrt(np.linalg.det(prior.covariance))
     integral, _ = dblquad(
         lambda y, x: np.exp(-logistic_cost(np.array([x, y]), seen, labels, np.ones(12), prior)),
@@ -190,7 +189,7 @@ def test_objective_of_the_auc_loss_is_the_exact_marginal(seed, n_features):
     crowd = make_crowd(rng, n_features)
     tasks, coordinates = make_tasks(crowd, "auc")
     prior, precision = make_prior(rng, n_features), 3.0
-    found = moments(tasks, prior, Regression(precision), np.zeros(0))
+    found = moments(tasks, Terms(prior, Regression(precision)), Pulls())
     expected = 0.0
     for features, labels, weights in naive.by_person(crowd):
         if labels.all() or not labels.any():

@@ -15,6 +15,7 @@ from likeminds.choice_models.simulating import Coefficients, Setting
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Tasks
 
@@ -140,7 +141,7 @@ def refine(
         trace=[-value for value in found.trace],
         converged=found.converged,
         interrupted=learned.interrupted or found.interrupted,
-        pulls=np.zeros(tasks.n_places),
+        pulls=Pulls(),
         unsure=unsure,
     )
 

@@ -22,7 +22,7 @@ from likeminds._support.stacks import row_dots
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.posterior import find_mode
 from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import Task, Tasks, of_each_person
+from likeminds.prior.tasks import Task, Tasks, of_each_person, task_of
 
 # Degrees of freedom of the distribution that weights are drawn from.
 _FREEDOM = 8.0
@@ -250,8 +250,7 @@ class Simulation:
         setting = self.setting
         prior = replace(setting.prior(at), shifts=setting.shifts)
         root = np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64)
-        for number in range(len(setting.tasks.plan)):
-            task = setting.tasks.task(number)
+        for task in setting.tasks.ask(task_of, None):
             a_person = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
             most = max(1, _BYTES_AT_ONCE // a_person)
             for start in range(0, len(task.people), most):

@@ -14,20 +14,20 @@ effect shrink to zero. They are learned in the first rounds; after that J never 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.threads import one_blas_thread
+from likeminds._support.visits import Sums
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.descent import Learned, first_guess
 from likeminds.prior.objective import Model
-from likeminds.prior.posterior import find_mode, over_blocks
-from likeminds.prior.tasks import Tasks
+from likeminds.prior.posterior import Pulls, Terms
+from likeminds.prior.tasks import TaskBlock, Tasks
 from likeminds.prior.traits import Traits
 
 # Rounds in which the ridges, and the form of the prior, are learned anew.
@@ -113,35 +113,34 @@ class Said:
     known: Float
 
 
-def ask(tasks: Tasks, model: Model, pulls: Float, regressors: Regressors, slopes: Slopes) -> Said:
-    """Find everybody's mode around their own mean, and sum; ``pulls`` are updated in place."""
-    prior, likelihood = model.prior, model.likelihood
-    moved = prior.shifted(regressors.shifts(slopes))
-
-    def visit(number: int) -> tuple[float, Float, Float, Float]:
-        task = tasks.task(number)
-        earlier = None if task.places is None else pulls[task.places]
-        mode = find_mode(task, moved, likelihood, earlier, gain=_EXACT)
-        if task.places is not None:
-            pulls[task.places] = mode.said.pull
-        curvature, first = mode.said.curvature, mode.system.z(mode.state)
-        spread = mode.system.spread(curvature)
-        if not likelihood.is_quadratic:
-            first = first - mode.system.z(mode.system.shift(spread, curvature))
-        value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
-        known = np.zeros(0)
-        if isinstance(tasks, CrossedTasks):
-            known = tasks.known(number, curvature, spread)
-        return value, first.T @ regressors.z[task.people], spread.total, known
-
-    value, first, spread, known_of_items = reduce(
-        lambda a, b: (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]), over_blocks(visit, tasks)
-    )
+def ask(tasks: Tasks, model: Model, pulls: Pulls, regressors: Regressors, slopes: Slopes) -> Said:
+    """Find everybody's mode around their own mean, and sum."""
+    prior = model.prior
+    terms = Terms(prior.shifted(regressors.shifts(slopes)), model.likelihood, _EXACT)
+    found, pulls.own = tasks.visit(_say, (terms, regressors.z), pulls.own)
+    value, first, spread, known_of_items = found
     if isinstance(tasks, CrossedTasks):
         value += tasks.items.cost(known_of_items, tasks.labelled)
     inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
     known = np.eye(len(spread)) - spread / tasks.n_people
     return Said(value, inverse.T @ first, inverse.T @ known @ inverse)
+
+
+def _say(
+    block: TaskBlock, state: tuple[Terms, Float], pulls: Float | None
+) -> tuple[Sums, Float | None]:
+    """Return a block's share of J, of its slope by Gamma, of spread, and of what items know."""
+    terms, z = state
+    mode = terms.mode_of(block, pulls)
+    curvature, first = mode.said.curvature, mode.system.z(mode.state)
+    spread = mode.system.spread(curvature)
+    if not terms.likelihood.is_quadratic:
+        first = first - mode.system.z(mode.system.shift(spread, curvature))
+    value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
+    known = np.zeros(0)
+    if isinstance(block.tasks, CrossedTasks):
+        known = block.tasks.known(block.number, curvature, spread)
+    return Sums(value, first.T @ z[mode.task.people], spread.total, known), mode.kept
 
 
 class Quadratic:

@@ -21,10 +21,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
-from likeminds.prior.likelihoods import Curvature, Diagonal, Likelihood
-from likeminds.prior.posterior import Mode, Moments, Spread, find_mode, moments_of, over_blocks
-from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import LabelTasks, Task, bins_of
+from likeminds.prior.likelihoods import Curvature, Diagonal
+from likeminds.prior.posterior import Mode, Moments, Pulls, Spread, Terms, moments_of
+from likeminds.prior.tasks import BlockTasks, LabelTasks, Task, TaskBlock, bins_of
 
 # The largest second derivative of log(1 + exp).
 BEND = 0.25
@@ -71,7 +70,7 @@ class ItemSums:
 
 
 @dataclass(frozen=True)
-class CrossedTasks:
+class CrossedTasks(BlockTasks):
     """Labels with the posteriors of their items.
 
     Attributes
@@ -224,45 +223,62 @@ class CrossedMoments(Moments):
     sums: ItemSums
 
 
-def crossed_moments(
-    tasks: CrossedTasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float
-) -> CrossedMoments:
+def crossed_moments(tasks: CrossedTasks, terms: Terms, pulls: Pulls) -> CrossedMoments:
     """Return what `posterior.moments` does, with the sums by item."""
+    found, pulls.own = tasks.visit(_visit_items, terms, pulls.own)
+    return found.moments
 
-    def visit(number: int) -> tuple[Moments, Index, list[Float]]:
-        task = tasks.task(number)
-        assert task.places is not None
-        mode = find_mode(task, prior, likelihood, pulls[task.places], gain=gain)
-        pulls[task.places] = mode.said.pull
-        of_block = tasks.of_block(number)
-        return _visit_items(mode, likelihood, tasks, of_block, prior)
 
-    n_items, r = len(tasks.items.effects), tasks.items.n_factors
-    widths = (1, 1, len(prior.mean), r, r * (r + 1) // 2, r * (r + 1) // 2)
-    # Blocks know few of the items: adding their sums up in place is the cheapest.
-    totals = [np.zeros((n_items, width)) for width in widths]
-    people: Moments | None = None
-    for found, items, sums in over_blocks(visit, tasks):
-        people = found if people is None else people + found
-        for total, part in zip(totals, sums, strict=True):
-            total[items] += part
-    assert people is not None
-    slope, known, crossed, of_factors, seen, bound = totals
-    by_item = ItemSums(
-        slope[:, 0], known[:, 0], crossed, of_factors, _unpacked(seen, r), _unpacked(bound, r)
-    )
-    return CrossedMoments(**vars(people), sums=by_item)
+class _Crossed:
+    """Moments of some people, with the sums of their items in the order of `ItemSums`.
+
+    A block knows few of the items. Blocks are added up in place, which is the cheapest.
+    """
+
+    def __init__(self, people: Moments, items: Index, sums: list[Float], n_items: int) -> None:
+        self.people, self.items, self.sums = people, items, sums
+        self._n_items = n_items
+
+    def __iadd__(self, other: "_Crossed") -> "_Crossed":
+        self._spread()
+        self.people += other.people
+        for total, part in zip(self.sums, other.sums, strict=True):
+            total[other.items] += part
+        return self
+
+    def _spread(self) -> None:
+        """Give every item a place."""
+        if len(self.items) == self._n_items:
+            return
+        totals = [np.zeros((self._n_items, part.shape[1])) for part in self.sums]
+        for total, part in zip(totals, self.sums, strict=True):
+            total[self.items] = part
+        self.items, self.sums = np.arange(self._n_items), totals
+
+    @property
+    def moments(self) -> CrossedMoments:
+        """The moments of people, and the sums by item."""
+        self._spread()
+        slope, known, crossed, of_factors, seen, bound = self.sums
+        r = of_factors.shape[1]
+        by_item = ItemSums(
+            slope[:, 0], known[:, 0], crossed, of_factors, _unpacked(seen, r), _unpacked(bound, r)
+        )
+        return CrossedMoments(**vars(self.people), sums=by_item)
 
 
 def _visit_items(
-    mode: Mode, likelihood: Likelihood, tasks: CrossedTasks, of_block: "BlockItems", prior: Prior
-) -> tuple[Moments, Index, list[Float]]:
-    """Return a block's moments, its items, and their sums in the order of `ItemSums`."""
+    block: TaskBlock, terms: Terms, pulls: Float | None
+) -> tuple[_Crossed, Float | None]:
+    """Return a block's moments and the sums of its items."""
+    tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, pulls)
+    assert isinstance(tasks, CrossedTasks)
+    of_block = tasks.of_block(block.number)
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
     assert isinstance(curvature, Diagonal)
     h = curvature.root**2
     spread = system.spread(curvature)
-    found = moments_of(mode, likelihood, spread)
+    found = moments_of(mode, terms.likelihood, spread)
     with_scores = system.with_scores(spread, curvature)
     # People's means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(system.shift(spread, curvature)) - system.offset
@@ -273,11 +289,10 @@ def _visit_items(
     shared = (flat * weight.reshape(-1, 1)).T @ flat
     crossed = of_block.sums_of_rows(h, flat)
     sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
-    r = items.n_factors
-    root = prior.root[len(prior.mean) - r :]
+    root = prior.root[len(prior.mean) - items.n_factors :]
     sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
     found = replace(found, second=found.second + shared)
-    return found, of_block.items, sums
+    return _Crossed(found, of_block.items, sums, len(items.effects)), mode.kept
 
 
 def _sums_for_factors(

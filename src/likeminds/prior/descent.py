@@ -9,6 +9,7 @@ from likeminds._support.arrays import Float
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import FULL, Model, Objective, Shape
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Visited, step, valued, visit_crowd
 from likeminds.solvers.base import Callback
@@ -38,7 +39,7 @@ class Learned:
         The objective at the start of the last descent, and after each of its steps.
     converged, interrupted : bool
         Whether it ended by the tolerance; whether it was stopped from outside.
-    pulls : array
+    pulls : Pulls
         Where the search for modes may start next.
     n_groups : int
         How many of the prior's directions stand out.
@@ -56,7 +57,7 @@ class Learned:
     trace: list[float]
     converged: bool
     interrupted: bool
-    pulls: Float
+    pulls: Pulls
     n_groups: int = 0
     criterion: list[float] = field(default_factory=list)
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))

@@ -1,6 +1,5 @@
 """Factors: features of items that are learned, and where their search starts."""
 
-from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,8 @@ from scipy.sparse.linalg import svds
 from likeminds._support.arrays import Float
 from likeminds.prior.crossed import BEND, CrossedTasks
 from likeminds.prior.objective import Model, Objective
-from likeminds.prior.posterior import find_mode, over_blocks
+from likeminds.prior.posterior import Terms
+from likeminds.prior.tasks import TaskBlock, by_place
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
@@ -57,7 +57,8 @@ def _leading(objective: Objective, n_factors: int) -> Float:
     tasks = objective.tasks
     assert isinstance(tasks, CrossedTasks)
     rows, n_items = tasks.labels.rows, len(tasks.items.effects)
-    pull = objective.pulls[:-1]
+    (pull,) = by_place(tasks, _pulls, None, objective.pulls.own)
+    pull = pull[:-1]
     miss = np.abs(pull) / np.maximum(rows.weight, 1e-300)
     residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
     person = np.repeat(np.arange(len(rows.people)), rows.counts)
@@ -80,15 +81,14 @@ def _leading(objective: Objective, n_factors: int) -> Float:
 
 def scores_at(objective: Objective, model: Model) -> Float:
     """Return eta at every place, those left out included."""
-    scores = np.zeros(objective.tasks.n_places)
-    prior = model.prior.shifted(objective.shifts)
-
-    def look(number: int) -> None:
-        task = objective.tasks.task(number)
-        mode = find_mode(
-            task, prior, model.likelihood, objective.pulls[task.places], gain=objective.enough
-        )
-        scores[task.places] = mode.system.eta(mode.state)
-
-    deque(over_blocks(look, objective.tasks), maxlen=0)
+    (scores,) = by_place(objective.tasks, _scores, objective.terms(model), objective.pulls.own)
     return scores
+
+
+def _scores(block: TaskBlock, terms: Terms, pulls: Float | None) -> tuple[Float]:
+    mode = terms.mode_of(block, pulls)
+    return (mode.system.eta(mode.state),)
+
+
+def _pulls(block: TaskBlock, state: None, pulls: Float | None) -> tuple[Float]:  # noqa: ARG001
+    return (np.zeros(block.task.weight.shape) if pulls is None else pulls,)

@@ -11,6 +11,7 @@ import numpy as np
 from likeminds._support.arrays import Bool
 from likeminds.prior.descent import descend, learn_roughly
 from likeminds.prior.objective import FULL, LOW_RANK, Objective, Shape
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.scoring import Visited
 from likeminds.prior.tasks import sample
 
@@ -80,8 +81,7 @@ def choose_shape(start: Objective, at: Visited, n_groups: int, *, with_few: bool
 
 
 def _only(objective: Objective, chosen: Bool) -> Objective:
-    tasks = objective.tasks.of_people(chosen)
-    return replace(objective, tasks=tasks, pulls=np.zeros(tasks.n_places))
+    return replace(objective, tasks=objective.tasks.of_people(chosen), pulls=Pulls())
 
 
 @dataclass

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.descent import EXACTER, Learned, descend, first_model, score
 from likeminds.prior.forms import choose_form, form_of
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.tasks import Tasks, sample
 from likeminds.solvers.base import Callback
 
@@ -55,14 +54,13 @@ def learn(
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood)
-    unit, pulls = model.prior.residual, np.zeros(few.n_places)
-    start = Objective(few, n_weights, model, unit, pulls, shifts=shifts)
+    start = Objective(few, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():  # the matrices are small, even where there are many of them
         form = (
             form_of(earlier) if earlier and not anew else choose_form(start, n_groups, covariance)
         )
         if few is not tasks:
-            start = replace(start, tasks=tasks, pulls=np.zeros(tasks.n_places))
+            start = replace(start, tasks=tasks, pulls=Pulls())
         enough = min(start.enough, EXACTER * tol)
         start = replace(start, model=form.model, shape=form.shape, enough=enough)
         finish = descend if form.shape.has_directions else score

@@ -10,14 +10,14 @@ the fixed points of the EM algorithm that matches these moments; a quasi-Newton 
 there in far fewer passes over the people.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds.prior.crossed import CrossedMoments, CrossedTasks, crossed_moments
 from likeminds.prior.likelihoods import Likelihood, Regression
-from likeminds.prior.posterior import Moments, moments
+from likeminds.prior.posterior import Moments, Pulls, Terms, moments
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Tasks
 
@@ -85,8 +85,8 @@ class Objective:
         Where the search starts; it gives the vector its layout.
     unit : array of shape (p,)
         The units of the mean and the leading directions.
-    pulls : array
-        Where the search for modes starts; updated by each pass over the people.
+    pulls : Pulls
+        Where the search for modes starts; each visit to the people replaces them.
     enough : float
         How exactly modes are found: see `posterior.find_mode`.
     shape : Shape
@@ -99,7 +99,7 @@ class Objective:
     n_weights: int
     model: Model
     unit: Float
-    pulls: Float
+    pulls: Pulls = field(default_factory=Pulls)
     enough: float = 1e-3
     shape: Shape = FULL
     shifts: Float | None = None
@@ -134,10 +134,14 @@ class Objective:
 
     def visit(self, model: Model) -> Moments:
         """Find everybody's mode, and return the moments of the posteriors."""
-        prior, likelihood = model.prior.shifted(self.shifts), model.likelihood
+        terms = self.terms(model)
         if isinstance(self.tasks, CrossedTasks):
-            return crossed_moments(self.tasks, prior, likelihood, self.pulls, gain=self.enough)
-        return moments(self.tasks, prior, likelihood, self.pulls, gain=self.enough)
+            return crossed_moments(self.tasks, terms, self.pulls)
+        return moments(self.tasks, terms, self.pulls)
+
+    def terms(self, model: Model) -> Terms:
+        """Return what everybody's mode is found under."""
+        return Terms(model.prior.shifted(self.shifts), model.likelihood, self.enough)
 
     @property
     def n_factors(self) -> int:

@@ -10,23 +10,17 @@ quadratic form in z, one for each person. It is part of their prior (`Held`), an
 said above of z then holds of y, with z = A y.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import TypeVar
 
 import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds._support.stacks import row_dots, times, times_back
-from likeminds._support.threads import in_threads
+from likeminds._support.visits import Own
 from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Curvature, Likelihood, Said
 from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import SMALL_BYTES, Task, Tasks
-
-R = TypeVar("R")
+from likeminds.prior.tasks import Task, TaskBlock, Tasks
 
 # The gain at which Newton's method stops (see `find_mode`); in any case after so many steps
 # and halvings.
@@ -216,6 +210,11 @@ class Mode:
     said: Said
     penalty: Float
 
+    @property
+    def kept(self) -> Float | None:
+        """The pulls to start from next time; none where one step leads there from anywhere."""
+        return None if self.task.places is None else self.said.pull
+
 
 def find_mode(
     task: Task,
@@ -317,26 +316,53 @@ class Moments:
         )
 
 
-def moments(
-    tasks: Tasks, prior: Prior, likelihood: Likelihood, pulls: Float, *, gain: float = _EXACT
-) -> Moments:
-    """Find everybody's mode, and sum the moments; ``pulls`` are the start, updated in place."""
+@dataclass(frozen=True)
+class Terms:
+    """What modes are found under: the state of a visit.
 
-    def visit(number: int) -> Moments:
-        task = tasks.task(number)
-        earlier = None if task.places is None else pulls[task.places]
-        mode = find_mode(task, prior, likelihood, earlier, gain=gain)
-        if task.places is not None:
-            pulls[task.places] = mode.said.pull
-        return moments_of(mode, likelihood, mode.system.spread(mode.said.curvature))
+    Attributes
+    ----------
+    prior, likelihood
+        The prior of weights, and the likelihood of labels.
+    gain : float
+        How exactly: see `find_mode`.
+    """
 
-    return reduce(add, over_blocks(visit, tasks))
+    prior: Prior
+    likelihood: Likelihood
+    gain: float = _EXACT
+
+    def mode_of(self, block: TaskBlock, pulls: Float | None) -> Mode:
+        """Return the modes of a block, found from the pulls it has kept."""
+        return find_mode(block.task, self.prior, self.likelihood, pulls, gain=self.gain)
 
 
-def over_blocks(work: Callable[[int], R], tasks: Tasks) -> Iterator[R]:
-    """Yield the result of the work on each block, by its number; in threads if there is much."""
-    numbers = range(len(tasks.plan))
-    return map(work, numbers) if tasks.n_bytes < SMALL_BYTES else in_threads(work, numbers)
+@dataclass
+class Pulls:
+    """The pulls at everybody's last mode, where the search for the next starts.
+
+    They stay with the blocks; each visit replaces them.
+    """
+
+    own: Own = None
+
+    def copy(self) -> "Pulls":
+        """Return the same pulls, to be replaced apart from these."""
+        return Pulls(self.own)
+
+
+def moments(tasks: Tasks, terms: Terms, pulls: Pulls) -> Moments:
+    """Find everybody's mode, and sum the moments."""
+    found, pulls.own = tasks.visit(_moments_of_block, terms, pulls.own)
+    return found
+
+
+def _moments_of_block(
+    block: TaskBlock, terms: Terms, pulls: Float | None
+) -> tuple[Moments, Float | None]:
+    mode = terms.mode_of(block, pulls)
+    found = moments_of(mode, terms.likelihood, mode.system.spread(mode.said.curvature))
+    return found, mode.kept
 
 
 def moments_of(mode: Mode, likelihood: Likelihood, spread: Spread) -> Moments:

@@ -1,7 +1,5 @@
 """What a likelihood of grades learns from everybody's scores: cuts, or the noise of people."""
 
-from collections import deque
-
 import numpy as np
 
 from likeminds._support.arrays import Float
@@ -10,9 +8,9 @@ from likeminds.prior.crossed import CrossedTasks
 from likeminds.prior.descent import Learned
 from likeminds.prior.grading import CumulativeLogit, Graded
 from likeminds.prior.likelihoods import Diagonal
-from likeminds.prior.posterior import find_mode, over_blocks
+from likeminds.prior.posterior import Terms
 from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import LabelTasks, Tasks
+from likeminds.prior.tasks import LabelTasks, TaskBlock, Tasks, by_place
 
 
 def refine_likelihood(tasks: Tasks, learned: Learned, shifts: Float | None = None) -> Graded:
@@ -36,21 +34,18 @@ def _scores(tasks: Tasks, learned: Learned, prior: Prior) -> tuple[Float, Float]
     """Return eta at every place, and its posterior variance."""
     if isinstance(tasks, CrossedTasks) and learned.items is not None:
         tasks = tasks.with_items(learned.items)
-    eta, variance = np.zeros(tasks.n_places), np.zeros(tasks.n_places)
-
-    def look(number: int) -> None:
-        task = tasks.task(number)
-        assert task.places is not None
-        mode = find_mode(task, prior, learned.model.likelihood, learned.pulls[task.places])
-        curvature = mode.said.curvature
-        assert isinstance(curvature, Diagonal)
-        eta[task.places] = mode.system.eta(mode.state)
-        known = np.maximum(curvature.root**2, 1e-12)
-        variance[task.places] = mode.system.spread(curvature).variance / known
-
     with one_blas_thread():
-        deque(over_blocks(look, tasks), maxlen=0)
+        terms = Terms(prior, learned.model.likelihood)
+        eta, variance = by_place(tasks, _seen, terms, learned.pulls.own)
     return eta[:-1], np.minimum(variance[:-1], _MOST_VARIANCE)
+
+
+def _seen(block: TaskBlock, terms: Terms, pulls: Float | None) -> tuple[Float, Float]:
+    mode = terms.mode_of(block, pulls)
+    curvature = mode.said.curvature
+    assert isinstance(curvature, Diagonal)
+    known = np.maximum(curvature.root**2, 1e-12)
+    return mode.system.eta(mode.state), mode.system.spread(curvature).variance / known
 
 
 # Variances are no larger than this: where a label tells nothing, they are not known.

@@ -1,20 +1,20 @@
 """Everybody's posterior, once the prior is learned: its mode, and what labels say of the rest."""
 
-from collections import deque
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Bool, Float
+from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import solve
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Curvature
-from likeminds.prior.posterior import Dual, Mode, Primal, find_mode, over_blocks, system_of
+from likeminds.prior.posterior import Dual, Primal, Pulls, Terms, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.signs import keep_signs
-from likeminds.prior.tasks import Tasks
+from likeminds.prior.tasks import TaskBlock, Tasks, task_of
 
 
 def posterior_of(
@@ -22,7 +22,7 @@ def posterior_of(
     n_people: int,
     crowd: Crowd,
     *,
-    pulls: Float,
+    pulls: Pulls,
     rank: int,
     shifts: Float | None = None,
 ) -> tuple[Float, NDArray[np.float32]]:
@@ -41,55 +41,50 @@ def posterior_of(
     n_rows = min(rank + n_more, size + n_more)
     known = np.zeros((n_people, n_rows + told.shape[1], size), dtype=np.float32)
     known[:, n_rows:] = told
-    settling = _Settling(crowd, points, known, min(rank, size))
+    predictive = prior if crowd.wider is None else crowd.wider
+    settling = _Settling(Terms(prior, crowd.likelihood), predictive, min(rank, size), crowd.signs)
     with one_blas_thread():
-        settling.settle(tasks, prior, prior if crowd.wider is None else crowd.wider, pulls)
-        if told.shape[1]:
-            settling.settle_unknown(tasks, np.all(told == 0.0, axis=(1, 2)))
+        answers = tasks.ask(_settle, settling, pulls.own)
+        few = _unknown(tasks, told) if told.shape[1] else None
+        if few is not None:
+            terms = Terms(crowd.everybody, crowd.likelihood)
+            unknown = replace(settling, terms=terms, predictive=crowd.predictive)
+            answers = chain(answers, few.ask(_settle, unknown))
+        for people, found, inner in answers:
+            points[people], known[people, : inner.shape[1]] = found, inner
     return points, known
+
+
+def _unknown(tasks: Tasks, told: Float) -> Tasks | None:
+    """Return the labels of those of whom no covariate is known, where others' are."""
+    nothing = np.all(told == 0.0, axis=(1, 2))
+    chosen = nothing[np.sort(np.concatenate([task.people for task in tasks.ask(task_of, None)]))]
+    return tasks.of_people(chosen) if chosen.any() else None
 
 
 @dataclass(frozen=True)
 class _Settling:
-    """Arrays that are filled block by block: points, and the matrices K."""
+    """How posteriors are found: modes under a prior, and K under the predictive one."""
 
-    crowd: Crowd
-    points: Float
-    known: NDArray[np.float32]
+    terms: Terms
+    predictive: Prior
     rank: int
+    signs: Float | None
 
-    def settle(self, tasks: Tasks, prior: Prior, predictive: Prior, pulls: Float) -> None:
-        """Find the modes under a prior, and K under the predictive one."""
 
-        def settle(number: int) -> None:
-            # Every block has people of its own, so that threads do not meet; and nothing as large
-            # as a block is left behind.
-            task = tasks.task(number)
-            earlier = None if task.places is None else pulls[task.places]
-            mode = find_mode(task, prior, self.crowd.likelihood, earlier)
-            self._place(mode, prior, predictive)
-
-        deque(over_blocks(settle, tasks), maxlen=0)
-
-    def settle_unknown(self, tasks: Tasks, unknown: Bool) -> None:
-        """Settle anew those of whom no covariate is known (a mask over all people)."""
-        chosen = np.zeros(tasks.n_people, dtype=np.bool_)
-        for number, people in enumerate(tasks.plan):
-            chosen[people] = unknown[tasks.task(number).people]
-        if not chosen.any():
-            return
-        crowd, few = self.crowd, tasks.of_people(chosen)
-        self.settle(few, crowd.everybody, crowd.predictive, np.zeros(few.n_places))
-
-    def _place(self, mode: Mode, prior: Prior, predictive: Prior) -> None:
-        task, crowd = mode.task, self.crowd
-        found = prior.means(task.people) + mode.system.z(mode.state) @ prior.root.T
-        if crowd.signs is not None:
-            found = keep_signs(found, task, prior, crowd.likelihood, crowd.signs)
-        self.points[task.people] = found
-        system = mode.system if predictive is prior else system_of(task, predictive)
-        inner = _known(system, mode.said.curvature, self.rank)
-        self.known[task.people, : inner.shape[1]] = inner @ predictive.root.T
+def _settle(
+    block: TaskBlock, settling: _Settling, pulls: Float | None
+) -> tuple[Index, Float, NDArray[np.float32]]:
+    """Return a block's people, their points, and their matrices K."""
+    prior, predictive = settling.terms.prior, settling.predictive
+    mode = settling.terms.mode_of(block, pulls)
+    people = mode.task.people
+    found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
+    if settling.signs is not None:
+        found = keep_signs(found, mode.task, prior, settling.terms.likelihood, settling.signs)
+    system = mode.system if predictive is prior else system_of(mode.task, predictive)
+    inner = _known(system, mode.said.curvature, settling.rank)
+    return people, found, (inner @ predictive.root.T).astype(np.float32)
 
 
 def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:

@@ -32,6 +32,7 @@ from likeminds.prior.grading import Graded
 from likeminds.prior.item_steps import step_both, step_items, with_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.scoring import Visited, visit_crowd
 from likeminds.solvers.base import Callback
 
@@ -87,8 +88,7 @@ def learn_crossed(
     ``earlier`` state, the number of factors stays.
     """
     model = first_model(size, n_weights, likelihood)
-    unit, pulls = model.prior.residual, np.zeros(tasks.n_places)
-    start = Objective(tasks, n_weights, model, unit, pulls, shifts=shifts)
+    start = Objective(tasks, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():
         if earlier is None:
             state = _with_chosen_factors(start, n_factors)
@@ -139,7 +139,7 @@ def _chosen_factors(start: Objective) -> _State:
     numbers = len(rows.people) + int(tasks.labelled.sum())
     if not out.any() or int(rows.counts.sum()) < _LABELS_PER_NUMBER * numbers:
         return _State.first(start, start.model)
-    some = replace(start, tasks=tasks.with_left_out(out), pulls=np.zeros(tasks.n_places))
+    some = replace(start, tasks=tasks.with_left_out(out), pulls=Pulls())
     state = _learn_roughly(_State.first(some, some.model))
     best = _climb((state, _losses(state, out)), _SHARES[0], out)
     for share in _SHARES[1:]:

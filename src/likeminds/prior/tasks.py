@@ -1,23 +1,27 @@
 """Everybody's labels as rows and responses, in blocks that are worked on at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.visits import Blocks, Own
 from likeminds.data.annotations import Annotations
 from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import POSITIVE, Block, Rows
 from likeminds.prior.coordinates import Coordinates
 
+S = TypeVar("S")
+R = TypeVar("R")
+
 # Blocks are kept in memory when all of them together take no more than this.
 _KEPT_BYTES = 1 << 28
 # Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
 # then cost more than what they compute.
-SMALL_BYTES = 1 << 22
+_SMALL_BYTES = 1 << 22
 _SMALL_PADDING = 2.0
 # So are the coordinates of a table of items, if it is that small or is shared by the people.
 _SHARED = 2
@@ -38,7 +42,7 @@ class Task:
     comparisons : array of shape (b,)
         How many observations a person's rows amount to.
     places : array of shape (b, n), optional
-        Where the rows' pulls are kept from one pass to the next.
+        Where the rows are among all rows of these tasks; the padding's are past the last.
     set_size : int
         How many rows in succession are a set that one was chosen from; see `choices`.
     log_count : array of shape (b, n), optional
@@ -62,7 +66,7 @@ class Task:
 
 
 class Tasks(Protocol):
-    """Blocks of people: how many people, how many places, and the blocks."""
+    """Everybody's labels, in blocks that are visited: see `likeminds._support.visits`."""
 
     @property
     def n_people(self) -> int:
@@ -71,21 +75,19 @@ class Tasks(Protocol):
 
     @property
     def n_places(self) -> int:
-        """How many pulls are kept from one pass to the next."""
+        """How many rows there are, and some for the padding."""
         ...
 
-    @property
-    def n_bytes(self) -> int:
-        """What all blocks together take, about."""
+    def visit(
+        self, work: "Callable[[TaskBlock, S, Any], tuple[R, Any]]", state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
         ...
 
-    @property
-    def plan(self) -> Sequence[Index]:
-        """The people (positions in the rows) of each block."""
-        ...
-
-    def task(self, number: int) -> Task:
-        """Return one block."""
+    def ask(
+        self, work: "Callable[[TaskBlock, S, Any], R]", state: S, own: Own = None
+    ) -> Iterator[R]:
+        """Yield what each block answers."""
         ...
 
     def of_people(self, chosen: Bool) -> "Tasks":
@@ -93,8 +95,26 @@ class Tasks(Protocol):
         ...
 
 
-class KeptTasks:
-    """Base: blocks are made once, and kept where all of them fit into memory."""
+@dataclass(frozen=True)
+class TaskBlock:
+    """A block of people: where its labels are, and its number there."""
+
+    tasks: "BlockTasks"
+    number: int
+
+    @property
+    def task(self) -> Task:
+        """The people's rows and responses."""
+        return self.tasks.task(self.number)
+
+
+def task_of(block: TaskBlock, state: None, own: None) -> Task:  # noqa: ARG001 - the form of a work
+    """Return the rows and responses of a block."""
+    return block.task
+
+
+class BlockTasks:
+    """Base: blocks of people in this process, whom all cores visit where there is much to do."""
 
     @property
     def plan(self) -> Sequence[Index]:
@@ -105,6 +125,29 @@ class KeptTasks:
     def n_bytes(self) -> int:
         """What all blocks together take, about."""
         raise NotImplementedError
+
+    def task(self, number: int) -> Task:
+        """Return one block."""
+        raise NotImplementedError
+
+    @property
+    def _blocks(self) -> Blocks[TaskBlock]:
+        blocks = [TaskBlock(self, number) for number in range(len(self.plan))]
+        return Blocks(blocks, many_threads=self.n_bytes >= _SMALL_BYTES)
+
+    def visit(
+        self, work: Callable[[TaskBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
+        return self._blocks.visit(work, state, own)
+
+    def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers."""
+        return self._blocks.ask(work, state, own)
+
+
+class KeptTasks(BlockTasks):
+    """Base: blocks are made once, and kept where all of them fit into memory."""
 
     @cached_property
     def _kept(self) -> dict[int, Task]:
@@ -272,7 +315,7 @@ def _response(block: Block) -> Float:
 
 def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[Index]:
     """Divide people into blocks, few of them where there is little to do."""
-    if n_bytes < SMALL_BYTES:
+    if n_bytes < _SMALL_BYTES:
         return list(rows.plan(_SMALL_PADDING, row_bytes=row_bytes))
     return list(rows.plan(row_bytes=row_bytes))
 
@@ -286,6 +329,27 @@ def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Coordinates) -
 def _triangle(matrices: Float) -> Float:
     """Return R of the QR factors of each matrix."""
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
+
+
+def by_place(
+    tasks: Tasks, work: Callable[[TaskBlock, S, Any], tuple[Float, ...]], state: S, own: Own
+) -> tuple[Float, ...]:
+    """Return numbers that a work has for each row of its block, in the order of places."""
+    found: tuple[Float, ...] = ()
+    for places, numbers in tasks.ask(_placed, (work, state), own):
+        found = found or tuple(np.zeros(tasks.n_places) for _ in numbers)
+        for whole, part in zip(found, numbers, strict=True):
+            whole[places] = part
+    return found
+
+
+def _placed(
+    block: TaskBlock, state: tuple[Callable[..., tuple[Float, ...]], Any], own: Any
+) -> tuple[Index, tuple[Float, ...]]:
+    work, inner = state
+    places = block.task.places
+    assert places is not None
+    return places, work(block, inner, own)
 
 
 def sample(tasks: Tasks, most: int) -> Tasks:

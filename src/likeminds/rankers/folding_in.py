@@ -29,9 +29,10 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Regression
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Prior
 from likeminds.prior.settling import posterior_of
-from likeminds.prior.tasks import Task
+from likeminds.prior.tasks import BlockTasks, Task
 from likeminds.rankers.items import with_column
 from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
@@ -112,7 +113,7 @@ class FoldingIn:
             _FactorTasks(factors, weight, count),
             said.n_people,
             crowd,
-            pulls=np.empty(0),
+            pulls=Pulls(),
             rank=_COVARIANCE_RANK,
         )
         if isinstance(crowd.likelihood, Regression):
@@ -157,7 +158,7 @@ class FoldingIn:
 
 
 @dataclass(frozen=True)
-class _FactorTasks:
+class _FactorTasks(BlockTasks):
     """The factors of a quadratic loss as blocks of a regression."""
 
     factors: Factors

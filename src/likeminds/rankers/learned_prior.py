@@ -19,6 +19,7 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.losses import ALL_LOSSES, PriorLoss
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.seen import Seen
 from likeminds.prior.settling import posterior_of
 from likeminds.prior.traits import Traits
@@ -370,10 +371,9 @@ class PriorNewcomers:
         """Return everybody's mode and matrix K; see `Beliefs`."""
         said, crowd = self.loss.welcome(said, self.crowd)
         tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
-        pulls = np.zeros(tasks.n_places)
         shifts = crowd.shifts(said.people, said.user_ids)
         points, known = posterior_of(
-            tasks, said.n_people, crowd, pulls=pulls, rank=self.rank, shifts=shifts
+            tasks, said.n_people, crowd, pulls=Pulls(), rank=self.rank, shifts=shifts
         )
         # Coordinates that only newcomers have served their purpose: scores need none of them.
         size = len(self.crowd.prior.mean)
