@@ -11,7 +11,7 @@ import likeminds
 from benchmarks.shared_crowds import N_WORDS
 from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, WITHOUT
 from likeminds._support.arrays import Float
-from likeminds._support.checks import counted
+from likeminds._support.grammar import counted
 from likeminds.metrics.paired import over_people
 from likeminds.plots.figures import BLUE, as_png, new_figure, set_title
 

@@ -11,11 +11,11 @@ from likeminds._support.checks import (
     as_vector,
     as_weights,
     both_or_neither,
-    counted,
     listing,
     read_only,
     same_length,
 )
+from likeminds._support.grammar import counted
 
 
 def test_listing_counts_the_rest():

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
         for item in rng.permutation(items)[:16].tolist()
     ]
     users, about, labels = zip(*said, strict=True)
-    annotations = Annotations(users, about, labels, features)
+    annotations = Annotations(users, about, labels, features, verb="agree with")
     place = tmp_path_factory.mktemp("model")
     ranker = HierarchicalRanker(n_groups=1).fit(annotations)
     save(ranker, place / "kept.likeminds", with_data=True)
@@ -52,8 +52,8 @@ def test_agreed_and_divisive_items(folder):
     assert first["agreed"] == {"a"}
     assert first["divisive"] <= {"c", "d"}
     shown = run(*ask, "agreed").stdout
-    assert "What every school likes, surest first" in shown
-    assert "More than half would say yes in every school to 6 of 24 items." in shown
+    assert "What every school agrees with, surest first" in shown
+    assert "More than half in every school would agree with 6 of 24 items." in shown
     assert run(*ask, "both").exit_code == 2
     assert "Give one of" in run(*ask, "agreed", "--person", 3).output
 
@@ -86,7 +86,7 @@ def test_the_report_tells_what_all_like(folder, tmp_path):
     texts = {f"a{n}": f"All like <number> {n}" for n in range(6)}
     page = write_report(folder[1], tmp_path / "page.html", diagnostics=False, texts=texts)
     written = page.read_text()
-    assert "Items that every school likes" in written
+    assert "What every school agrees with" in written
     assert "All like &lt;number&gt;" in written
     assert "It is more than half for 6 of 24 items" in written
-    assert "Share that would say yes" in written
+    assert "Share that would agree with it" in written

@@ -34,7 +34,7 @@ def test_demo_tells_the_whole_story(story):
         "learned prior",
     ):
         assert ranker in text
-    assert "What all agree on" in text
+    assert "What households want" in text
     # What the file says of itself later is what was told.
     for line in str(likeminds.find_schools(likeminds.load(path))).splitlines():
         assert " ".join(line.split()) in " ".join(text.split())

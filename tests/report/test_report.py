@@ -96,7 +96,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     sections = [words for level, words in found.headings if level == "h2"]
     assert sections == [
         "Schools of thought",
-        "Items that every school likes",
+        "What every school likes",
         "Items that divide people most",
         "Where people stand",
         "Accuracy",

@@ -62,6 +62,7 @@ class TestFacts:
         told = explained.school(1)
         assert told.pop("members") == explained.schools.members(1).tolist()
         assert told.pop("words").keys() == told["features"].keys()
+        assert told.pop("verb") == whole["verb"] == "like"
         assert told == whole["schools"][0]
         person = explained.schools.members(1)[0]
         assert explained.person(person)["school"] == told

@@ -173,9 +173,9 @@ class TestNames:
         for school in found.schools:
             words = school.name.replace(" and ", " ").replace(",", "").split()
             assert words[0] == "likes"
-            assert "rejects" in words
-            liked = {int(word) for word in words[: words.index("rejects")] if word.isdigit()}
-            rejected = {int(word) for word in words[words.index("rejects") :] if word.isdigit()}
+            assert "dislikes" in words
+            liked = {int(word) for word in words[: words.index("dislikes")] if word.isdigit()}
+            rejected = {int(word) for word in words[words.index("dislikes") :] if word.isdigit()}
             expected = set(range(20, 30)), set(range(30, 40))
             assert liked
             assert rejected
@@ -185,7 +185,7 @@ class TestNames:
     def test_texts_are_shown_shortened(self, ranker):
         texts = {n: f"Statement number {n} {'and so on ' * 10}" for n in range(N_ITEMS)}
         found = find_schools(ranker, texts=texts)
-        assert found[1].name.startswith('agrees with "Statement number 2')
+        assert found[1].name.startswith('likes "Statement number 2')
         assert found.axes[0].high.count("...") >= 2
         assert len(found[1].name) < 260
         assert found.agreed[0].text == texts[found.agreed[0].item]

@@ -36,9 +36,9 @@ def test_schools_and_items_are_those_of_the_construction(crowd):
     assert adjusted_rand_score(side, found.labels) > 0.8
     assert {one.item[0] for one in found.agreed} == {"s"}
     assert {one.item[0] for one in found.divisive} <= {"a", "b"}
-    likes, rejects = found[1].name.split(", rejects ")
+    likes, dislikes = found[1].name.split(", dislikes ")
     assert likes.startswith("likes a")
-    assert rejects.startswith("b")
+    assert dislikes.startswith("b")
 
 
 def test_log_odds_are_scores_and_intercepts(crowd):
@@ -59,7 +59,7 @@ def test_everything_that_is_told_works(crowd, tmp_path):
     assert explained.item("a3")["schools"][0]["beats"] > 0.5
     assert explained.person(0)["best"]
     page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()
-    assert "Items that every school likes" in page
+    assert "What every school likes" in page
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(cr
     assert find_schools(ranker).feature_words == explained.feature_words
     facts = explained.person(0)
     assert facts["features"][0]["words"] == words
-    assert facts["differs"].startswith(("likes a", "likes b", "rejects "))
+    assert facts["differs"].startswith(("likes a", "likes b", "dislikes "))
     assert "learned" not in facts["differs"]
     figure = person_card(ranker, 0)
     ticks = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]

@@ -13,7 +13,15 @@ from sklearn.base import clone
 
 import likeminds.storage.models
 from crowds import make_crowd
-from likeminds import FileChangedError, load, make_schools, read_card, save
+from likeminds import (
+    Annotations,
+    FileChangedError,
+    ThreeLevelRanker,
+    load,
+    make_schools,
+    read_card,
+    save,
+)
 from likeminds.storage import safetensors
 from likeminds.storage.models import ModelFileError
 
@@ -316,3 +324,12 @@ def test_models_of_the_second_format_score_as_they_did(name):
         model.update({"open": crowd[:16]} if kind == "AttributeModel" else crowd[:16])
         after = model.rankers_["open"] if kind == "AttributeModel" else model
         assert after.n_labels_ == len(crowd) + 16
+
+
+def test_models_keep_their_verb_and_those_of_old_like_things(tmp_path):
+    for name in ("three-level.format-1.likeminds", "HierarchicalRanker.format-2.likeminds"):
+        assert load(DATA / name).verb.one("tea") == "likes tea"
+    said = Annotations(["a"] * 4, list("wxyz"), [1, 0, 1, 0], np.eye(4)[:, :2], verb="find rude")
+    path = save(ThreeLevelRanker().fit(said), tmp_path / "rude.likeminds")
+    assert load(path).verb.one("tea") == "finds tea rude"
+    assert read_card(path)["verb"] == "find rude"

@@ -112,17 +112,6 @@ def read_only(value: Any) -> Any:
     return value
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun, in the singular or the plural.
-
-    Examples
-    --------
-    >>> counted(1, "label"), counted(2000, "person", "people")
-    ('1 label', '2,000 people')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
     """Return distinct names of features, by default x0, x1, ...
 

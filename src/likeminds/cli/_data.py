@@ -102,6 +102,10 @@ def _read_export(talk: Talk, tool: str, path: str, attribute: str | None) -> _Ta
     if export.labels or not export.comparisons:
         labels = export.to_table(attribute)
         names = {role: role if role in labels.column_names else None for role in _ROLES}
+        asked = export.attributes if attribute is None else [attribute]
+        if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
+            labels = labels.rename_columns({"label": asked[0]})
+            names["label"] = asked[0]
         tables.append((labels, names))
     if export.comparisons:
         roles = ("person", "winner", "loser")

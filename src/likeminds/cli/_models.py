@@ -28,6 +28,11 @@ def rankers_of(model: "Model", attribute: str | None = None) -> dict[str, Any]:
     return {attribute: model.ranker_of(attribute)}
 
 
+def verbs_of(model: "Model") -> dict[str, str | None]:
+    """Return what people do with items, by attribute, where that is known."""
+    return {name: ranker.chosen_.learned("verb_") for name, ranker in model.rankers_.items()}
+
+
 def the_ranker_of(model: "Model", attribute: str | None) -> tuple[str, Any]:
     """Return one ranker and its attribute; ask where there are several."""
     rankers = rankers_of(model, attribute)

@@ -29,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(talk: Talk) -> None:
     """Show versions, threads, memory and extras, and check that a small fit comes out right."""
-    from likeminds._support.checks import counted
+    from likeminds._support.grammar import counted
     from likeminds.cli._show import rich_table
 
     found = {

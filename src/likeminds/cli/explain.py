@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeminds._support.grammar import Verb, counted
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Texts
 from likeminds.cli._talk import Talk
@@ -165,35 +166,44 @@ def _facts(
 def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
+    verb = Verb.of(facts["verb"])
+
     if "best" in facts:
-        talk.tell(f": {_items(facts['best'])}", head="The consensus likes best")
+        talk.tell(f": {_items(facts['best'])}", head=f"What people {verb.most(many=True)}")
         talk.tell(f": {_items(facts['worst'])}", head="And least")
     else:
         wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
-        talk.tell(f", strongest first: {', '.join(wishes)}", head="What all agree on")
+        head = "What people want" if verb.wishes else f"What people {verb.many()}"
+        talk.tell(f", strongest first: {', '.join(wishes)}", head=head)
     rows = [
         {
             "school": one["number"],
             "people": one["size"],
             "comes back": f"{one['stability']:.0%}",
-            "what it wants": one["name"],
+            "what sets it apart": one["name"],
         }
         for one in facts["schools"]
     ]
     if len(rows) > 1:
         talk.tell(rich_table(f"{len(rows)} schools of thought among {facts['people']:,}", rows))
         talk.remark("(comes back: how much of a school is found again in resampled crowds)")
+    elif facts["axes"]:
+        talk.tell("No schools stand apart: people differ gradually.")
     else:
-        talk.tell("No schools stand apart: people differ gradually, or hardly at all.")
+        talk.tell("No schools stand apart: there is no difference that these labels can show.")
     for axis in facts["axes"]:
         talk.tell(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
     _tell_covariates(talk, facts["people_by"])
     _tell_standing(talk, facts["standing"], "Scores, on average")
     loners = facts["loners"]
     if loners:
-        talk.tell(f"{len(loners):,} see it their own way: {_names(loners)}")
+        see = "sees" if len(loners) == 1 else "see"
+        talk.tell(
+            f"{counted(len(loners), 'person', 'people')} {see} it their own way: {_names(loners)}"
+        )
     if facts["agreed"]:
-        talk.tell(f"What every school likes most: {_items(facts['agreed'])}")
+        who = "every school" if len(rows) > 1 else "everybody"
+        talk.tell(f"What {who} {verb.most()}: {_items(facts['agreed'])}")
     if facts["divisive"]:
         talk.tell(f"What divides people most: {_items(facts['divisive'])}")
     if not facts["items"]:
@@ -235,15 +245,16 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     )
     talk.remark("(weights times the spread of the feature)")
     if "best" in facts:
-        talk.tell(f"Likes best: {_names(facts['best'])}")
-        talk.tell(f"The consensus likes best: {_names(facts['best_by_consensus'])}")
+        most = Verb.of(facts["verb"]).most()
+        talk.tell(f"{most.capitalize()}: {_names(facts['best'])}")
+        talk.tell(f"The consensus {most}: {_names(facts['best_by_consensus'])}")
 
 
 def _tell_school(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     talk.tell(
-        f": {facts['name']}\n{facts['size']:,} people "
+        f": {facts['name']}\n{counted(facts['size'], 'person', 'people')} "
         f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
         head=f"School {facts['number']}",
     )
@@ -252,7 +263,8 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
     if rows:
         talk.tell(rich_table("What sets it apart", rows, digits=2, signed=("adds",)))
     if facts["typical"]:
-        talk.tell(f"Likes best: {_items(facts['typical'])}")
+        most = Verb.of(facts["verb"]).most()
+        talk.tell(f"{most.capitalize()}: {_items(facts['typical'])}")
     for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
         talk.tell(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
@@ -268,7 +280,7 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
         head=str(facts["item"]),
     )
     rows = [
-        {"school": s["number"], "beats": f"{s['beats']:.0%}", "what it wants": s["name"]}
+        {"school": s["number"], "beats": f"{s['beats']:.0%}", "what sets it apart": s["name"]}
         for s in facts["schools"]
     ]
     if len(rows) > 1:
@@ -284,6 +296,7 @@ def _tell_items(talk: Talk, facts: "Facts") -> None:
     from likeminds.cli._show import rich_table
 
     several = len(facts["schools"]) > 1
+    verb = Verb.of(facts["verb"])
     rows = [
         {"item": _called(one), "judged by": one["votes"], "yes": f"{one['share']:.0%}"}
         | (
@@ -295,15 +308,13 @@ def _tell_items(talk: Talk, facts: "Facts") -> None:
         for one in facts["items"][:_MOST_NAMES]
     ]
     titles = {
-        "agreed": "What every school likes, surest first" if several else "What people like",
+        "agreed": f"What {'every school' if several else 'the crowd'} {verb.one()}, surest first",
         "divisive": "What divides people most",
     }
     talk.tell(rich_table(titles[facts["which"]], rows, digits=2))
     where = " in every school" if several else ""
-    talk.tell(
-        f"More than half would say yes{where} to {facts['liked_by_all']:,} of "
-        f"{len(facts['items']):,} items."
-    )
+    liked = f"{facts['liked_by_all']:,} of {counted(len(facts['items']), 'item')}"
+    talk.tell(f"More than half{where} {verb.would(liked)}.")
     for one in facts["schools"] if several else ():
         talk.tell(f"School {one['number']}: {one['name']}")
     talk.remark(

@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,14 @@ def fit(
             "the model's card; the model then learns from all.",
         ),
     ] = None,
+    verb: Annotated[
+        str | None,
+        typer.Option(
+            "--verb",
+            help='What people who say yes do with items: "find offensive", "agree with", "would '
+            'buy"; {} is the attribute. By default guessed from names, else like.',
+        ),
+    ] = None,
     keep_data: Annotated[
         bool,
         typer.Option(
@@ -80,6 +89,8 @@ def fit(
 
     target = writable(out)
     said = read_said(talk, annotations, items, columns, pairs=pairs)
+    if verb is not None:
+        said = replace(said, annotations=said.annotations.with_verb(verb))
     talk.tell(str(said.annotations))
     new = _new_ranker(ranker, loss, folds, seed)
     _tell_of_items(talk, new, said.annotations)
@@ -192,6 +203,7 @@ def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
 
 
 def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> None:
+    from likeminds._support.grammar import counted
     from likeminds.storage.models import read_card
 
     card = read_card(path)
@@ -206,13 +218,15 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     size = path.stat().st_size / 1e6
     talk.tell(
         f" ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
-        f"{card['people']:,} people, {len(card['features'])} features",
+        f"{counted(card['people'], 'person', 'people')}, "
+        f"{counted(len(card['features']), 'feature')}",
         head=str(path),
     )
 
 
 def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
+    from likeminds._support.grammar import LIKE
     from likeminds.cli._data import kept_items
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.rankers.model import Ability
@@ -229,7 +243,9 @@ def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
         )
     steps = []
     if given or kept_items(model) is not None:
-        steps.append((f"rank --model {file}{given} --top 5", "what everyone likes best"))
+        verbs = {one.chosen_.verb for one in rankers_of(model).values()}
+        what = verbs.pop() if len(verbs) == 1 else LIKE
+        steps.append((f"rank --model {file}{given} --top 5", f"what everyone {what.most()}"))
     if all(Ability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
         steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")

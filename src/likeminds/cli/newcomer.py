@@ -64,7 +64,7 @@ def newcomer(
     --people, of what goes with their covariates in the crowd the model has learned from.
     """
     from likeminds.cli._data import read_shown, refuse_several_from_stdin
-    from likeminds.cli._models import open_model
+    from likeminds.cli._models import open_model, verbs_of
     from likeminds.cli._show import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
@@ -78,7 +78,8 @@ def newcomer(
         for about, scores in new.questions(person, like or [], not_like or [], shown.ids):
             rows += best(shown, scores(shown.features), top, person, about)
         asked += new.items_to_ask(person, shown, ask) if ask else []
-    show(talk, rows, out, more={"ask": asked} if ask else {})
+    more = {"ask": asked} if ask else {}
+    show(talk, rows, out, more=more, verbs=verbs_of(known))
     if asked and out != "-":
         talk.tell(rich_table("Labels of these would teach most", asked))
 

@@ -64,7 +64,7 @@ def rank(
     Without --features or --images, the items are those the model has learned from.
     """
     from likeminds.cli._data import as_known, read_shown
-    from likeminds.cli._models import open_model
+    from likeminds.cli._models import open_model, verbs_of
     from likeminds.cli._show import refuse_two_outputs
 
     refuse_two_outputs(talk, out)
@@ -82,7 +82,7 @@ def rank(
             known, one, attribute, like or [], not_like or [], items=fresh.ids
         ):
             rows += best(fresh, scores(fresh.features), top, one, about)
-    show(talk, rows, out, brief=each_person)
+    show(talk, rows, out, brief=each_person, verbs=verbs_of(known))
 
 
 def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
@@ -157,8 +157,12 @@ def show(
     *,
     brief: bool = False,
     more: Mapping[str, Any] | None = None,
+    verbs: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Write, print or show rankings; ``more`` is what else programs are told."""
+    """Write, print or show rankings.
+
+    ``more`` is what else programs are told; ``verbs`` are what people do with items, by attribute.
+    """
     from likeminds.cli._show import arrow_table
     from likeminds.data.sources import write_table
 
@@ -171,10 +175,13 @@ def show(
     if brief and not talk.as_json:
         talk.console.print(_brief(rows))
         return
-    _print_each(talk, rows)
+    _print_each(talk, rows, verbs)
 
 
-def _print_each(talk: Talk, rows: list[dict[str, Any]]) -> None:
+def _print_each(
+    talk: Talk, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None
+) -> None:
+    from likeminds._support.grammar import Verb
     from likeminds.cli._show import rich_table
 
     tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
@@ -182,8 +189,10 @@ def _print_each(talk: Talk, rows: list[dict[str, Any]]) -> None:
         line = {name: row[name] for name in ("rank", "item", "score")}
         tables.setdefault((row["person"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():
-        title = "What everyone likes best" if person == _EVERYONE else f"Best for {person}"
-        talk.tell(rich_table(f"{title}: {about}" if about else title, lines))
+        verb = Verb.of((verbs or {}).get(about or ""))
+        title = f"What {person} {verb.most()}"
+        told = not about or about in title
+        talk.tell(rich_table(title if told else f"{title}: {about}", lines))
 
 
 def _brief(rows: list[dict[str, Any]]) -> Any:

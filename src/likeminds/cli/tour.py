@@ -71,7 +71,7 @@ def run(
     console.print("(learned prior: HierarchicalRanker, which has nothing to tune)")
     ranker = fitted["learned prior"]
     explained = Explanation.of_ranker(ranker, train)
-    console.print("\n[bold]What all agree on[/bold], strongest first:")
+    console.print("\n[bold]What households want[/bold], strongest first:")
     wishes = ", ".join(one["wish"] for one in explained.consensus)
     console.print(f"  {wishes}", soft_wrap=True)
     console.print("\n[bold]Who thinks alike[/bold], as find_schools sees it:")

@@ -44,8 +44,8 @@ def update(
     where the model has kept them. Ids and labels are read as the model knows them, and what does
     not fit is refused; choice sets in two tables are joined by their ids.
     """
-    from likeminds._support.checks import counted
     from likeminds._support.files import alone_with
+    from likeminds._support.grammar import counted
     from likeminds.cli._data import read_said
     from likeminds.cli._models import open_model
     from likeminds.storage.models import read_card, save, writable

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from likeminds._support.arrays import Float, IdArray
 from likeminds._support.averages import nan_mean
-from likeminds._support.checks import counted
 from likeminds._support.files import make_folder
+from likeminds._support.grammar import counted
 from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people

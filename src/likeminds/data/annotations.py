@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._support import checks
-from likeminds._support.arrays import FloatArray, IdArray, Index
-from likeminds._support.checks import counted, listing
+from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted, guess_verb, read_verb
 from likeminds.data import tables
 from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
 from likeminds.data.grades import join_grades, read_answers
-from likeminds.data.identifiers import compact, encode, encode_pairs, join_codes
+from likeminds.data.groups import have_groups, join_groups, named_groups
+from likeminds.data.identifiers import compact, encode, join_codes
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.sources import read_csv, read_parquet, read_table
 from likeminds.data.spelling import write_as_known
@@ -71,6 +73,10 @@ class Annotations(ComparedLabels):
     people : Covariates, mapping by person, data frame or path, optional
         What is known about people besides their labels (age, country): see `Covariates`. People
         may be missing there, or have no labels here.
+    verb : str, optional
+        What people who say yes do with an item, as in "like", "agree with", "find offensive" or
+        "would give it a prize": what is said about them later is said with it. In it, {} is the
+        attribute. By default guessed from ``positive`` and the names of attributes, else "like".
 
     Attributes
     ----------
@@ -101,6 +107,8 @@ class Annotations(ComparedLabels):
         Covariates of people; rows that are taken share it.
     picks_worst : array of bool, or None
         Rows of groups in which the worst was chosen: there, the negative label is the choice.
+    verb : str or None
+        What people do with items, where that is known.
 
     Examples
     --------
@@ -135,6 +143,7 @@ class Annotations(ComparedLabels):
         reading: LabelReading | None = None,
         duplicates: str = "keep",
         people: Any = None,
+        verb: str | None = None,
     ) -> None:
         persons, person_ids = encode(users, "users")
         optional = {"items": items, "attributes": attributes, "groups": groups}
@@ -172,7 +181,8 @@ class Annotations(ComparedLabels):
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
             people=None if people is None else Covariates.read(people).written_as(person_ids),
-            **_named_groups(persons, *coded.get("groups", (None, None))),
+            verb=read_verb(verb) or (guess_verb(positive) if about is None else None),
+            **named_groups(persons, *coded.get("groups", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
         if settled is not None:
@@ -198,6 +208,7 @@ class Annotations(ComparedLabels):
         reading: LabelReading | None = None,
         duplicates: str = "keep",
         people: Any = None,
+        verb: str | None = None,
     ) -> Self:
         """Read a data frame with one row per annotation.
 
@@ -219,6 +230,9 @@ class Annotations(ComparedLabels):
         people : data frame, path or mapping, optional
             Covariates of people: a table with one row per person. The person's column is called
             as in ``frame``, or has a usual name.
+        verb : str, optional
+            What people do with items; by default guessed from names, also from that of the column
+            of labels: see `Annotations`.
 
         Examples
         --------
@@ -234,6 +248,7 @@ class Annotations(ComparedLabels):
         if grades is not None or positive is not None or threshold is not None:
             columns["grades"] = grades
         covariates = None if people is None else Covariates.read(people, person)
+        columns["verb"] = verb or guess_verb(positive) or columns["verb"]
         return cls(**columns, duplicates=duplicates, people=covariates)
 
     @classmethod
@@ -298,8 +313,8 @@ class Annotations(ComparedLabels):
             ours, theirs = (tuple(getattr(part, name) for name in names) for part in (self, other))
             if checks.both_or_neither(ours[0], theirs[0], "attributes"):
                 changes |= zip(names, join_codes(ours, theirs), strict=True)
-        if _have_groups(self, other):
-            changes |= _joint_groups(changes["user_codes"], self, other)
+        if have_groups(self, other):
+            changes |= join_groups(changes["user_codes"], self, other)
         if self.picks_worst is not None or other.picks_worst is not None:
             asked = [a.labels ^ a.chosen for a in (self, other)]
             changes["picks_worst"] = np.concatenate(asked)
@@ -309,6 +324,7 @@ class Annotations(ComparedLabels):
         changes |= join_grades(self, other, reading)
         if self.people is not None or other.people is not None:
             changes["people"] = _joint_people(self.people, other.people)
+        changes["verb"] = self.verb or other.verb
         return self._with(**changes)
 
     def distinct_items(self) -> tuple[IdArray, FloatArray]:
@@ -324,6 +340,17 @@ class Annotations(ComparedLabels):
     def with_people(self, people: Any) -> Self:
         """Return the same labels with covariates of people: see `Annotations`."""
         return self._with(people=Covariates.read(people).written_as(self.user_ids))
+
+    def with_verb(self, verb: str) -> Self:
+        """Return the same labels with a verb: see `Annotations`.
+
+        Examples
+        --------
+        >>> crowd = Annotations(["ann", "bob"], ["joke", "joke"], [1, 0])
+        >>> crowd.with_verb("find funny").verb
+        'find funny'
+        """
+        return self._with(verb=read_verb(verb))
 
     def written_as(
         self,
@@ -356,44 +383,3 @@ def _joint_people(first: Covariates | None, second: Covariates | None) -> Covari
     if first is None or second is None or first is second:
         return first or second
     return first.join(second)
-
-
-def _named_groups(people: Index, codes: Index | None, ids: IdArray | None) -> dict[str, Any]:
-    """Return the group of each row and what it is called; one id is a group of each person."""
-    if codes is None or ids is None:
-        return {"group_codes": None, "group_ids": None}
-    groups = encode_pairs(people, codes)
-    called = np.zeros(int(groups.max()) + 1, dtype=np.intp)
-    called[groups] = codes
-    return {"group_codes": groups, "group_ids": ids[called]}
-
-
-def _have_groups(first: Annotations, second: Annotations) -> bool:
-    """Say whether there are groups; refuse them on one side only, unless they have no names.
-
-    Those are comparisons and choices; a column of groups may have been forgotten.
-    """
-    if first.group_ids is None and second.group_ids is None:
-        return first.group_codes is not None or second.group_codes is not None
-    return checks.both_or_neither(first.group_codes, second.group_codes, "groups")
-
-
-def _joint_groups(people: Index, first: Annotations, second: Annotations) -> dict[str, Any]:
-    """Return the groups of the rows of both; where it is not known what they are called, apart.
-
-    Rows without a group are a group each.
-    """
-    if first.group_ids is None or second.group_ids is None:
-        ours, theirs = (
-            np.arange(len(part)) if part.group_codes is None else part.group_codes
-            for part in (first, second)
-        )
-        apart = np.concatenate([ours, theirs + int(ours.max()) + 1])
-        return {"group_codes": apart, "group_ids": None}
-    assert first.group_codes is not None
-    assert second.group_codes is not None
-    codes, called = encode(second.group_ids, "groups")
-    known = encode(first.group_ids, "groups")[1]
-    there = codes[second.group_codes], write_as_known(called, known, "groups")
-    codes, ids = join_codes((first.group_codes, first.group_ids), there)
-    return _named_groups(people, codes, ids)

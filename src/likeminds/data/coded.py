@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from likeminds._support import checks
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
+from likeminds._support.grammar import guess_verb
 from likeminds._support.grouping import order_by
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import compact, encode, encode_pairs
@@ -41,6 +42,7 @@ class CodedLabels:
     people: Covariates | None = None
     grades: FloatArray | None = None
     picks_worst: Bool | None = None
+    verb: str | None = None
 
     @property
     def outcomes(self) -> Bool | FloatArray:
@@ -168,7 +170,10 @@ class CodedLabels:
         if attribute not in known:
             raise KeyError(f"No label is about {attribute!r}; there are {listing(known)}.")
         rows = self.take(self.attribute_codes == known.index(attribute))
-        return rows._with(attribute_ids=None, attribute_codes=None)
+        verb = (
+            guess_verb(attribute) if self.verb is None else self.verb.replace("{}", str(attribute))
+        )
+        return rows._with(attribute_ids=None, attribute_codes=None, verb=verb)
 
     def by_attribute(self) -> dict[Hashable, Self]:
         """Return the annotations of each attribute, by its id."""

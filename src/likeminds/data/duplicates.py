@@ -3,7 +3,8 @@
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted
 from likeminds.data.coded import CodedLabels
 from likeminds.data.identifiers import encode_pairs
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likeminds._support.arrays import FloatArray
-from likeminds._support.checks import as_matrix, counted, listing
+from likeminds._support.checks import as_matrix, listing
+from likeminds._support.grammar import counted
 from likeminds.data import tables
 from likeminds.data.columns import as_frame, is_usual, item_texts
 from likeminds.data.sources import read_table

@@ -8,6 +8,7 @@ import numpy as np
 
 from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, as_names, listing, same_length
+from likeminds._support.grammar import guess_verb
 from likeminds.data.columns import (
     ID_ROLES,
     as_frame,
@@ -46,6 +47,7 @@ class FrameOptions(TypedDict, total=False):
     reading: LabelReading | None
     duplicates: str
     people: Any
+    verb: str | None
 
 
 class LinkedFeatures(NamedTuple):
@@ -295,6 +297,8 @@ def read_columns(
     }
     arguments.setdefault("items", None)
     arguments["grades"] = _ordered_categories(table, found["label"])
+    # Where there are several attributes, each has a verb of its own.
+    arguments["verb"] = guess_verb(found["label"]) if found.get("attribute") is None else None
     if features is None or listed is not None:
         columns = _remaining_numeric(table, found) if listed is None else listed
         if listed is None and not columns:

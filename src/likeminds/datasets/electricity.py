@@ -61,4 +61,5 @@ def load_electricity() -> Annotations:
         groups=np.repeat(np.arange(1, n_sets + 1), n_offers),
         feature_names=_FEATURE_NAMES,
         features_per="row",
+        verb="choose",
     )

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import IdArray
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_frame, id_texts
 from likeminds.data.item_features import (

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds._support.checks import counted
+from likeminds._support.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_people

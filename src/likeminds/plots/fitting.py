@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.averages import nan_mean
-from likeminds._support.checks import as_vector, counted, same_length
+from likeminds._support.checks import as_vector, same_length
+from likeminds._support.grammar import counted
 from likeminds.diagnostics import VERDICTS, Diagnostics
 from likeminds.plots.figures import (
     BLUE,

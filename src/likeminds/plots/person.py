@@ -52,8 +52,10 @@ def person_card(
     if items is not None:
         left, right = figure.subfigures(1, 2, width_ratios=[5, 6])
         best = {
-            f"{person} likes best": items.judged(items.places(own[None])[0], _ITEMS),
-            "everybody likes best": items.judged(items.places(shared[None])[0], _ITEMS),
+            f"{person} {explained.verb.most()}": items.judged(items.places(own[None])[0], _ITEMS),
+            f"everybody {explained.verb.most()}": items.judged(
+                items.places(shared[None])[0], _ITEMS
+            ),
         }
         _draw_items(right, best, items, images)
     unit = explained.unit

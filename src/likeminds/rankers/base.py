@@ -236,8 +236,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
             return annotations.written_as(self.users_)
         if not self._needs_no_features:
             inputs.refuse_no_features(annotations, type(self).__name__)
-        self.fitted_on_annotations_, self.label_reading_ = True, annotations.reading
-        self.n_features_in_ = annotations.n_features
+        self.fitted_on_annotations_, self.verb_ = True, annotations.verb
+        self.label_reading_, self.n_features_in_ = annotations.reading, annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
         self.feature_names_ = self.feature_names_in_
         self.classes_ = np.array([False, True])
@@ -254,7 +254,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         reset: bool,
     ) -> Annotations:
         if reset:
-            self.fitted_on_annotations_, self.label_reading_ = False, None
+            self.fitted_on_annotations_, self.label_reading_, self.verb_ = False, None, None
         features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Bool, Float, IdArray
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup

@@ -5,6 +5,7 @@ from typing import Any
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
+from likeminds._support.grammar import Verb
 from likeminds._support.read_later import ReadLater
 from likeminds.data.annotations import Annotations
 
@@ -37,6 +38,11 @@ class Model(ReadLater):
     def learned(self, name: str) -> Any:
         """Return a fitted attribute that not every model has; None where this one has none."""
         return getattr(self, name, None)
+
+    @property
+    def verb(self) -> Verb:
+        """What people do with items, as far as the labels said; of files of old, "like"."""
+        return Verb.of(self.learned("verb_"))
 
     def ranker_of(self, attribute: str) -> Any:
         """Return the ranker of an attribute."""

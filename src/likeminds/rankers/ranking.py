@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likeminds._support.grammar import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_person import MetricByPerson
@@ -70,6 +71,11 @@ class Facts:
     def ranker(self) -> Any:
         """What was fitted."""
         return self.explained.ranker
+
+    @property
+    def verb(self) -> Verb:
+        """What people do with items."""
+        return self.explained.verb
 
     @property
     def items(self) -> Items | None:

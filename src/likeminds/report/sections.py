@@ -8,7 +8,7 @@ import numpy as np
 import sklearn
 
 from likeminds import plots
-from likeminds._support.checks import counted
+from likeminds._support.grammar import counted
 from likeminds._version import __version__
 from likeminds.diagnostics import Diagnostics
 from likeminds.features.png import png_bytes
@@ -88,7 +88,7 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
             f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
             f"{school.stability:.2f} ({_stable(school.stability)}).{apart}"
         ),
-        *_items(facts, "What it likes best", school.typical),
+        *_items(facts, f"What it {facts.verb.most()}", school.typical),
         *_items(facts, "Where it differs most from all others", school.divisive, _higher),
         html.paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", kind="note"),
     ]
@@ -134,13 +134,14 @@ def agreed_section(facts: Facts, level: int) -> Html:
     who = "in every school" if several else "of the people"
     n_liked = int((found.soft_labels.at_least > 0.5).sum())
     intro = html.paragraph(
-        f"Under each item stands the share that would say yes {who} at the least (a bound that "
-        f"holds with a probability of 95 %). It is more than half for {n_liked:,} of "
+        f"Under each item stands the share that {facts.verb.would()} {who} at the least (a bound "
+        f"that holds with a probability of 95 %). It is more than half for {n_liked:,} of "
         f"{counted(len(found.soft_labels.items), 'item')}. People who judged an item count as they "
         "said, all others as they are predicted."
     )
     items = _items(facts, None, found.agreed, "at least {:.0%}".format)
-    title = "Items that every school likes" if several else "Items that people like"
+    verb = facts.verb
+    title = f"What every school {verb.one()}" if several else f"What people {verb.many()}"
     table = _shares(facts, found, found.agreed)
     return html.section(title, intro, *items, *table, level=level)
 
@@ -160,7 +161,7 @@ def _shares(facts: Facts, found: Schools, judged: Sequence[Judged]) -> list[Html
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
         rows.append([told, f"{soft['votes']:,}", *shown])
     header = ["item", "judged by", "everybody", *several]
-    return [html.table(header, rows, "Share that would say yes, and its standard error")]
+    return [html.table(header, rows, f"Share that {facts.verb.would()}, and its standard error")]
 
 
 def _items(

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
+from likeminds._support.grammar import counted
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.report.facts import Facts
 from likeminds.schools.naming import are_named, leading
@@ -48,7 +49,9 @@ def _camps(facts: Facts) -> list[str]:
     # Where nobody named the features, they would say nothing in a first paragraph.
     named = any(are_named([name]) for name in schools.feature_names)
     wanted = agreed(facts) if named else ""
-    said = [f"On the whole they want {wanted}."] if wanted else []
+    verb = facts.verb
+    want = f"want {wanted}" if verb.wishes else verb.many(wanted)
+    said = [f"On the whole they {want}."] if wanted else []
     if len(schools) > 1:
         how = "They form" if schools.suggested else "As asked, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
@@ -56,7 +59,7 @@ def _camps(facts: Facts) -> list[str]:
         told = named or facts.items is not None
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
-        return [*said, "They do not differ."]
+        return [*said, "There is no difference between them that these labels can show."]
     axis = schools.axes[0]
     ends = f", most of all between one end that {axis.low} and one that {axis.high}"
     return [

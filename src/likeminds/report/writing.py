@@ -5,8 +5,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.checks import counted, listing
+from likeminds._support.checks import listing
 from likeminds._support.files import place_for, write_whole
+from likeminds._support.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
 from likeminds.rankers.model import NAMELESS, Model

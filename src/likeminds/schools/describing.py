@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Float
+from likeminds._support.grammar import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.schools.found import Axis, School
 from likeminds.schools.items import Items, Judged
@@ -95,6 +96,8 @@ class Crowd:
         The schools.
     opinions : Opinions or None
         What they would say.
+    verb : Verb
+        What they do with items.
     """
 
     levels: Levels
@@ -102,6 +105,7 @@ class Crowd:
     spread: Float
     division: Division
     opinions: Opinions | None
+    verb: Verb = LIKE
 
     @cached_property
     def added(self) -> Float:
@@ -190,7 +194,7 @@ class Crowd:
         names, consensus = self.levels.feature_names, self.levels.consensus
         no = np.zeros(len(names), dtype=np.bool_)
         binary = no if self.items is None else self.items.binary
-        return name_deviation(added, consensus, strength, names, binary)
+        return name_deviation(added, consensus, strength, names, binary, self.verb)
 
     def _examples(self, added: Float, rest: Float) -> dict[str, tuple[Judged, ...]]:
         if self.items is None:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.grammar import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.schools.finding import find_schools, items_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items
-from likeminds.schools.levels import Levels
+from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.naming import are_named, are_telling, name_deviation, strengths, wishes
 from likeminds.schools.standing import likeness
 
@@ -81,6 +82,12 @@ class Explanation:
         return self.levels.spread_over(self.items)
 
     @property
+    def verb(self) -> Verb:
+        """What people do with items."""
+        verb: Verb = as_ranker(self.ranker).verb
+        return verb
+
+    @property
     def feature_words(self) -> tuple[str, ...]:
         """What the features are to people: see `Schools.feature_words`."""
         return self.levels.words_over(self.items)
@@ -103,7 +110,7 @@ class Explanation:
         names = self.levels.feature_names
         if self._has_names:  # others would say nothing beside them
             strength = np.where([are_named([name]) for name in names], strength, 0.0)
-        found = wishes(strength, names, self._binary)
+        found = wishes(strength, names, self._binary, self.verb)
         return [{"wish": words, "strength": value} for words, value in found]
 
     @property
@@ -149,6 +156,7 @@ class Explanation:
         plain = zip(plain_items(judged, "spread"), judged, strict=True)
         return {
             "which": which,
+            "verb": self.verb.many(),
             "schools": [{"number": s.number, "name": s.name} for s in found.schools],
             "liked_by_all": int((soft.at_least > 0.5).sum()),
             "items": [facts | soft.of_row(one.row) for facts, one in plain],
@@ -186,7 +194,7 @@ class Explanation:
         added = np.pad(added, (0, len(shared) - len(added)))
         strength = strengths(added[None], self.spread)[0]
         if self.items is None or are_telling(strength, names):
-            return name_deviation(added, shared, strength, names, self._binary)
+            return name_deviation(added, shared, strength, names, self._binary, self.verb)
         own, others = self.items.places(np.stack([shared + added, shared]))
         return self.items.name_apart(own, others, 0.0 * own)
 
@@ -198,6 +206,7 @@ class Explanation:
         own, shared = self.levels.coef[place], self.levels.consensus
         facts: Facts = {
             "person": person,
+            "verb": self.verb.many(),
             "school": school.to_dict(),
             "membership": float(found.membership[place].max()),
             "standing": plain_standing(found.standing[place]),
@@ -217,7 +226,7 @@ class Explanation:
         facts = self.schools[number].to_dict()
         words = dict(zip(self.levels.feature_names, self.feature_words, strict=True))
         called = {name: words[name] for name in facts["features"]}
-        return facts | {"words": called, "members": members}
+        return facts | {"verb": self.verb.many(), "words": called, "members": members}
 
     def item(self, item: Hashable) -> Facts:
         """Say how an item is seen by all, by each school, and by those who differ most."""

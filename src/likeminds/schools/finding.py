@@ -91,7 +91,7 @@ def find_schools(
         opinions = Opinions.found(
             ranker, items, said, division=division, coordinates=coordinates, rng=rng
         )
-    crowd = Crowd(alike, items, spread, division, opinions)
+    crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
     soft = None if opinions is None else opinions.soft
     return Schools(
         users=levels.users,
@@ -113,6 +113,7 @@ def find_schools(
         criterion=division.criterion,
         agreement=division.agreement,
         suggested=asked is None,
+        verb=as_ranker(ranker).verb,
     )
 
 
@@ -130,7 +131,8 @@ def items_of(
         if said is None:
             return None
         items = replace(Items.of_annotations(said, np.random.default_rng(rng)), texts=texts)
-    return items.with_learned(as_ranker(ranker))
+    known = as_ranker(ranker)
+    return replace(items, verb=known.verb).with_learned(known)
 
 
 def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:

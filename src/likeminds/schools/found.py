@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds._support.checks import counted
+from likeminds._support.grammar import LIKE, Verb, counted
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
 from likeminds.schools.soft_labels import SoftLabels
@@ -146,6 +146,8 @@ class Schools:
     soft_labels : SoftLabels or None
         The share of the crowd, and of each school, that would say yes to each item. None without
         items, and where the ranker's scores are no log-odds and no labels make them so.
+    verb : Verb
+        What people do with items, to say it with.
     """
 
     users: IdArray
@@ -167,6 +169,7 @@ class Schools:
     suggested: bool = True
     agreed: tuple[Judged, ...] = ()
     soft_labels: SoftLabels | None = None
+    verb: Verb = LIKE
 
     def __len__(self) -> int:
         return len(self.schools)
@@ -213,6 +216,7 @@ class Schools:
         """
         return {
             "people": len(self.users),
+            "verb": self.verb.many(),
             "n_schools": len(self),
             "suggested": self.suggested,
             "agreement": self.agreement,

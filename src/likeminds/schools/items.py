@@ -10,6 +10,7 @@ from numpy.random import Generator
 from scipy.special import ndtr
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.grammar import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.prior.items import Items as Learned
@@ -60,6 +61,8 @@ class Items:
         The names of the columns.
     texts : mapping from item id to str, optional
         What items say, or are called, where that is more than their ids.
+    verb : Verb
+        What people do with them.
     """
 
     ids: IdArray
@@ -67,6 +70,7 @@ class Items:
     features: FloatArray
     feature_names: tuple[str, ...]
     texts: Mapping[Hashable, str] | None = None
+    verb: Verb = LIKE
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
@@ -127,8 +131,7 @@ class Items:
 
     def name_apart(self, own: Float, others: Float, doubt: Float) -> str:
         """Name people after items: see `likeminds.schools.naming.name_by_items`."""
-        likes = "likes" if self.texts is None else "agrees with"
-        return name_by_items(own, others, doubt, self.called, likes)
+        return name_by_items(own, others, doubt, self.called, self.verb)
 
     def positions_of(self, annotations: Annotations) -> Index:
         """Return which of the items each label is about, -1 for none of them.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.grammar import LIKE, Verb, join_words
 
 # Below this share of what the school adds, the crowd's own wish is as good as none.
 _INDIFFERENT = 0.25
@@ -29,26 +30,31 @@ _ITEMS_IN_A_NAME, LETTERS_IN_A_NAME = 2, 48
 _AS_TELLING = 0.5
 
 
-def wish(feature: str, binary: bool, positive: bool) -> str:
+def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
     """Say what a positive, or a negative, weight of a feature asks for.
 
     Examples
     --------
     >>> wish("contract_length", False, True), wish("local_company", True, False)
     ('high contract length', 'no local company')
+    >>> wish("heel", True, False, Verb.of("find comfortable"))
+    'what has no heel'
     """
     words = feature.replace("_", " ")
     if binary:
-        return words if positive else f"no {words}"
+        # "finds no heel comfortable" would be about every heel.
+        return words if positive else f"no {words}" if verb.wishes else f"what has no {words}"
     return f"high {words}" if positive else f"low {words}"
 
 
-def wishes(strength: Float, features: Sequence[str], binary: Bool) -> list[tuple[str, float]]:
+def wishes(
+    strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
+) -> list[tuple[str, float]]:
     """Say what weights ask for, strongest first, and how far each moves scores.
 
     Parameters
     ----------
-    strength, features, binary
+    strength, features, binary, verb
         As in `name_deviation`.
 
     Examples
@@ -58,23 +64,25 @@ def wishes(strength: Float, features: Sequence[str], binary: Bool) -> list[tuple
     [('low price', -2.0), ('green', 0.5)]
     """
     return [
-        (wish(features[j], bool(binary[j]), bool(strength[j] > 0)), float(strength[j]))
+        (wish(features[j], bool(binary[j]), bool(strength[j] > 0), verb), float(strength[j]))
         for j in np.argsort(-np.abs(strength), kind="stable").tolist()
         if strength[j]
     ]
 
 
-def name_deviation(
+def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     deviation: Float,
     consensus: Float,
     strength: Float,
     features: Sequence[str],
     binary: Bool,
+    verb: Verb = LIKE,
 ) -> str:
     """Name a deviation from the consensus after its strongest features.
 
     A feature is wanted (the crowd does not care, or wants the opposite), insisted on (the crowd
-    wants it, too) or cared about less than the crowd does.
+    wants it, too) or cared about less than the crowd does. Where the verb is no wish, the same is
+    said with it.
 
     Parameters
     ----------
@@ -86,6 +94,8 @@ def name_deviation(
         Their names.
     binary : array of shape (n_features,)
         Which are yes or no.
+    verb : Verb
+        What people do with items.
 
     Examples
     --------
@@ -93,6 +103,10 @@ def name_deviation(
     >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
     ...                ["price", "green", "local"], np.array([False, True, True]))
     'insists on low price, wants green, cares less about local'
+    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
+    ...                ["swearing", "irony", "quote"], np.array([False, True, True]),
+    ...                Verb.of("find rude"))
+    'finds low swearing even more rude, finds irony rude, finds quote less rude'
     """
     strongest = leading(strength)[:_FEATURES_IN_A_NAME]
     said: dict[str, list[str]] = {}
@@ -101,8 +115,10 @@ def name_deviation(
         wanted = bool((consensus[j] if phrase == _LESS else deviation[j]) > 0)
         if phrase == _LESS and binary[j] and not wanted:
             phrase, wanted = _MINDS_LESS, True
-        said.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted))
-    return ", ".join(phrase.format(_together(wishes)) for phrase, wishes in said.items())
+        if phrase == _MINDS_LESS and not verb.wishes:
+            phrase, wanted = _LESS, False
+        said.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted, verb))
+    return ", ".join(_said(phrase, join_words(wishes), verb) for phrase, wishes in said.items())
 
 
 def are_named(features: Iterable[str]) -> bool:
@@ -166,7 +182,7 @@ def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
 
 
 def name_by_items(
-    own: Float, others: Float, doubt: Float, called: Callable[[int], str], likes: str = "likes"
+    own: Float, others: Float, doubt: Float, called: Callable[[int], str], verb: Verb = LIKE
 ) -> str:
     """Name people after the items that set them apart from others.
 
@@ -178,34 +194,34 @@ def name_by_items(
         How much of a difference may be chance.
     called : callable
         Says what an item is called.
-    likes : str
-        What one does with items that one likes.
+    verb : Verb
+        What people do with items.
 
     Examples
     --------
     >>> own, others = np.array([0.9, 0.6, 0.1, 0.5]), np.array([0.2, 0.5, 0.8, 0.5])
     >>> drinks = ["tea", "milk", "coffee", "water"]
     >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__)
-    'likes tea, rejects coffee'
+    'likes tea, dislikes coffee'
     >>> name_by_items(own - 0.2, others - 0.2, 0.6 * np.ones(4), drinks.__getitem__)
-    'likes tea, rejects coffee'
+    'likes tea, dislikes coffee'
     >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
-    'rejects coffee'
+    'dislikes coffee'
     """
     apart = own - others
     sure = np.where(np.abs(apart) > doubt, apart, 0.0)
     sure -= np.sign(sure) * doubt
     liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
-    told = {f"{likes} {{}}": liked, "rejects {}": rejected}
+    told: list[tuple[Callable[[str], str], Bool]] = [(verb.one, liked), (verb.one_not, rejected)]
     if not (liked | rejected).any():
-        told = {"likes {} more than others do": sure > 0, "likes {} less": sure < 0}
+        told = [(verb.more_than_others, sure > 0), (verb.less, sure < 0)]
     said = []
-    most = max(float(np.abs(sure[which]).max(initial=0.0)) for which in told.values())
-    for phrase, which in told.items():
+    most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in told)
+    for say, which in told:
         size = np.where(which, np.abs(sure), 0.0)
         best = np.argsort(-size, kind="stable")[:_ITEMS_IN_A_NAME]
         names = [called(j) for j in best.tolist() if size[j] > 0 and size[j] >= _AS_TELLING * most]
-        said += [phrase.format(_together(names))] if names else []
+        said += [say(join_words(names))] if names else []
     return ", ".join(said)
 
 
@@ -269,5 +285,10 @@ def _phrase(deviation: float, consensus: float) -> str:
     return _LESS if abs(deviation) < abs(consensus) else _WANTS
 
 
-def _together(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _said(phrase: str, what: str, verb: Verb) -> str:
+    """Fill in a phrase; where the verb is no wish, say the same with it."""
+    if verb.wishes:
+        return phrase.format(what)
+    if phrase == _INSISTS:
+        return verb.more(what, even=True)
+    return verb.less(what) if phrase == _LESS else verb.one(what)

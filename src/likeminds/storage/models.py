@@ -259,6 +259,7 @@ def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]
         "people": len(ranker.users_),
         "labels": ranker.learned("n_labels_"),
         "label_reading": None if reading is None else _readable(asdict(reading)),
+        "verb": ranker.verb.many(),
         "fingerprint": known_data,
         "preprocessing": {
             "standardize": standardize,

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from likeminds._support.checks import counted
+from likeminds._support.grammar import counted, guess_verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_arrow
 
@@ -68,6 +68,9 @@ class Export:
 
     def annotations(self, attribute: str | None = None, **options: Any) -> Annotations:
         """Return the labels as `Annotations`; options are those of `Annotations.from_frame`."""
+        asked = self.attributes if attribute is None else [attribute]
+        if len(asked) == 1:
+            options.setdefault("verb", guess_verb(options.get("positive"), asked[0]))
         return Annotations.from_frame(self.to_table(attribute), **options)
 
     @property

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
-from likeminds._support.checks import counted
+from likeminds._support.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
