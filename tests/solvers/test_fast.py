@@ -198,12 +198,12 @@ def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
     rng = np.random.default_rng(0)
     B, _ = np.linalg.qr(rng.standard_normal((5, 2)))
     theta = rng.standard_normal(5)
-    point = evaluate(problem, theta, B, np.zeros((12, 2)))
+    point = evaluate(problem, theta, B)
     hessian = ReducedHessian(problem, point)
 
     def at(T, t):
         moved, R = np.linalg.qr(B + t * T[1:].T)
-        return evaluate(problem, theta + t * T[0], moved, point.C @ R.T)
+        return evaluate(problem, theta + t * T[0], moved, R.T, (point.own, None))
 
     for _ in range(3):
         T = horizontal(rng.standard_normal((3, 5)), B)

@@ -38,7 +38,12 @@ class People(Protocol[B_co]):
     """People in blocks, wherever they are."""
 
     def visit(
-        self, work: Callable[[B_co, S, Any], tuple[R, Any]], state: S, own: Own = None
+        self,
+        work: Callable[[B_co, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep from now on.
 
@@ -51,6 +56,8 @@ class People(Protocol[B_co]):
             The same for all blocks.
         own : object, optional
             What blocks keep, as an earlier visit returned it; without it, each gets None.
+        start : object, optional
+            What the sum starts from; it may be changed.
         """
         ...
 
@@ -88,15 +95,20 @@ class Blocks(Generic[B]):
     many_threads: bool = True
 
     def visit(
-        self, work: Callable[[B, S, Any], tuple[R, Any]], state: S, own: Own = None
+        self,
+        work: Callable[[B, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep: see `People`."""
-        answers = self.ask(work, state, own)
-        total, mine = next(answers)
-        kept = [mine]
-        for part, mine in answers:
-            total = _add(total, part)
+        total, kept = start, []
+        for part, mine in self.ask(work, state, own):
+            total = part if total is None else _add(total, part)
             kept.append(mine)
+        if total is None:
+            raise ValueError("There is nobody to visit.")
         return total, kept
 
     def ask(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:

@@ -36,7 +36,7 @@ from likeminds.prior.tasks import BlockTasks, Task
 from likeminds.rankers.items import with_column
 from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
-from likeminds.solvers.reduced import Problem, fit_coordinates
+from likeminds.solvers.reduced import fit_coordinates
 
 # People whose residuals estimate the precision: more would hardly improve it.
 _SAMPLE = 2000
@@ -143,7 +143,6 @@ class FoldingIn:
             return
         variance = float(prior.residual[0]) ** 2
         penalty = Penalty(0.0, 0.5 / variance, self.knee / variance, 0.5, prior.rank)
-        problem = Problem([], [], [], penalty, *points.shape)
         directions = prior.loadings * prior.residual[:, None]
         rows = factors.rows
         for people, Z, target in replace(factors, rows=rows.of(past[rows.people])):
@@ -152,7 +151,7 @@ class FoldingIn:
             part = replace(part, curvature=part.curvature * counted, slope=part.slope * counted)
             start = np.zeros((len(people), prior.rank))
             c, found = fit_coordinates(
-                part, problem, part.into(prior.mean), part.basis @ directions, start
+                part, penalty, 1e-12, part.into(prior.mean), part.basis @ directions, start
             )
             points[people] = prior.mean + c @ directions.T + part.back(found.v)
 

@@ -6,9 +6,12 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
+from likeminds._support.visits import Sums
 from likeminds.losses.spectra import Spectrum
 from likeminds.solvers.deviations import Deviations, Penalty
 from likeminds.solvers.reduced import (
+    Fit,
+    Kept,
     Point,
     Problem,
     bend_of_coordinates,
@@ -31,28 +34,18 @@ class ReducedHessian:
     """
 
     def __init__(self, problem: Problem, point: Point) -> None:
-        self.B = point.B
-        self.people = [
-            _Bending.at(part, weight, problem.penalty, point.C[part.people], fit)
-            for part, weight, fit in zip(
-                problem.blocks, problem.stands_for, point.fits, strict=True
-            )
-        ]
+        self.B, self._people = point.B, problem.people
         k = point.B.shape[1]
         self.ridge = np.zeros((1 + k, 1 + k))
         self.ridge[0, 0] = 2.0 * problem.penalty.ridge
-        gram = sum(
-            (bending.weight * (bending.ones.T @ bending.ones) for bending in self.people),
-            start=np.zeros((1 + k, 1 + k)),
-        )
+        nothing = np.zeros((1 + k, 1 + k))
+        gram, self._own = self._people.visit(_bend, problem.penalty, point.own, start=nothing)
         self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
         self._prepare(problem, point, gram)
 
     def __call__(self, T: Float) -> Float:
         """Return the Hessian times T."""
-        total = self.ridge @ T
-        for bending in self.people:
-            total += bending.weight * bending.apply(T)
+        total, _ = self._people.visit(_apply, T, self._own, start=self.ridge @ T)
         return horizontal(total, self.B)
 
     def precondition(self, T: Float) -> Float:
@@ -89,10 +82,9 @@ class _Bending:
         part: Spectrum,
         weight: float,
         penalty: Penalty,
-        c: Float,
-        fit: tuple[Deviations, Float],
+        fit: Fit,
     ) -> "_Bending":
-        deviations, directions = fit
+        c, deviations, directions = fit.C, fit.deviations, fit.directions
         flat = deviations.flat
         across = deviations.bend[:, :, None] * directions
         across -= flat[:, :, None] * times_back(directions, flat)[:, None, :]
@@ -117,20 +109,35 @@ class _Bending:
         return np.asarray(total)
 
 
+def _bend(block: Kept, penalty: Penalty, fit: Fit) -> tuple[Float, _Bending]:
+    """Return the Gram matrix of (1, c_i), and what the block adds to the Hessian."""
+    bending = _Bending.at(block.spectrum, block.stands_for, penalty, fit)
+    return bending.weight * (bending.ones.T @ bending.ones), bending
+
+
+def _apply(block: Kept, T: Float, bending: _Bending) -> tuple[Float, None]:  # noqa: ARG001
+    return bending.weight * bending.apply(T), None
+
+
 def _mean_bend(problem: Problem, point: Point) -> Float:
     """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
     d = problem.n_features
-    total, counted = np.zeros((d, d)), 0.0
-    stride = -(-sum(len(part.people) for part in problem.blocks) // _ENOUGH_PEOPLE)
-    for part, weight, (deviations, directions) in zip(
-        problem.blocks, problem.stands_for, point.fits, strict=True
-    ):
-        some = slice(None, None, stride)
-        basis, bend, D = part.basis[some], deviations.bend[some], directions[some]
-        rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
-        J = lift_diagonal(bend_of_coordinates(D, bend, problem.penalty), 1e-10)
-        across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
-        freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
-        total += weight * (rows.T @ rows - freed)
-        counted += weight * len(bend)
-    return (total + total.T) / (2.0 * counted)
+    stride = -(-problem.n_kept // _ENOUGH_PEOPLE)
+    start = Sums(np.zeros((d, d)), 0.0)
+    found, _ = problem.people.visit(
+        _bend_of_some, (problem.penalty, stride), point.own, start=start
+    )
+    total, counted = found
+    return np.asarray((total + total.T) / (2.0 * counted))
+
+
+def _bend_of_some(block: Kept, state: tuple[Penalty, int], fit: Fit) -> tuple[Sums, None]:
+    (penalty, stride), d = state, block.spectrum.basis.shape[2]
+    some = slice(None, None, stride)
+    basis, bend = block.spectrum.basis[some], fit.deviations.bend[some]
+    D = fit.directions[some]
+    rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
+    J = lift_diagonal(bend_of_coordinates(D, bend, penalty), 1e-10)
+    across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
+    freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
+    return Sums(block.stands_for * (rows.T @ rows - freed), block.stands_for * len(bend)), None

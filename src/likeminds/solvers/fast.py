@@ -18,6 +18,7 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
+from likeminds._support.visits import Blocks, People, Sums
 from likeminds.components import (
     Component,
     Consensus,
@@ -38,14 +39,24 @@ from likeminds.solvers.base import (
     optimality_residual,
 )
 from likeminds.solvers.deviations import Penalty, deviate
-from likeminds.solvers.reduced import Point, Problem, evaluate
-from likeminds.solvers.trust_region import Descent, minimise, split_deviation
+from likeminds.solvers.reduced import (
+    Kept,
+    Loose,
+    Point,
+    Problem,
+    evaluate,
+    everybodys_levels,
+    leading,
+)
+from likeminds.solvers.trust_region import Descent, minimise
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).
 _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
+# Below so many bytes of eigenvectors, to start threads takes longer than the work.
+_WORTH_THREADS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -116,14 +127,12 @@ class FastSolver:
             else:
                 found = self._race(sample, go)
                 found = found if found.interrupted else go(sample, found.point)
-                at = found.point
-                found = replace(found, point=evaluate(problem, at.theta, at.B, at.C))
+                at, turn = found.point, np.eye(found.point.B.shape[1])
+                at = evaluate(problem, at.theta, at.B, turn, (at.own, None))
+                found = replace(found, point=at)
             record.clear()
             found = found if found.interrupted else go(problem, found.point)
-            parts = (
-                found.point.theta,
-                *split_deviation(problem, found.point, found.deviation(problem)),
-            )
+            parts = (found.point.theta, *everybodys_levels(problem, found.point))
             gradient = loss.gradient(total_weights(parts, loss.shape[0]))
             residual = optimality_residual(loss, components, parts, gradient)
             value = objective(loss, components, parts, gradient)
@@ -186,11 +195,11 @@ class Decomposition:
     ) -> tuple[Problem, Problem | None]:
         """Return everybody's problem, and the sample's if there is one."""
         n_people, n_features = self.loss.shape
+        n_kept = sum(len(part.people) for part in self.blocks)
         alone = Problem(
-            self.blocks,
-            self.stands_for,
-            self.stands_for,
+            self._people(self.stands_for),
             penalty,
+            n_kept,
             n_people,
             n_features,
             unit=unit,
@@ -198,8 +207,14 @@ class Decomposition:
         )
         if self.rest is None:
             return alone, None
-        each = [1.0] * len(self.blocks)
-        return replace(alone, weights=each, rest=self.rest), alone
+        rest = Blocks([Loose(self.rest, chosen) for chosen in self.rest.rows.plan()])
+        everybody = self._people([1.0] * len(self.blocks))
+        return replace(alone, people=everybody, rest=rest), alone
+
+    def _people(self, weights: Sequence[float]) -> People[Kept]:
+        counted = zip(self.blocks, self.stands_for, weights, strict=True)
+        many = sum(part.basis.nbytes for part in self.blocks) >= _WORTH_THREADS
+        return Blocks([Kept(*each) for each in counted], many_threads=many)
 
 
 class _Record:
@@ -250,29 +265,46 @@ def _point_at(problem: Problem, parts: Parts) -> Point:
     """Return the point nearest to given levels."""
     theta, G, _ = parts
     B = top_directions(G, problem.penalty.n_groups)
-    return evaluate(problem, theta, B, G @ B)
+    own = [None, None]
+    for place, people in enumerate((problem.people, problem.rest)):
+        if people is not None:
+            _, own[place] = people.visit(_take, G)
+    return evaluate(problem, theta, B, B, (own[0], own[1]))
+
+
+def _take(block: Kept | Loose, rows: Float, own: None) -> tuple[int, Float]:  # noqa: ARG001
+    """Keep one's own of rows that everybody has."""
+    return 0, rows[block.people]
 
 
 def _ridge_consensus(problem: Problem) -> Float:
     """Return the best theta if there were no groups and all deviations were before the knee."""
     d = problem.n_features
-    matrix, right = np.zeros((d, d)), np.zeros(d)
-    for part, weight in zip(problem.blocks, problem.weights, strict=True):
-        share = 2.0 * problem.penalty.tail / (part.curvature + 2.0 * problem.penalty.tail)
-        matrix += weight * part.weighted_sum(share * part.curvature)
-        right += weight * part.back(share * part.slope).sum(axis=0)
+    start = Sums(np.zeros((d, d)), np.zeros(d))
+    (matrix, right), _ = problem.people.visit(_shared, problem.penalty, start=start)
     lift = 2.0 * problem.penalty.ridge + 1e-13 * np.trace(matrix) / d + _TINY
     return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
 
 
+def _shared(block: Kept, penalty: Penalty, own: None) -> tuple[Sums, None]:  # noqa: ARG001
+    part, weight = block.spectrum, block.weight
+    share = 2.0 * penalty.tail / (part.curvature + 2.0 * penalty.tail)
+    matrix = weight * part.weighted_sum(share * part.curvature)
+    return Sums(matrix, weight * part.back(share * part.slope).sum(axis=0)), None
+
+
 def _spectral_start(problem: Problem, theta: Float) -> Point:
     """Take the main directions of what theta leaves to the deviations."""
-    V = np.zeros((problem.n_people, problem.n_features))
-    for part in problem.blocks:
-        deviations = deviate(part.curvature, part.slope, part.into(theta), problem.penalty)
-        V[part.people] = part.back(deviations.v)
-    k = problem.penalty.n_groups
-    return evaluate(problem, theta, top_directions(V, k), np.zeros((problem.n_people, k)))
+    alone = replace(problem, rest=None)
+    return evaluate(
+        problem, theta, leading(alone, _left_over, (problem.penalty, theta), (None, None))
+    )
+
+
+def _left_over(block: Kept, state: tuple[Penalty, Float], own: None) -> Float:  # noqa: ARG001
+    """Return the deviations where the consensus is all that is shared."""
+    (penalty, theta), part = state, block.spectrum
+    return part.back(deviate(part.curvature, part.slope, part.into(theta), penalty).v)
 
 
 def _starts(problem: Problem) -> Iterator[Point]:
@@ -282,35 +314,55 @@ def _starts(problem: Problem) -> Iterator[Point]:
         yield from _threshold_starts(problem)
 
 
+@dataclass(frozen=True)
+class _Step:
+    """A proximal-gradient step on theta and H = C B': the state of a visit."""
+
+    penalty: Penalty
+    theta: Float
+    B: Float
+    length: float
+
+    @property
+    def turn(self) -> Float:
+        """What turns rows of H, before the prox, into coordinates."""
+        return self.B / (1.0 + 2.0 * self.penalty.head * self.length)
+
+
 def _threshold_starts(problem: Problem) -> Iterator[Point]:
     """Take proximal-gradient steps on theta and H: where the plain algorithm would go.
 
     A few of them, and on small problems many, where minima are many and steps cost nothing.
     """
     is_small = problem.n_people * problem.n_features <= _SMALL
-    penalty = problem.penalty
-    theta = np.zeros(problem.n_features)
-    H = np.zeros((problem.n_people, problem.n_features))
-    bends = [
-        2.0 * penalty.tail * p.curvature / (p.curvature + 2.0 * penalty.tail)
-        for p in problem.blocks
-    ]
-    steepest = [bend.max(axis=1) for bend in bends]
-    step = 0.5 / (max(bend.max() for bend in steepest) + _TINY)
-    total = sum(w * b.sum() for w, b in zip(problem.weights, steepest, strict=True))
-    step_theta = 0.5 / (total + _TINY)
+    penalty, alone = problem.penalty, replace(problem, rest=None)
+    steepest, total = zip(*problem.people.ask(_steepness, penalty), strict=True)
+    length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)
+    at = _Step(penalty, np.zeros(problem.n_features), np.zeros((problem.n_features, 0)), length)
+    own = None
     for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
-        gradient = np.zeros_like(H)
-        slope = np.zeros_like(theta)
-        for part, weight in zip(problem.blocks, problem.weights, strict=True):
-            shared = part.into(theta + H[part.people])
-            deviations = deviate(part.curvature, part.slope, shared, penalty)
-            gradient[part.people] = part.back(deviations.gradient)
-            slope += weight * gradient[part.people].sum(axis=0)
-        theta = (theta - step_theta * slope) / (1.0 + 2.0 * penalty.ridge * step_theta)
-        H -= step * gradient
-        B = top_directions(H, penalty.n_groups)
-        C = (H @ B) / (1.0 + 2.0 * penalty.head * step)
-        H = C @ B.T
+        slope, own = problem.people.visit(_descend, at, own, start=np.zeros(problem.n_features))
+        theta = (at.theta - of_theta * slope) / (1.0 + 2.0 * penalty.ridge * of_theta)
+        at = replace(at, theta=theta, B=leading(alone, _itself, None, (own, None)))
         if step_number + 1 in (_SHORT_PATH, _LONG_PATH):
-            yield evaluate(problem, theta, B, C)
+            yield evaluate(problem, theta, at.B, at.turn, (own, None))
+
+
+def _steepness(block: Kept, penalty: Penalty, own: None) -> tuple[float, float]:  # noqa: ARG001
+    """Return the steepest curvature of a block's people, and the sum of all of theirs."""
+    curvature = block.spectrum.curvature
+    bend = (2.0 * penalty.tail * curvature / (curvature + 2.0 * penalty.tail)).max(axis=1)
+    return float(bend.max()), block.weight * float(bend.sum())
+
+
+def _descend(block: Kept, at: _Step, own: Float | None) -> tuple[Float, Float]:
+    """Return the slope by theta, and keep H after a gradient step, before the prox."""
+    part = block.spectrum
+    H = np.zeros((len(block.people), len(at.theta))) if own is None else own @ at.turn @ at.B.T
+    deviations = deviate(part.curvature, part.slope, part.into(at.theta + H), at.penalty)
+    gradient = part.back(deviations.gradient)
+    return block.weight * gradient.sum(axis=0), H - at.length * gradient
+
+
+def _itself(block: Kept, state: None, own: Float) -> Float:  # noqa: ARG001
+    return own

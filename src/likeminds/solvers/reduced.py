@@ -9,22 +9,122 @@ In shapes, k is the number of strong directions, and T = (step of theta, steps o
 of B) is a matrix of shape (1 + k, d).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
-from likeminds._support.threads import in_threads
+from likeminds._support.visits import Own, People, Sums
+from likeminds.components import top_directions
 from likeminds.losses.quadratic import Factors
 from likeminds.losses.spectra import Spectrum, spectrum_of_factors
 from likeminds.solvers.deviations import Deviations, Penalty, deviate
 
 _TINY = 1e-300
 
-# A block of people at a point: their deviations, and Q_i B.
-Fit = tuple[Deviations, Float]
+
+@dataclass(frozen=True)
+class Kept:
+    """A block of people in memory.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The people.
+    stands_for : float
+        How many people's curvature each of them stands for (1 unless they are a sample).
+    weight : float
+        How many people's loss each of them stands for: the same, or 1 where the loss of
+        those who are not kept is computed, too.
+    """
+
+    spectrum: Spectrum
+    stands_for: float = 1.0
+    weight: float = 1.0
+
+    def fit(self, at: "At", start: Float) -> "Fit":
+        """Eliminate coordinates and deviations."""
+        part = self.spectrum
+        directions = part.basis @ at.B
+        c, deviations = fit_coordinates(
+            part, at.penalty, at.accuracy, part.into(at.theta), directions, start
+        )
+        return Fit(c, deviations, directions)
+
+    def sums(self, fit: "Fit", at: "At") -> Sums:
+        """Return the block's share of objective, gradient and C'C."""
+        value = self.weight * (fit.deviations.value.sum() + at.penalty.head * np.vdot(fit.C, fit.C))
+        gradient = self.weight * (with_one(fit.C).T @ self.spectrum.back(fit.deviations.gradient))
+        return Sums(float(value), gradient, fit.C.T @ fit.C)
+
+    def deviation(self, fit: "Fit") -> Float:
+        """Return the deviations V."""
+        return self.spectrum.back(fit.deviations.v)
+
+    @property
+    def people(self) -> Index:
+        """Their positions among all people."""
+        return self.spectrum.people
+
+
+@dataclass(frozen=True)
+class Loose:
+    """A block of people who are not in memory: their factors are made of rows at each visit."""
+
+    factors: Factors
+    chosen: Index
+
+    def fit(self, at: "At", start: Float) -> "LooseFit":
+        """Eliminate coordinates and deviations."""
+        _, Z, target = self.factors.of(self.chosen)
+        return _fit_factors(Z, target, at, start)
+
+    def sums(self, fit: "LooseFit", at: "At") -> Sums:
+        """Return the block's share of objective, gradient and C'C."""
+        del at
+        return Sums(fit.value, fit.gradient, fit.C.T @ fit.C)
+
+    def deviation(self, fit: "LooseFit") -> Float:
+        """Return the deviations V."""
+        return fit.V
+
+    @property
+    def people(self) -> Index:
+        """Their positions among all people."""
+        return self.factors.rows.people[self.chosen]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A block of people in memory at a point: coordinates, deviations, and Q_i B."""
+
+    C: Float
+    deviations: Deviations
+    directions: Float
+
+    @property
+    def kept(self) -> "Fit":
+        """What the block keeps of it."""
+        return self
+
+
+@dataclass(frozen=True)
+class LooseFit:
+    """A block of people who are not in memory: coordinates, deviations, objective, gradient."""
+
+    C: Float
+    V: Float
+    value: float
+    gradient: Float
+
+    @property
+    def kept(self) -> Float:
+        """What the block keeps of it: the coordinates alone, as there are many such blocks."""
+        return self.C
 
 
 @dataclass(frozen=True)
@@ -33,114 +133,177 @@ class Problem:
 
     Attributes
     ----------
-    blocks : list of Spectrum
-        People kept in memory.
-    stands_for : list of float
-        How many people's curvature each of a block stands for (1 unless it is a sample).
-    weights : list of float
-        How many people's loss each of a block stands for: the same, or 1 where the loss of
-        those who are not kept is computed, too.
+    people : People of Kept
+        People in memory.
     penalty : Penalty
         The penalties of the levels.
-    n_people, n_features : int
-        How many there are in all.
+    n_kept, n_people, n_features : int
+        How many are in memory, and how many there are in all.
     unit : float
         The length of the loss's gradient at zero, which residuals are relative to.
     accuracy : float
         How small the gradient by c_i has to be, relative to that of the loss at zero.
-    rest : Factors, optional
-        Those who are not kept.
+    rest : People of Loose, optional
+        Those who are not in memory.
     """
 
-    blocks: Sequence[Spectrum]
-    stands_for: Sequence[float]
-    weights: Sequence[float]
+    people: People[Kept]
     penalty: Penalty
+    n_kept: int
     n_people: int
     n_features: int
     unit: float = 1.0
     accuracy: float = 1e-12
-    rest: Factors | None = None
+    rest: People[Loose] | None = None
 
-    def for_the_rest(self, theta: Float, B: Float, C: Float) -> Iterator["FactorFit"]:
-        """Eliminate coordinates and deviations of those who are not kept."""
-        if self.rest is None:
-            return iter(())
-        factors = self.rest
+    def at(self, theta: Float, B: Float, turn: Float | None = None) -> "At":
+        """Return the state of a visit."""
+        return At(self.penalty, self.accuracy, theta, B, turn)
 
-        def fit(chosen: Index) -> FactorFit:
-            people, Z, target = factors.of(chosen)
-            return _fit_factors(people, Z, target, self, theta, B, C[people])
 
-        return in_threads(fit, factors.rows.plan())
+@dataclass(frozen=True)
+class At:
+    """The point at which people are fitted, and where the search for coordinates starts.
+
+    Attributes
+    ----------
+    penalty, accuracy, theta, B
+        As in `Problem` and `Point`.
+    turn : array of shape (m, k), optional
+        Coordinates start at the rows that blocks keep times this; without it, at zero.
+    """
+
+    penalty: Penalty
+    accuracy: float
+    theta: Float
+    B: Float
+    turn: Float | None = None
+
+    def start(self, n_people: int, own: "Fit | Float | None") -> Float:
+        """Return the coordinates from which the search starts."""
+        if own is None or self.turn is None:
+            return np.zeros((n_people, self.B.shape[1]))
+        return (own.C if isinstance(own, Fit) else own) @ self.turn
 
 
 @dataclass(frozen=True)
 class Point:
-    """An iterate, with the objective, its gradient and the fits there.
+    """An iterate, with the objective and its gradient; fits stay with the people.
 
     Attributes
     ----------
     theta : array of shape (d,)
     B : array of shape (d, k)
         Orthonormal columns.
-    C : array of shape (n_people, k)
     value : float
         The reduced objective.
     gradient : array of shape (1 + k, d)
         By theta and by the columns of B, orthogonal to B.
-    fits : list of Fit
-        For each block of people in memory.
+    gram : array of shape (k, k)
+        C'C, where the rows of C are everybody's coordinates.
+    own, of_rest
+        Fits and coordinates, as the people in memory and the others keep them.
     """
 
     theta: Float
     B: Float
-    C: Float
     value: float
     gradient: Float
-    fits: list[Fit]
+    gram: Float
+    own: Own
+    of_rest: Own = None
 
 
-def evaluate(problem: Problem, theta: Float, B: Float, C: Float) -> Point:
-    """Eliminate everybody's coordinates and deviations: one pass over the people."""
-    penalty = problem.penalty
-    value = penalty.ridge * float(theta @ theta)
-    gradient = np.zeros((1 + B.shape[1], len(theta)))
-    gradient[0] = 2.0 * penalty.ridge * theta
-    fitted = C.copy()
+def evaluate(
+    problem: Problem,
+    theta: Float,
+    B: Float,
+    turn: Float | None = None,
+    own: tuple[Own, Own] = (None, None),
+) -> Point:
+    """Eliminate everybody's coordinates and deviations: one pass over the people.
 
-    def fit(part: Spectrum) -> tuple[Float, Fit]:
-        directions = part.basis @ B
-        at = part.into(theta)
-        c, deviations = fit_coordinates(part, problem, at, directions, C[part.people])
-        return c, (deviations, directions)
-
-    fits = []
-    found = in_threads(fit, problem.blocks)
-    for part, weight, (c, kept) in zip(problem.blocks, problem.weights, found, strict=True):
-        fitted[part.people] = c
-        value += weight * (kept[0].value.sum() + penalty.head * float(np.vdot(c, c)))
-        gradient += weight * (with_one(c).T @ part.back(kept[0].gradient))
-        fits.append(kept)
-    for rest in problem.for_the_rest(theta, B, C):
-        fitted[rest.people] = rest.C
-        value += rest.value
-        gradient += rest.gradient
-    return Point(theta, B, fitted, float(value), horizontal(gradient, B), fits)
+    ``turn`` and ``own`` (of the people in memory, of the others) say where coordinates start: see
+    `At`.
+    """
+    at, k = problem.at(theta, B, turn), B.shape[1]
+    gradient = np.zeros((1 + k, len(theta)))
+    gradient[0] = 2.0 * problem.penalty.ridge * theta
+    sums = Sums(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
+    sums, kept = problem.people.visit(_fit, at, own[0], start=sums)
+    of_rest = None
+    if problem.rest is not None:
+        sums, of_rest = problem.rest.visit(_fit, at, own[1], start=sums)
+    value, gradient, gram = sums
+    return Point(theta, B, float(value), horizontal(gradient, B), gram, kept, of_rest)
 
 
-def everybodys_deviation(problem: Problem, point: Point) -> Float:
-    """Return V, shape (n_people, n_features): one more pass over those not in memory."""
-    V = np.zeros((problem.n_people, problem.n_features))
-    for part, (deviations, _) in zip(problem.blocks, point.fits, strict=True):
-        V[part.people] = part.back(deviations.v)
-    for rest in problem.for_the_rest(point.theta, point.B, point.C):
-        V[rest.people] = rest.V
-    return V
+def _fit(block: Kept | Loose, at: At, own: Any) -> tuple[Sums, Any]:
+    fit: Any = block.fit(at, at.start(len(block.people), own))
+    return block.sums(fit, at), fit.kept
 
 
-def fit_coordinates(
-    part: Spectrum, problem: Problem, at: Float, directions: Float, C: Float
+def strong_directions(problem: Problem, point: Point) -> Float:
+    """Return the strongest directions of the group level at a point, shape (d, k)."""
+    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
+    return leading(problem, group_level, at, (point.own, point.of_rest))
+
+
+def leading(
+    problem: Problem, work: Callable[..., Float], state: Any, own: tuple[Own, Own]
+) -> Float:
+    """Return as many leading directions of rows that people have as there are groups.
+
+    They come from the Gram matrix of the shorter side; that of features is a sum over people.
+    """
+    k = problem.penalty.n_groups
+    parts: list[tuple[People[Any], Own]] = [(problem.people, own[0])]
+    if problem.rest is not None:
+        parts.append((problem.rest, own[1]))
+    if problem.n_people < problem.n_features:
+        answers = (people.ask(work, state, mine) for people, mine in parts)
+        return top_directions(np.concatenate(list(chain(*answers))), k)
+    gram = np.zeros((problem.n_features, problem.n_features))
+    for people, mine in parts:
+        gram, _ = people.visit(_gram, (work, state), mine, start=gram)
+    return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
+
+
+def _gram(block: Any, state: tuple[Callable[..., Float], Any], own: Any) -> tuple[Float, None]:
+    work, inner = state
+    rows = work(block, inner, own)
+    return rows.T @ rows, None
+
+
+def group_level(block: Kept | Loose, at: At, own: Any) -> Float:
+    """Return G of a block."""
+    return _levels(block, at, own)[1]
+
+
+def everybodys_levels(problem: Problem, point: Point) -> tuple[Float, Float]:
+    """Return G and P, shape (n_people, n_features): one more pass over those not in memory."""
+    G = np.zeros((problem.n_people, problem.n_features))
+    P = np.zeros_like(G)
+    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
+    answers = problem.people.ask(_levels, at, point.own)
+    if problem.rest is not None:
+        answers = chain(answers, problem.rest.ask(_levels, at, point.of_rest))
+    for people, group, personal in answers:
+        G[people], P[people] = group, personal
+    return G, P
+
+
+def _levels(block: Kept | Loose, at: At, own: Any) -> tuple[Index, Float, Float]:
+    """Return people with their G and P: deviations up to the knee are the group's."""
+    fit: Any = own if isinstance(own, Fit) else block.fit(at, at.start(len(block.people), own))
+    V, knee = block.deviation(fit), at.penalty.knee
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    weak = V * (knee / np.maximum(length, knee))
+    return block.people, fit.C @ at.B.T + weak, V - weak
+
+
+def fit_coordinates(  # noqa: PLR0917 - the same as everywhere here
+    part: Spectrum, penalty: Penalty, accuracy: float, at: Float, directions: Float, C: Float
 ) -> tuple[Float, Deviations]:
     """Minimise phi_i(theta + B c_i) + head |c_i|^2 over each c_i.
 
@@ -151,8 +314,8 @@ def fit_coordinates(
     ----------
     part : Spectrum
         The people.
-    problem : Problem
-        The penalties of coordinates and deviations, and the accuracy required.
+    penalty, accuracy
+        The penalties of coordinates and deviations, and the accuracy required: see `Problem`.
     at : array of shape (p, r)
         Q_i theta.
     directions : array of shape (p, r, k)
@@ -160,13 +323,12 @@ def fit_coordinates(
     C : array of shape (p, k)
         Where to start.
     """
-    penalty = problem.penalty
     C = C.copy()
     deviations = deviate(part.curvature, part.slope, at + times(directions, C), penalty)
     if not C.shape[1]:
         return C, deviations
     newton = np.ones(len(C), dtype=bool)
-    enough = problem.accuracy * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
+    enough = accuracy * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
     for _ in range(30):
         gradient = times_back(directions, deviations.gradient) + 2.0 * penalty.head * C
         todo = np.flatnonzero(np.sqrt(row_dots(gradient, gradient)) > enough)
@@ -189,27 +351,14 @@ def fit_coordinates(
     return C, deviations
 
 
-@dataclass(frozen=True)
-class FactorFit:
-    """Coordinates, deviations, objective and gradient of a block of people who are not kept."""
-
-    people: Index
-    C: Float
-    V: Float
-    value: float
-    gradient: Float
-
-
-def _fit_factors(  # noqa: PLR0917 - the same as everywhere here
-    people: Index, Z: Float, target: Float, problem: Problem, theta: Float, B: Float, C: Float
-) -> FactorFit:
+def _fit_factors(Z: Float, target: Float, at: At, C: Float) -> LooseFit:
     """Do the same from factors, with one small solve per person instead of eigenvectors.
 
     Before the knee, with R = (Z Z' + mu)^-1 and mu = 2 tail: V = Z'R y with
     y = t - Z theta - Z B c, and t - Z W = mu R y. People past the knee take the way through
     their eigenvectors.
     """
-    penalty = problem.penalty
+    penalty, theta, B = at.penalty, at.theta, at.B
     mu = 2.0 * penalty.tail
     right = Z @ np.column_stack([-theta, B])
     right[:, :, 0] += target
@@ -228,13 +377,13 @@ def _fit_factors(  # noqa: PLR0917 - the same as everywhere here
     if past.size:
         part = spectrum_of_factors(past, Z[past], target[past])
         c[past], deviations = fit_coordinates(
-            part, problem, part.into(theta), part.basis @ B, C[past]
+            part, penalty, at.accuracy, part.into(theta), part.basis @ B, C[past]
         )
         V[past] = part.back(deviations.v)
         stiffness[past], value[past] = deviations.stiffness, deviations.value
     gradient = -(with_one(c).T @ (stiffness[:, None] * V))
     total = float(value.sum() + penalty.head * np.vdot(c, c))
-    return FactorFit(people, c, V, total, gradient)
+    return LooseFit(c, V, total, gradient)
 
 
 def horizontal(T: Float, B: Float) -> Float:

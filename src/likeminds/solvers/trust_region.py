@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds.components import top_directions
 from likeminds.solvers.curvature import ReducedHessian
-from likeminds.solvers.reduced import Point, Problem, evaluate, everybodys_deviation
+from likeminds.solvers.reduced import Point, Problem, evaluate, strong_directions
 
 _TINY = 1e-300
 
@@ -22,11 +21,6 @@ class Descent:
 
     point: Point
     interrupted: bool = False
-    V: Float | None = None
-
-    def deviation(self, problem: Problem) -> Float:
-        """Return everybody's deviation at the point, which may be known already."""
-        return everybodys_deviation(problem, self.point) if self.V is None else self.V
 
 
 def minimise(
@@ -50,10 +44,9 @@ def minimise(
             if watch(point.value, size):
                 return Descent(point, interrupted=True)
             if size <= tol:
-                V = everybodys_deviation(problem, point)
-                better = _exchange_directions(problem, point, V)
+                better = _exchange_directions(problem, point)
                 if better is None:
-                    return Descent(point, V=V)
+                    return Descent(point)
                 point, radius = better, None
                 continue
             curvature = ReducedHessian(problem, point)
@@ -76,18 +69,11 @@ def first_order_residual(problem: Problem, point: Point) -> float:
     Deviations and coordinates are at their best, so that only theta's part and the part
     along the directions in which H = C B' can turn are left.
     """
-    gram, vectors = np.linalg.eigh(point.C.T @ point.C)
+    gram, vectors = np.linalg.eigh(point.gram)
     largest = gram[-1] if gram.size else 0.0
     scale = np.sqrt(np.maximum(gram, 1e-20 * largest + _TINY))
     turning = (vectors.T @ point.gradient[1:]) / scale[:, None]
     return float(np.sqrt(np.sum(point.gradient[0] ** 2) + np.sum(turning**2))) / problem.unit
-
-
-def split_deviation(problem: Problem, point: Point, V: Float) -> tuple[Float, Float]:
-    """Return G and P: the deviation up to the knee is the group's, the rest personal."""
-    length = np.linalg.norm(V, axis=1, keepdims=True)
-    weak = V * (problem.penalty.knee / np.maximum(length, problem.penalty.knee))
-    return point.C @ point.B.T + weak, V - weak
 
 
 def _step(
@@ -103,7 +89,7 @@ def _step(
         if promised < 1e-15 * abs(point.value):
             return None, radius
         B, R = np.linalg.qr(point.B + T[1:].T)
-        new = evaluate(problem, point.theta + T[0], B, point.C @ R.T)
+        new = _turned(problem, point, point.theta + T[0], B, R.T)
         kept = (point.value - new.value + 1e-14 * abs(point.value)) / promised
         if kept < 0.25:
             radius *= 0.25
@@ -148,18 +134,23 @@ def _truncated_cg(
     return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
 
 
-def _exchange_directions(problem: Problem, point: Point, V: Float) -> Point | None:
+def _exchange_directions(problem: Problem, point: Point) -> Point | None:
     """Put the strongest directions of G into B, if they are not there already."""
     k = point.B.shape[1]
     if k == 0:
         return None
-    B = top_directions(split_deviation(problem, point, V)[0], k)
+    B = strong_directions(problem, point)
     overlap = point.B.T @ B
     if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
         return None
     # With the weak part held fixed the new strong part is the best one: the value falls.
-    new = evaluate(problem, point.theta, B, point.C @ overlap)
+    new = _turned(problem, point, point.theta, B, overlap)
     return new if new.value < point.value - 1e-12 * abs(point.value) else None
+
+
+def _turned(problem: Problem, point: Point, theta: Float, B: Float, turn: Float) -> Point:
+    """Return another point, where coordinates start at those of this one times ``turn``."""
+    return evaluate(problem, theta, B, turn, (point.own, point.of_rest))
 
 
 def _dot(x: Float, y: Float) -> float:
