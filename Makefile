@@ -4,12 +4,15 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
+DOCS_READY = $(VENV)/.docs-ready
+SITE = docs/_build/html
 
 # One process per core, and so one thread of BLAS each: more would wait for each other. Processes
 # that are done take over tests of the others, so that none is idle before the end.
-PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: help demo serve check test fuzz lint types imports bench format clean
+.PHONY: help demo serve check test docs fuzz lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -24,13 +27,19 @@ serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8
 check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (two minutes)
 	$(PYTEST) --quiet -m "not slow" tests
 
-test: $(READY) lint types imports  ## What CI runs: the slow tests, doctests and coverage, too
+test: $(READY) lint types imports  ## What CI runs: the slow tests, doctests, coverage and the site, too
 	$(PYTEST) --cov --cov-report=term:skip-covered
+	$(MAKE) docs
+
+docs: $(DOCS_READY)  ## The documentation site, with its gallery and notebooks: docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m tools.notebooks examples/notebooks docs/notebooks
+	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -j auto -W --keep-going --quiet docs $(SITE)
+	@echo "$(SITE)/index.html"
 
 SECONDS = 60
 SEED = 0
 fuzz: $(READY)  ## Hostile inputs, counted: make fuzz SECONDS=600 SEED=7
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.fuzz --seconds $(SECONDS) --seed $(SEED)
+	$(ONE_THREAD) $(BIN)/python -m tools.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 lint: $(READY)  ## Style and format, without changing anything
 	$(BIN)/ruff check .
@@ -51,6 +60,7 @@ format: $(READY)  ## Rewrite the files in the house style
 	$(BIN)/ruff format .
 
 clean:  ## Remove the environment and every cache
+	rm -rf docs/_build docs/api docs/gallery docs/notebooks
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 
 # The stamp is newer than what it was made from, so that a changed list of
@@ -60,3 +70,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
 	touch $(READY)
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group docs
+	touch $(DOCS_READY)

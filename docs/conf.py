@@ -1,0 +1,87 @@
+"""How the documentation site is built: `make docs`. Nothing is fetched, warnings are errors."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import likeminds
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "likeminds"
+author = "The likeminds developers"
+copyright = author  # noqa: A001
+version = release = likeminds.__version__
+
+extensions = [
+    "mathml",
+    "myst_nb",
+    "numpydoc",
+    "plain_docstrings",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*.ipynb", "**sg_execution_times.rst"]
+templates_path = ["_templates"]
+
+# Pages: those with code are run by pytest, notebooks by `python -m tools.notebooks`.
+nb_execution_mode = "off"
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+# The reference: signatures as they are written, methods on the page of their class.
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# Pictures are drawn anew by every build, from data that is simulated or bundled.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "ignore_pattern": r"notebooks",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "parallel": True,
+    "doc_module": ("likeminds",),
+    "reference_url": {"likeminds": None},
+    "backreferences_dir": "api/backreferences",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "likeminds"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = "../src/likeminds/service/page/icon.svg"
+html_favicon = html_logo
+html_show_sourcelink = False
+html_sidebars = {"index": []}
+html_theme_options = {
+    "logo": {"text": "likeminds"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "header_links_before_dropdown": 7,
+}
+
+
+def skip_inherited(_app: Sphinx, _what: str, _name: str, member: Any, skip: bool, _o: Any) -> bool:
+    """Leave scikit-learn's own methods to scikit-learn's own pages."""
+    return skip or str(getattr(member, "__module__", "")).startswith("sklearn.")
+
+
+def setup(app: Sphinx) -> None:
+    """Register the above."""
+    app.connect("autodoc-skip-member", skip_inherited)

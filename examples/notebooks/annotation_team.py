@@ -1,0 +1,101 @@
+# %% [markdown]
+# # An annotation team that disagrees
+#
+# Forty people have said of 150 comments whether they are offensive. The majority vote is easy,
+# and throws away what a moderation team wants to know: is a split vote carelessness, or do people
+# see it differently? The comments and the crowd are simulated here, so that we can check the
+# answers; read your own with `likeminds.data.connectors.read_export` or `Annotations.from_csv`.
+
+# %%
+import numpy as np
+
+import likeminds
+
+rng = np.random.default_rng(0)
+n_people, n_comments = 40, 150
+traits = rng.normal(size=(n_comments, 3))  # how much it swears, threatens, mocks
+weights = np.tile([1.0, 2.0, 0.5], (n_people, 1))
+weights[25:] = [2.5, 1.5, -1.0]  # fifteen people mind swearing, and take mockery for a joke
+person, comment = np.nonzero(rng.random((n_people, n_comments)) < 0.5)
+chance = 1 / (1 + np.exp(-np.sum(weights[person] * traits[comment], axis=1)))
+labels = rng.random(len(person)) < chance
+labels[person < 3] = rng.random(np.sum(person < 3)) < 0.5  # three of them just click
+crowd = likeminds.Annotations(
+    [f"annotator {i:02d}" for i in person],
+    [f"comment {j:03d}" for j in comment],
+    labels,
+    {f"comment {j:03d}": row for j, row in enumerate(traits)},
+    feature_names=["swearing", "threat", "mockery"],
+)
+crowd
+
+# %% [markdown]
+# ## One fit
+#
+# The ranker learns what all agree on, what schools see differently, and how much to trust each.
+
+# %%
+train, test = likeminds.split_within_people(crowd, test_size=0.3, random_state=0)
+ranker = likeminds.HierarchicalRanker().fit(train)
+majority = likeminds.baselines.Popularity().fit(train)
+print(
+    f"AUC on held-out labels: {ranker.score(test):.3f}; by the majority: {majority.score(test):.3f}"
+)
+
+# %% [markdown]
+# ## Who only clicks?
+#
+# Somebody whom the crowd does not predict, but whose own labels are consistent, is *different*.
+# Only somebody whom nothing predicts is *random*.
+
+# %%
+ranker = likeminds.HierarchicalRanker().fit(crowd)
+found = likeminds.diagnose(ranker, crowd)
+print(found.counts)
+print("random:", *found.of("random"))
+likeminds.plots.auc_by_person(found)
+
+# %% [markdown]
+# ## Where do the others differ?
+
+# %%
+clicked = set(found.of("random"))
+careful = crowd.of_people([one for one in crowd.user_ids if one not in clicked])
+ranker = likeminds.HierarchicalRanker().fit(careful)
+schools = likeminds.find_schools(ranker, careful)
+print(schools)
+likeminds.plots.people_map(schools)
+
+# %% [markdown]
+# ## Soft labels, instead of one vote
+#
+# For each comment, the share of everybody who would call it offensive, those who were not asked
+# included: a better target for a classifier than the majority of three, and it comes with an
+# error.
+
+# %%
+soft = schools.soft_labels
+table = soft.to_table().to_pandas().sort_values("share", ascending=False)
+table.head()
+
+# %% [markdown]
+# How far from the truth, which we know here? Beside it, the share among those who were asked.
+
+# %%
+spoken = [i for i in range(n_people) if f"annotator {i:02d}" not in clicked]
+scores = traits @ weights[spoken].T
+truth = (1 / (1 + np.exp(-scores))).mean(axis=1)
+ids = [int(str(item)[-3:]) for item in careful.item_ids]
+asked = np.array([careful.labels[careful.item_codes == j].mean() for j in range(len(ids))])
+print(
+    f"mean distance from the truth: {np.abs(soft.share - truth[ids]).mean():.3f} for soft labels,"
+)
+print(f"{np.abs(asked - truth[ids]).mean():.3f} for the votes that were cast")
+
+# %% [markdown]
+# What divides people most is what the guidelines should talk about:
+
+# %%
+for one in schools.divisive[:3]:
+    swearing, threat, mockery = traits[int(str(one.item)[-3:])]
+    print(f"{one.item}: swearing {swearing:+.1f}, threat {threat:+.1f}, mockery {mockery:+.1f}")

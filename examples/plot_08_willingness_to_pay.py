@@ -1,0 +1,47 @@
+"""
+What would people pay for it?
+=============================
+
+A mixed logit in one line. A household's weight on *local company* over its weight on *price* is
+what it would pay for a local supplier, in cents for each kilowatt-hour; the spread over
+households is the market.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import likeminds
+
+households = likeminds.load_electricity()
+ranker = likeminds.HierarchicalRanker(covariance="full").fit(households)
+paid = ranker.wtp("price", draws=60)
+print(paid)
+
+# %%
+# For each feature, the ratio of the means with its interval (Fieller's, which is not symmetric),
+# and where people lie.
+
+names = list(ranker.feature_names_)
+price = names.index("price")
+cheap = ranker.coef_[:, price] < -0.1  # a ratio says nothing of those whom the price hardly moves
+shown = [row for row in paid.rows if "rates" not in row["feature"]]
+figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+rng = np.random.default_rng(0)
+for height, row in enumerate(shown):
+    column = names.index(row["feature"])
+    people = -ranker.coef_[cheap, column] / ranker.coef_[cheap, price]
+    axes.scatter(people, height + rng.uniform(-0.25, 0.25, len(people)), s=6, color="0.7")
+    axes.hlines(height, row["from"], row["to"], color="#D55E00", linewidth=6)
+    axes.scatter(row["at the mean"], height, color="black", zorder=3)
+axes.axvline(0, color="0.6", linewidth=1)
+axes.set_yticks(range(len(shown)), [row["feature"].replace("_", " ") for row in shown])
+axes.set_xlim(-4, 10)
+axes.set_xlabel(
+    "cents for each kilowatt-hour: households (grey), ratio of the means with 95 % (orange)"
+)
+local = next(row for row in shown if row["feature"] == "local_company")
+axes.set_title(
+    f"A local supplier is worth {local['at the mean']:.1f} cents at the mean, nothing to some",
+    loc="left",
+)
+plt.show()

@@ -1,0 +1,59 @@
+"""
+People compare two things: whose ranking is it?
+===============================================
+
+Six dishes, sixty people, fifteen pairs each. Two thirds rank the dishes one way, one third the
+other. A single Bradley-Terry ranking describes the larger camp, a little; nobody asked it about
+the smaller.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import likeminds
+
+DISHES = np.array(["tuna", "eel", "egg", "squid", "crab", "tofu"])
+WORTH = np.array([2.0, 1.0, 0.3, -0.3, -1.0, -2.0])
+rng = np.random.default_rng(0)
+camp = np.where(np.arange(60) < 20, -1, 1)
+person = np.repeat(np.arange(60), 15)
+a = rng.integers(6, size=900)
+b = (a + rng.integers(1, 6, size=900)) % 6
+swap = camp[person] * (WORTH[a] - WORTH[b]) + rng.logistic(size=900) < 0
+pairs = likeminds.Annotations.from_comparisons(
+    users=person, winners=DISHES[np.where(swap, b, a)], losers=DISHES[np.where(swap, a, b)]
+)
+pairs
+
+# %%
+# Nothing is said about the dishes, so that each is a column of its own, and a weight is its
+# score.
+
+ranker = likeminds.HierarchicalRanker().fit(pairs)
+columns = [list(ranker.feature_names_).index(dish) for dish in DISHES]
+scores = ranker.coef_[:, columns]
+schools = likeminds.find_schools(ranker, pairs)
+print(schools)
+
+# %%
+# The lines are people; the thick ones the consensus and the schools.
+
+figure, axes = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
+for row, label in zip(scores, schools.labels, strict=True):
+    axes.plot(row, color=("#0072B2", "#D55E00", "0.5")[label], alpha=0.25, linewidth=1)
+for number in range(len(schools)):
+    axes.plot(
+        scores[schools.labels == number].mean(axis=0),
+        color=("#0072B2", "#D55E00", "0.5")[number],
+        linewidth=3,
+        label=f"school {number + 1}, {np.sum(schools.labels == number)} people",
+    )
+axes.plot(ranker.consensus_[columns], "k--", linewidth=3, label="consensus")
+axes.set_xticks(range(6), DISHES)
+axes.set_ylabel("score")
+axes.legend(frameon=False)
+axes.set_title(
+    f"{len(schools)} schools with opposite tastes: the consensus serves neither",
+    loc="left",
+)
+plt.show()
