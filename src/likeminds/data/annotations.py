@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from likeminds._support import checks
 from likeminds._support.arrays import FloatArray, IdArray
 from likeminds._support.checks import listing
+from likeminds._support.frames import kind_of
 from likeminds._support.grammar import counted, guess_verb, read_verb
 from likeminds.data import tables
 from likeminds.data.comparisons import ComparedLabels
@@ -249,7 +250,8 @@ class Annotations(ComparedLabels):
             columns["grades"] = grades
         covariates = None if people is None else Covariates.read(people, person)
         columns["verb"] = verb or guess_verb(positive) or columns["verb"]
-        return cls(**columns, duplicates=duplicates, people=covariates)
+        read = cls(**columns, duplicates=duplicates, people=covariates)
+        return read._with(frames=kind_of(frame))
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:

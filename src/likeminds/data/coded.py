@@ -1,7 +1,7 @@
 """Labels as integer codes and distinct ids, and the selection of rows."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from likeminds._support import checks
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
+from likeminds._support.frames import Frames
 from likeminds._support.grammar import guess_verb
 from likeminds._support.grouping import order_by
 from likeminds.data.covariates import Covariates
@@ -43,6 +44,8 @@ class CodedLabels:
     grades: FloatArray | None = None
     picks_worst: Bool | None = None
     verb: str | None = None
+    # Which kind of tables the caller works with; files have nothing to do with that.
+    frames: Frames = field(default="pyarrow", metadata={"stored": False})
 
     @property
     def outcomes(self) -> Bool | FloatArray:
@@ -221,7 +224,7 @@ class CodedLabels:
 
     # Without cached properties; arrays are read-only again once the state is set.
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "has_items" not in state:

@@ -105,7 +105,7 @@ class Beliefs:
     ) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
         rows, people = self._rows(X, users)
-        return self.deviation(self.see(rows, X), people)
+        return self.deviation(self.see(rows, _ids(X)), people)
 
     def probability_above(
         self,
@@ -130,19 +130,18 @@ class Beliefs:
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a person."""
         rows, person = self._rows_for(items, user)
-        return self.ranks(self.see(rows, items), person, level)
+        return self.ranks(self.see(rows, _ids(items)), person, level)
 
     def next_items(
         self, items: ArrayLike | Annotations, user: Hashable | None = None, n: int = 1
     ) -> Index:
         """Return which items to ask a person about next, the most telling first."""
         rows, person = self._rows_for(items, user)
-        return self.most_telling(self.see(rows, items), person, n)
+        return self.most_telling(self.see(rows, _ids(items)), person, n)
 
-    def see(self, features: FloatArray, said: object = None) -> Seen:
-        """Return rows of features as people see them; `Annotations` say which items they are."""
-        named = said if isinstance(said, Annotations) else None
-        return Seen.of(features, self.coordinates, self.items, named)
+    def see(self, features: FloatArray, ids: IdArray | None = None) -> Seen:
+        """Return rows of features as people see them; ``ids`` say which items they are."""
+        return Seen.of(features, self.coordinates, self.items, ids)
 
     def deviation(self, seen: Seen, people: Index, less: Seen | None = None) -> Float:
         """Return standard deviations of scores (-1: of somebody unknown), or of their differences.
@@ -298,7 +297,7 @@ class Beliefs:
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self.see(first, a), self.see(second, b), people
+        return self.see(first, _ids(a)), self.see(second, _ids(b)), people
 
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
@@ -336,6 +335,11 @@ class Beliefs:
             strangers = np.asarray(list(users), dtype=object)[people < 0]
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
         return rows, people
+
+
+def _ids(said: object) -> IdArray | None:
+    """Return which items rows are of, where `Annotations` say so."""
+    return said.items if isinstance(said, Annotations) and said.has_items else None
 
 
 def label_probability(log_odds: Float, deviation: Float) -> Float:

@@ -38,7 +38,8 @@ def chances_of_sets(
     order, offsets = order_by(said.group_codes, n_sets)
     size = np.diff(offsets)[said.group_codes[order]]
     begin = offsets[said.group_codes[order]]
-    rows, score, owner = beliefs.see(said.X, said).rows[order], scores[order], people[order]
+    ids = said.items if said.has_items else None
+    rows, score, owner = beliefs.see(said.X, ids).rows[order], scores[order], people[order]
     inverse = np.ones(len(order))
     for step in range(1, int(size.max())):
         # Every row of a set meets the one that many places later, round and round.

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray
-from likeminds.data.annotations import Annotations
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray
+from likeminds.data.identifiers import encode
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
 
@@ -35,16 +35,17 @@ class Seen:
         features: FloatArray,
         coordinates: Coordinates,
         items: Items | None,
-        said: Annotations | None = None,
+        ids: IdArray | None = None,
     ) -> "Seen":
-        """Return rows of features in coordinates; ``said`` has the items they are of."""
+        """Return rows of features in coordinates; ``ids`` say which items they are of."""
         rows = coordinates.differences(features - coordinates.origin)
         if items is None:
             return cls(rows)
-        if said is None or not said.has_items:
+        if ids is None:
             own, is_named = items.nobody_knows(len(rows)), False
         else:
-            own, is_named = items.of(said.item_ids).take(said.item_codes), True
+            codes, distinct = encode(ids, "items")
+            own, is_named = items.of(distinct).take(codes), True
         return cls(np.hstack([rows, own.factors]), own, is_named)
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
-from likeminds.rankers import inputs, ranking
+from likeminds.rankers import alike, inputs, ranking, reasons
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.model import NAMELESS, Model
@@ -58,7 +58,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     coef_: Float
     consensus_: Float
     factor_weights_: Float
-    rank = ranking.rank
+    rank, explain = ranking.rank, reasons.explain
+    similar_people, similar_items = alike.similar_people, alike.similar_items
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]

@@ -16,6 +16,7 @@ from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.prior.grading import CumulativeLogit, Odds
 from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.inputs import item_ids_of
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
@@ -114,17 +115,27 @@ def predict_grades(  # the method of every ranker with a learned prior
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    grading: CumulativeLogit | None = self.learned("grading_")
-    if grading is None:
+    if self.learned("grading_") is None:
         raise ValueError("This ranker has not learned from grades: there are none to predict.")
-    eta, variance, people = scores_and_variances(self, X, users)
-    use, added = grading.ways(people)
-    chances = grading.chances(eta + added, variance, use)
+    chances, grading = grade_chances(self, X, users)
     words = self.label_reading_.grades
     levels: NDArray[Any] = np.array(words, dtype=object) if words else grading.scale.levels
     if words:
         levels = levels[grading.scale.levels.astype(np.intp)]
     return GradePredictions(levels, chances, chances @ grading.scale.levels)
+
+
+def grade_chances(
+    ranker: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
+) -> tuple[Float, CumulativeLogit]:
+    """Return the probability of each grade, shape (n_rows, n_grades), and how grades arise."""
+    grading: CumulativeLogit = ranker.grading_
+    eta, variance, people = scores_and_variances(ranker, X, users, items)
+    use, added = grading.ways(people)
+    return grading.chances(eta + added, variance, use), grading
 
 
 def learn_grading(ranker: Any, annotations: Annotations) -> CumulativeLogit:
@@ -152,12 +163,16 @@ def odds_of(ranker: Any, said: Annotations, people: Index) -> Odds | None:
 
 
 def scores_and_variances(
-    ranker: Any, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+    ranker: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
     rows, people = ranker._rows_and_people(X, users)
     beliefs, coordinates = ranker._beliefs(), ranker.crowd_.coordinates
-    seen = beliefs.see(rows, X)
+    ids = item_ids_of(X, items, len(rows))
+    seen = beliefs.see(rows, ids)
     inside = slice(coordinates.n_weights, coordinates.size)
     seen.rows[:, inside] = 1.0
     prior = ranker.crowd_.everybody
@@ -165,5 +180,5 @@ def scores_and_variances(
     if coordinates.intercept:
         of_all -= float(ranker.consensus_ @ coordinates.origin)
     intercept = np.append(ranker.intercept_, of_all)[people]
-    eta = ranker.decision_function(X, users) + intercept
+    eta = ranker.decision_function(X, users, items) + intercept
     return eta, beliefs.deviation(seen, people) ** 2, people

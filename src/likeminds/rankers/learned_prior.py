@@ -20,11 +20,11 @@ from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.losses import ALL_LOSSES, PriorLoss
 from likeminds.prior.posterior import Pulls
-from likeminds.prior.seen import Seen
 from likeminds.prior.settling import posterior_of
 from likeminds.prior.traits import Traits
-from likeminds.rankers import grading, newcomers
+from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
+from likeminds.rankers.inputs import item_ids_of
 
 
 class PriorRanker(GrowingRanker):
@@ -41,6 +41,9 @@ class PriorRanker(GrowingRanker):
 
     newcomer = newcomers.newcomer
     predict_grades = grading.predict_grades
+    predict_proba = probabilities.predict_proba
+    probability_above = probabilities.probability_above
+    probability_preferred = probabilities.probability_preferred
 
     def decision_function(
         self,
@@ -70,13 +73,16 @@ class PriorRanker(GrowingRanker):
         return self.crowd_.items
 
     def standard_error(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
     ) -> Float:
         """Return the standard error of each row's score, as seen from the average item's.
 
         Parameters
         ----------
-        X, users
+        X, users, items
             As in `decision_function`. People not seen in training are as uncertain as the
             prior.
 
@@ -86,62 +92,7 @@ class PriorRanker(GrowingRanker):
         """
         rows, people = self._rows_and_people(X, users)
         beliefs = self._beliefs()
-        return beliefs.deviation(beliefs.see(rows, X), people)
-
-    def probability_above(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-    ) -> Float:
-        """Return the probability that item ``a`` of each row ranks above item ``b``.
-
-        It is about scores, not labels: see `probability_preferred`.
-
-        Parameters
-        ----------
-        a, b : arrays of shape (n_rows, n_features), or Annotations
-            The items.
-        users : array of shape (n_rows,), optional
-            For whom, as in `decision_function`.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-
-        Examples
-        --------
-        >>> from likeminds import HierarchicalRanker, load_electricity
-        >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
-        >>> cheap, dear = [[7.0, 1, 1, 0, 0, 0]], [[9.0, 1, 1, 0, 0, 0]]
-        >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
-        True
-        """
-        return self._beliefs().chance_above(*self._pairs(a, b, users))
-
-    def probability_preferred(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-    ) -> Float:
-        """Return the probability that item ``a`` of each row gets the better label of the two.
-
-        Labels are not certain even where scores are: somebody who ranks ``a`` above ``b`` for
-        sure may still say yes to ``b`` only. What is predicted here is which of the two is
-        chosen, or gets the positive label where one of them does; `probability_above` is about
-        scores.
-
-        Parameters
-        ----------
-        a, b, users
-            As in `probability_above`.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        return self._beliefs().chance_preferred(*self._pairs(a, b, users))
+        return beliefs.deviation(beliefs.see(rows, item_ids_of(X, items, len(rows))), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
@@ -164,7 +115,7 @@ class PriorRanker(GrowingRanker):
         """
         rows, person = self._rows_for(items, user)
         beliefs = self._beliefs()
-        return beliefs.ranks(beliefs.see(rows, items), person, level)
+        return beliefs.ranks(beliefs.see(rows, item_ids_of(items, None, len(rows))), person, level)
 
     def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
@@ -186,7 +137,8 @@ class PriorRanker(GrowingRanker):
         """
         rows, person = self._rows_for(items, user)
         beliefs = self._beliefs()
-        return beliefs.most_telling(beliefs.see(rows, items), person, n)
+        seen = beliefs.see(rows, item_ids_of(items, None, len(rows)))
+        return beliefs.most_telling(seen, person, n)
 
     def _rows_for(self, items: ArrayLike | Annotations, user: Hashable) -> tuple[FloatArray, int]:
         """Return items' features, and the position of the person who is asked about them."""
@@ -232,19 +184,6 @@ class PriorRanker(GrowingRanker):
         found = beliefs.items_from(said, people, odds)
         wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
         return wiser
-
-    def _pairs(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None,
-    ) -> tuple[Seen, Seen, Index]:
-        first, people = self._rows_and_people(a, users)
-        second, _ = self._rows_and_people(b, users)
-        if first.shape != second.shape:
-            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        beliefs = self._beliefs()
-        return beliefs.see(first, a), beliefs.see(second, b), people
 
     def _set_prior(self, learned: Learned, coordinates: Coordinates, traits: Traits | None) -> None:
         model = learned.model

@@ -1,16 +1,18 @@
 """The best items for a person, as a short list."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.checks import listing
-from likeminds._support.grammar import counted
-from likeminds.data.annotations import Annotations
+from likeminds._support.frames import Frames, as_kind
+from likeminds._support.html import html_page, html_table
+from likeminds.data.columns import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.rankers.shown import ShownItems, frames_of, place_of_person
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +27,14 @@ class Ranking:
         Ids, the best first.
     scores : array of shape (n_items,)
         Their scores, which order them and have no meaning beyond.
+    frames : str
+        The kind of table that `table` returns.
     """
 
     person: Hashable | None
     items: IdArray
     scores: Float
+    frames: Frames = "pyarrow"
 
     def __len__(self) -> int:
         return len(self.items)
@@ -38,9 +43,22 @@ class Ranking:
         """Go through pairs of item and score."""
         return iter(list(zip(self.items.tolist(), self.scores.tolist(), strict=True)))
 
+    def table(self) -> Any:
+        """Return a table with columns rank, item and score."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        ranks, items = np.arange(1, len(self) + 1), as_arrow(self.items.tolist())
+        return as_kind(pa.table({"rank": ranks, "item": items, "score": self.scores}), self.frames)
+
     def __repr__(self) -> str:
-        whom = "everyone" if self.person is None else self.person
-        return f"Ranking for {whom}: {listing(self.items)}"
+        return f"{self._headline()}: {listing(self.items)}"
+
+    def _repr_html_(self) -> str:
+        rows = [{"rank": n, "item": i, "score": s} for n, (i, s) in enumerate(self, start=1)]
+        return html_page(self._headline(), html_table(rows))
+
+    def _headline(self) -> str:
+        return f"Ranking for {'everyone' if self.person is None else self.person}"
 
 
 def rank(
@@ -78,13 +96,10 @@ def rank(
     >>> ranker.rank("household-001", offers)
     Ranking for household-001: cheap, dear
     """
-    ids, features = _shown(ranker, items)
-    known = ranker.people_.tolist() if unseen or person is not None else []
-    if person is not None and person not in known:
-        raise KeyError(
-            f"There is no person {person!r} in this model, which knows "
-            f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
-        )
+    shown = ShownItems.of(ranker, items)
+    ids, features = shown.ids, shown.features
+    if person is not None:
+        person = ranker.users_.tolist()[place_of_person(ranker, person)]
     if unseen:
         fresh = ~judged_by(ranker, person, ids)
         ids, features = ids[fresh], features[fresh]
@@ -92,28 +107,12 @@ def rank(
     if person is not None:
         owners = np.empty(len(ids), dtype=object)
         owners[:] = [person] * len(ids)
+    frames = frames_of(ranker)
     if not len(ids):
-        return Ranking(person, ids, np.empty(0))
+        return Ranking(person, ids, np.empty(0), frames)
     scores = ranker.decision_function(features, owners, items=ids)
     best = _best(scores, len(ids) if k is None else k)
-    return Ranking(person, ids[best], scores[best])
-
-
-def _shown(ranker: Any, items: Any) -> tuple[IdArray, FloatArray]:
-    if items is None:
-        items = ranker.kept_
-        if items is None:
-            raise ValueError(
-                "Which items? This model has kept none of those it was fitted to: pass items=."
-            )
-    if isinstance(items, Annotations):
-        return items.distinct_items()
-    if not isinstance(items, Mapping):
-        raise TypeError(
-            "items must map each item to its features, or be Annotations, not "
-            f"{type(items).__name__}."
-        )
-    return as_id_array(list(items), "items"), np.asarray(list(items.values()), dtype=np.float64)
+    return Ranking(person, ids[best], scores[best], frames)
 
 
 def judged_by(ranker: Any, person: Hashable | None, ids: IdArray) -> Bool:

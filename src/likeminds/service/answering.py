@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
+from likeminds.rankers.reasons import interval
 from likeminds.service.access import Caller, refuse_others
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.holder import Holder
 from likeminds.service.keys import Role
-from likeminds.service.opinions import RANKED_AMONG, Opinion, Question, interval
+from likeminds.service.opinions import RANKED_AMONG, Opinion, Question
 from likeminds.service.problems import ProblemError
 from likeminds.service.schemas import ExplainRequest, RankRequest, ScoreRequest
 from likeminds.service.served import Served

@@ -13,12 +13,12 @@ from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.items import Items as LearnedItems
 from likeminds.prior.seen import Seen
 from likeminds.rankers.model import Ability
+from likeminds.rankers.reasons import interval, take_apart
 from likeminds.schools.explaining import Explanation
 from likeminds.schools.finding import items_of
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
 from likeminds.schools.placing import Places, Placing, levels_of_beliefs
-from likeminds.schools.score_parts import score_parts
 from likeminds.service.catalogue import Catalogue
 
 # Items among which the most telling ones are looked for.
@@ -28,8 +28,6 @@ _DRAWS = 400
 RANKED_AMONG = 100_000
 # Draws for the probability of each school.
 _PLACED = 200
-# Half the width of an interval of 90 %, in standard errors.
-_WIDTH = 1.645
 
 # By item: what somebody said, None for what they took back.
 Said = Mapping[str, bool | None]
@@ -309,10 +307,19 @@ class Question:
         items = self.explanation.items
         assert items is not None
         row = np.asarray(self.catalogue.features[place], dtype=np.float64)
+        effect = 0.0
         if self.own is not None:
-            row = np.concatenate([row, self.own.factors[place], self.own.effects[one]])
+            row = np.concatenate([row, self.own.factors[place]])
+            # The last column is what all see in an item: see `Levels`.
+            effect = float(self.own.effects[place] - items.centre[-1])
+        levels = opinion.levels
+        weights = np.stack([levels.consensus, levels.group[0], levels.personal[0]])
+        width = len(row)
+        found = take_apart(
+            weights[:, :width], levels.feature_names[:width], row, items.centre[:width], effect
+        )
         error = None if errors is None else float(errors[0])
-        return score_parts(opinion.levels, 0, row, items.centre, error)
+        return found | {"error": error, "interval": interval(found["score"], error)}
 
     def place(self, opinion: Opinion) -> Places:
         """Return where somebody stands on the map of people.
@@ -336,8 +343,3 @@ def _draws(beliefs: Beliefs, n: int) -> Float:
     values, vectors = np.linalg.eigh(beliefs.covariance(0))
     noise = np.random.default_rng(0).standard_normal((n, len(values)))
     return np.asarray(beliefs.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-
-def interval(score: float, error: float | None) -> list[float] | None:
-    """Return an interval of 90 % around a score."""
-    return None if error is None else [score - _WIDTH * error, score + _WIDTH * error]

@@ -153,6 +153,7 @@ class Contents:
         parts = {
             field.name: self.of(getattr(value, field.name), f"{name}/{field.name}")
             for field in fields(value)
+            if field.metadata.get("stored", True)
         }
         return {"data": {"class": type(value).__name__, "fields": parts}}
 

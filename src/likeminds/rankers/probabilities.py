@@ -1,0 +1,178 @@
+"""Probabilities of labels and of preferences, given all that is known about person and item."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._support.arrays import Float, Index
+from likeminds.data.annotations import Annotations
+from likeminds.prior.beliefs import Beliefs, label_probability
+from likeminds.prior.chances import chances_of_sets
+from likeminds.prior.seen import Seen
+from likeminds.rankers.grading import grade_chances, scores_and_variances
+from likeminds.rankers.inputs import item_ids_of
+
+# Losses that learn from what was chosen among what was shown.
+_OF_CHOICES = ("choice", "mixed")
+
+
+def predict_proba(  # the method of every ranker with a learned prior
+    self: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+    items: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability of each label: that somebody says yes, or would choose an item.
+
+    Scores m of the logistic loss are log-odds, with a variance s^2 that has what is not known about
+    the person, and about the item: the probability is sigma(m / sqrt(1 + pi s^2 / 8)), which is
+    less sure of itself than sigma(m), and calibrated (docs/probabilities.md). Of grades, it is
+    that of a grade above the one that divides them (see `predict_grades` for that of each). Of
+    choices, it is that of being chosen among the rows of the same group.
+
+    Parameters
+    ----------
+    X, users, items
+        As in `decision_function`.
+
+    Returns
+    -------
+    array of shape (n_rows, 2)
+        Of the negative and of the positive label, as ``classes_``.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, make_schools
+    >>> crowd = make_schools(30, 20, 40, 6, 2, random_state=0).annotations
+    >>> ranker = HierarchicalRanker().fit(crowd)
+    >>> chances = ranker.predict_proba(crowd)
+    >>> chances.shape, bool(np.allclose(chances.sum(axis=1), 1.0))
+    ((600, 2), True)
+    """
+    check_is_fitted(self)
+    if self.learned("grading_") is not None:
+        positive = _of_grades(self, X, users, items)
+    elif self._graded or self.crowd_.likelihood.is_quadratic:
+        raise TypeError(
+            "Scores that were learned as a regression are no log-odds, so that they say nothing "
+            'about the probability of a label. Fit with another loss than "auc".'
+        )
+    elif self.loss_ in _OF_CHOICES and _are_grouped(X):
+        positive = _of_choices(self, X)
+    elif self.crowd_.coordinates.intercept:
+        eta, variance, _ = scores_and_variances(self, X, users, items)
+        positive = label_probability(eta, np.sqrt(variance))
+    else:
+        raise ValueError(
+            "This ranker has learned from choices: what is chosen depends on what it is shown "
+            "with. Pass Annotations whose groups say what is shown together, or compare two items "
+            "by probability_preferred."
+        )
+    return np.column_stack([1.0 - positive, positive])
+
+
+def probability_above(
+    self: Any,
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability that item ``a`` of each row ranks above item ``b``.
+
+    It is about scores, not labels: see `probability_preferred`.
+
+    Parameters
+    ----------
+    a, b : arrays of shape (n_rows, n_features), or Annotations
+        The items.
+    users : array of shape (n_rows,), optional
+        For whom, as in `decision_function`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
+    >>> cheap, dear = [[7.0, 1, 1, 0, 0, 0]], [[9.0, 1, 1, 0, 0, 0]]
+    >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
+    True
+    """
+    beliefs: Beliefs = self._beliefs()
+    return beliefs.chance_above(*_pairs(self, a, b, users))
+
+
+def probability_preferred(
+    self: Any,
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability that item ``a`` of each row gets the better label of the two.
+
+    Labels are not certain even where scores are: somebody who ranks ``a`` above ``b`` for
+    sure may still say yes to ``b`` only. What is predicted here is which of the two is
+    chosen, or gets the positive label where one of them does; `probability_above` is about
+    scores.
+
+    Parameters
+    ----------
+    a, b, users
+        As in `probability_above`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+    """
+    beliefs: Beliefs = self._beliefs()
+    return beliefs.chance_preferred(*_pairs(self, a, b, users))
+
+
+def _pairs(
+    ranker: Any,
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+) -> tuple[Seen, Seen, Index]:
+    first, people = ranker._rows_and_people(a, users)
+    second, _ = ranker._rows_and_people(b, users)
+    if first.shape != second.shape:
+        raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
+    beliefs: Beliefs = ranker._beliefs()
+    seen = (
+        beliefs.see(rows, item_ids_of(X, None, len(rows))) for rows, X in ((first, a), (second, b))
+    )
+    return *seen, people
+
+
+def _of_grades(
+    ranker: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+) -> Float:
+    chances, grading = grade_chances(ranker, X, users, items)
+    above = grading.scale.levels > ranker.label_reading_.threshold
+    return np.asarray(chances[:, above].sum(axis=1))
+
+
+def _are_grouped(X: ArrayLike | Annotations) -> bool:
+    return isinstance(X, Annotations) and X.group_codes is not None
+
+
+def _of_choices(ranker: Any, said: Any) -> Float:
+    """Return the chance of each row in its group; rows of their own are labels."""
+    people: Index = ranker._rows_and_people(said, None)[1]
+    scores = ranker.decision_function(said)
+    chances = chances_of_sets(ranker._beliefs(), said, scores, people)
+    assert chances is not None
+    alone = np.bincount(said.group_codes)[said.group_codes] == 1
+    if alone.any() and ranker.crowd_.coordinates.intercept:
+        eta, variance, _ = scores_and_variances(ranker, said[alone], None)
+        chances[alone] = label_probability(eta, np.sqrt(variance))
+    return chances

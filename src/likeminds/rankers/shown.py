@@ -1,0 +1,117 @@
+"""The items that somebody asks a ranker about: their features, and what was learned about them."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import Float, FloatArray, IdArray
+from likeminds._support.grammar import counted
+from likeminds._support.frames import Frames
+from likeminds._support.suggesting import did_you_mean
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.data.spelling import write_as_known
+
+
+@dataclass(frozen=True, eq=False)
+class ShownItems:
+    """Distinct items with their features, as a ranker sees them.
+
+    Attributes
+    ----------
+    ranker : Ranker
+        Who sees them.
+    ids : array of shape (n_items,)
+        Which they are.
+    features : array of shape (n_items, n_features)
+        What they are like.
+    """
+
+    ranker: Any
+    ids: IdArray
+    features: FloatArray
+
+    @classmethod
+    def of(cls, ranker: Any, items: Any) -> "ShownItems":
+        """Take items as a mapping to features or as annotations; None are those it has kept."""
+        if items is None:
+            items = ranker.kept_
+            if items is None:
+                raise ValueError(
+                    "Which items? This model has kept none of those it was fitted to: pass items=."
+                )
+        if isinstance(items, Annotations):
+            return cls(ranker, *items.distinct_items())
+        if not isinstance(items, Mapping):
+            raise TypeError(
+                "items must map each item to its features, or be Annotations, not "
+                f"{type(items).__name__}."
+            )
+        rows = np.asarray(list(items.values()), dtype=np.float64)
+        return cls(ranker, as_id_array(list(items), "items"), rows)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def place_of(self, item: Hashable) -> int:
+        """Return where an item is, however its id is written; suggest others if it is nowhere."""
+        place = int(lookup(write_as_known([item], self.ids, "items"), self.ids, "items")[0])
+        if place < 0:
+            raise KeyError(
+                f"There is no item {item!r} among these {counted(len(self), 'item')}."
+                f"{did_you_mean(item, self.ids.tolist())}"
+            )
+        return place
+
+    @cached_property
+    def rows(self) -> Float:
+        """The features, and the columns that were learned beside them: (n_items, p)."""
+        features = np.asarray(self.features, dtype=np.float64)
+        learned = self.ranker.learned_items()
+        if learned is None or not learned.n_factors:
+            return features
+        return np.hstack([features, learned.of(self.ids).factors])
+
+    @cached_property
+    def effects(self) -> Float:
+        """What all see in each item beyond its features; zeros where that was not learned."""
+        learned = self.ranker.learned_items()
+        return np.zeros(len(self)) if learned is None else learned.of(self.ids).effects
+
+
+def columns_of(ranker: Any) -> tuple[str, ...]:
+    """Return the names of the columns of `ShownItems.rows`."""
+    learned = ranker.learned_items()
+    n_factors = 0 if learned is None else learned.n_factors
+    names = [str(name) for name in ranker.feature_names_]
+    return (*names, *(f"learned_{n}" for n in range(1, n_factors + 1)))
+
+
+def weights_of_all(ranker: Any) -> Float:
+    """Return everybody's weights of these columns: (n_people, p)."""
+    learned = ranker.learned_items()
+    if learned is None or not learned.n_factors:
+        return np.asarray(ranker.coef_)
+    return np.hstack([ranker.coef_, ranker.factor_weights_])
+
+
+def place_of_person(ranker: Any, person: Hashable) -> int:
+    """Return where somebody is among the ranker's people; suggest others if nowhere."""
+    place = int(ranker._places_of([person])[0])
+    if place < 0:
+        known = ranker.users_.tolist()
+        raise KeyError(
+            f"There is no person {person!r} in this model, which knows "
+            f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
+            f"{did_you_mean(person, known)}"
+        )
+    return place
+
+
+def frames_of(ranker: Any) -> Frames:
+    """Return which kind of tables the caller works with, as far as the ranker has seen any."""
+    kept = ranker.kept_
+    return "pyarrow" if kept is None else kept.frames

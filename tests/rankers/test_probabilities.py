@@ -1,0 +1,100 @@
+"""Probabilities of labels: calibrated, in scikit-learn's shape, of grades and choices, too."""
+
+import numpy as np
+import pytest
+
+from likeminds import Annotations, HierarchicalRanker, load_electricity
+from likeminds.prior.beliefs import label_probability
+
+
+def votes(n_people=150, n_items=60, shown=0.6, seed=0):
+    """Simulate people who say yes by log-odds: of features, of the item, of the person."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, 2))
+    weights = rng.normal([0.5, 0.0], 1.0, (n_people, 2))
+    odds = weights @ X.T + rng.normal(0, 0.7, n_items) + rng.normal(0, 0.7, (n_people, 1))
+    person, item = np.nonzero(rng.random(odds.shape) < shown)
+    chance = 1 / (1 + np.exp(-odds[person, item]))
+    said = Annotations(person, item, rng.random(len(item)) < chance, X, features_per="item")
+    return said, chance
+
+
+@pytest.fixture(scope="module")
+def told():
+    said, chance = votes()
+    held_out = np.random.default_rng(0).random(len(said)) < 0.3
+    ranker = HierarchicalRanker(n_item_factors=0).fit(said[~held_out])
+    return ranker, said[held_out], chance[held_out]
+
+
+def calibration_error(chance, truth, n_bins=10):
+    """Return the mean gap, over bins of equal size, of what was promised and what is true."""
+    bins = np.array_split(np.argsort(chance), n_bins)
+    return float(np.mean([abs(chance[b].mean() - truth[b].mean()) for b in bins]))
+
+
+def log_loss(chance, truth):
+    """Return the expected log loss, given the true chances (or the labels)."""
+    return -(truth * np.log(chance) + (1 - truth) * np.log(1 - chance)).mean()
+
+
+def test_what_is_promised_comes_true(told):
+    ranker, test, truth = told
+    chances = ranker.predict_proba(test)
+    assert chances.shape == (len(test), 2)
+    assert chances.sum(axis=1) == pytest.approx(1.0)
+    assert calibration_error(chances[:, 1], truth) < 0.03
+
+
+def test_not_more_sure_than_it_may_be(told):
+    ranker, test, truth = told
+    eta = ranker.decision_function(test) + ranker.intercept_[ranker._places_of(test.users)]
+    bare = label_probability(eta, 0.0 * eta)
+    chance = ranker.predict_proba(test)[:, 1]
+    assert (np.abs(chance - 0.5) <= np.abs(bare - 0.5) + 1e-12).all()
+    assert log_loss(chance, truth) < log_loss(bare, truth)
+    assert calibration_error(chance, truth) < calibration_error(bare, truth)
+
+
+def test_people_and_items_that_nobody_knows(told):
+    ranker, test, truth = told
+    # Of somebody new, the least is known: chances are nearer to one half.
+    stranger = ranker.predict_proba(test.X, ["somebody new"] * len(test), test.items)
+    assert stranger[:, 1].std() < ranker.predict_proba(test)[:, 1].std()
+    named = ranker.predict_proba(test.X, test.users, test.items)
+    assert named == pytest.approx(ranker.predict_proba(test))
+    unnamed = ranker.predict_proba(test.X, test.users)
+    assert log_loss(named[:, 1], truth) < log_loss(unnamed[:, 1], truth)
+
+
+def test_columns_are_the_classes():
+    rng = np.random.default_rng(1)
+    X, users = rng.normal(size=(400, 2)), np.repeat(np.arange(20), 20)
+    y = np.where(X[:, 0] + rng.logistic(size=400) > 0, "yes", "no")
+    ranker = HierarchicalRanker(n_groups=0).fit(X, y, users=users)
+    assert ranker.classes_.tolist() == ["no", "yes"]
+    assert ranker.predict_proba([[2.0, 0.0]], [3])[0, 1] > 0.6
+
+
+def test_of_grades_above_the_one_that_divides_them():
+    rng = np.random.default_rng(2)
+    X, users = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)
+    stars = np.clip(np.round(3 + X[:, 0] + rng.normal(size=600)), 1, 5)
+    ranker = HierarchicalRanker(n_groups=0, loss="cumulative").fit(X, stars, users)
+    grades = ranker.predict_grades(X[:50], users[:50])
+    above = grades.grades > ranker.label_reading_.threshold
+    chance = ranker.predict_proba(X[:50], users[:50])[:, 1]
+    assert chance == pytest.approx(grades.probabilities[:, above].sum(axis=1))
+    with pytest.raises(TypeError, match="no log-odds"):
+        HierarchicalRanker(n_groups=0, loss="auc").fit(X, stars, users).predict_proba(X)
+
+
+def test_of_choices_among_what_is_shown_together():
+    households = load_electricity()
+    some = households.of_people(households.user_ids[:40])
+    ranker = HierarchicalRanker(n_groups=1).fit(some)
+    chance = ranker.predict_proba(some)[:, 1]
+    assert np.bincount(some.group_codes, chance) == pytest.approx(1.0)
+    assert chance[some.labels].mean() > 0.4 > 0.25
+    with pytest.raises(ValueError, match="learned from choices"):
+        ranker.predict_proba(some.X[:4])
