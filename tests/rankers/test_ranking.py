@@ -78,3 +78,11 @@ def test_bad_input(ranker):
     without = ThreeLevelRanker().fit(load_electricity().X[:40], [0, 1] * 20)
     with pytest.raises(ValueError, match="Which items"):
         without.rank()
+
+
+def test_notebooks_show_what_was_learned(ranker):
+    shown = ranker._repr_html_()
+    assert shown.startswith("<div><strong>HierarchicalRanker of 8 people</strong>")
+    assert ranker._repr_mimebundle_()["text/html"].startswith("<div><strong>")
+    assert not HierarchicalRanker()._repr_html_().startswith("<div><strong>Hier")
+    assert "<td>i" in ranker.rank("p1", k=2)._repr_html_()

@@ -16,6 +16,14 @@ def open_model(path: Path) -> Any:
     return load(path)
 
 
+def keep_schools_of(model: "Model") -> None:
+    """Keep with a model what takes long to find out about its crowd, for explain and report."""
+    from likeminds.schools.finding import keep_schools
+
+    for ranker in model.rankers_.values():
+        keep_schools(ranker)
+
+
 def rankers_of(model: "Model", attribute: str | None = None) -> dict[str, Any]:
     """Return the rankers by attribute: one of them, or all."""
     if attribute is None:

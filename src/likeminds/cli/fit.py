@@ -85,6 +85,7 @@ def fit(
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
     from likeminds.cli._data import read_said
+    from likeminds.cli._models import keep_schools_of
     from likeminds.storage.models import save, writable
 
     target = writable(out)
@@ -99,6 +100,8 @@ def fit(
     model = _learn(talk, new, said.annotations, jobs)
     if said.reduction is not None:
         model.pictures_ = said.reduction.as_known()
+    if keep_data:
+        keep_schools_of(model)
     # A model of several attributes knows the fingerprints of its data itself.
     data = None if model.has_attributes else said.annotations
     path = save(model, target, with_data=keep_data, data=data, scores=scores)

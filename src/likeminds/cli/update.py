@@ -47,7 +47,7 @@ def update(
     from likeminds._support.files import alone_with
     from likeminds._support.grammar import counted
     from likeminds.cli._data import read_said
-    from likeminds.cli._models import open_model
+    from likeminds.cli._models import keep_schools_of, open_model
     from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
@@ -63,6 +63,7 @@ def update(
         said = read_said(talk, annotations, items, columns, known, pairs).annotations
         before = len(known.people_)
         known = _learn(talk, known, said)
+        keep_schools_of(known)
         path = save(known, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
     new = len(known.people_) - before

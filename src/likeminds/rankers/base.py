@@ -24,16 +24,17 @@ from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
-from likeminds.rankers import alike, inputs, ranking, reasons
+from likeminds.rankers import inputs
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
+from likeminds.rankers.everyday import Everyday
 from likeminds.rankers.model import NAMELESS, Model
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
 
 
-class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; this
@@ -58,8 +59,6 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     coef_: Float
     consensus_: Float
     factor_weights_: Float
-    rank, explain = ranking.rank, reasons.explain
-    similar_people, similar_items = alike.similar_people, alike.similar_items
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
@@ -147,7 +146,7 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return scores + self.item_scores(items, people)
 
     def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
-        """Return what items add to scores beyond features; zero where nobody says what they are."""
+        """Return what items add beyond features; zero where nobody says what they are."""
         known = self.learned_items()
         if items is None or known is None:
             return 0.0
@@ -219,7 +218,8 @@ class Ranker(Model, CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if reset:
             # A file has nothing to say about what is learned now.
             self._read_all()
-            self.__dict__.pop("fingerprint_", None)
+            for stale in ("fingerprint_", "kept_schools_"):
+                self.__dict__.pop(stale, None)
         if isinstance(X, Annotations):
             inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
             annotations = self._take_annotations(X, reset=reset)

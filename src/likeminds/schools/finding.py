@@ -1,7 +1,8 @@
 """Find the schools of thought in a ranker's group level."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,25 @@ from numpy.random import Generator
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
+from likeminds.rankers.model import Ability
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
 from likeminds.schools.found import Schools
 from likeminds.schools.items import Items, Judged
+from likeminds.schools.kept import keep, kept, mark_of
 from likeminds.schools.levels import Levels, as_ranker
-from likeminds.schools.mixture import divide
+from likeminds.schools.mixture import Division, divide
 from likeminds.schools.naming import leading
 from likeminds.schools.standing import loners, shares
+
+# What makes the result reproducible, unless somebody asks for another one.
+_USUAL = 0
 
 
 def find_schools(
     ranker: Any,
     annotations: Annotations | Items | None = None,
     n_schools: int | str = "auto",
-    random_state: int | Generator | None = 0,
+    random_state: int | Generator | None = _USUAL,
     *,
     texts: Mapping[Hashable, str] | None = None,
     said: Annotations | None = None,
@@ -76,21 +82,16 @@ def find_schools(
     ('item', 'row', 'value', 'text')
     """
     rng = np.random.default_rng(random_state)
-    levels = Levels.of_ranker(ranker)
+    # What is drawn for it is the same whether the rest was kept or found just now.
+    [for_items] = rng.spawn(1)
+    place = _Standing.of_ranker(ranker, annotations, rng, texts=texts, said=said)
+    levels, items, spread, alike = place.levels, place.items, place.spread, place.alike
     asked = _asked(n_schools, len(levels.users))
-    items = items_of(ranker, annotations, rng, texts)
-    if items is not None:
-        _refuse_other_features(levels, items)
-    spread = levels.spread_over(items)
-    alike = levels.alike(spread)
-    coordinates, directions = alike.coordinates(spread)
-    division = divide(coordinates, asked, rng)
-    opinions = None
-    if items is not None:
-        said = labels_of(ranker, annotations) if said is None else said
-        opinions = Opinions.found(
-            ranker, items, said, division=division, coordinates=coordinates, rng=rng
-        )
+    found = None
+    if asked is None and random_state == _USUAL and items is not None:
+        found = kept(as_ranker(ranker), place.mark, items)
+    division, opinions = place.divided(ranker, asked, rng) if found is None else found
+    coordinates, directions = place.coordinates
     crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
     soft = None if opinions is None else opinions.soft
     return Schools(
@@ -106,7 +107,7 @@ def find_schools(
         axes=crowd.axes(coordinates, directions),
         standing=shares(levels, spread),
         loner=loners(levels, spread),
-        divisive=() if items is None else _most_divisive(items, levels, rng),
+        divisive=() if items is None else _most_divisive(items, levels, for_items),
         agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
@@ -115,6 +116,75 @@ def find_schools(
         suggested=asked is None,
         verb=as_ranker(ranker).verb,
     )
+
+
+def keep_schools(ranker: Any) -> None:
+    """Keep with a ranker what takes long to find out about the crowd it was fitted to.
+
+    `find_schools` with the items and labels of the ranker, and all that is told from it, then
+    take a fraction of the time, also when the ranker was saved with its data and read again. What
+    was kept for other weights or labels is not used; a ranker without items keeps nothing.
+    """
+    chosen = as_ranker(ranker)
+    if not Ability.LEVELS.of(chosen) or chosen.kept_ is None:
+        return
+    rng = np.random.default_rng(_USUAL)
+    place = _Standing.of_ranker(ranker, None, rng)
+    keep(chosen, place.mark, *place.divided(ranker, None, rng))
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """Where people stand, with the items and labels that say so."""
+
+    levels: Levels
+    items: Items | None
+    said: Annotations | None
+
+    @classmethod
+    def of_ranker(
+        cls,
+        ranker: Any,
+        annotations: Annotations | Items | None,
+        rng: Generator,
+        *,
+        texts: Mapping[Hashable, str] | None = None,
+        said: Annotations | None = None,
+    ) -> "_Standing":
+        levels = Levels.of_ranker(ranker)
+        items = items_of(ranker, annotations, rng, texts)
+        if items is not None:
+            _refuse_other_features(levels, items)
+        return cls(levels, items, labels_of(ranker, annotations) if said is None else said)
+
+    @cached_property
+    def spread(self) -> Float:
+        return self.levels.spread_over(self.items)
+
+    @cached_property
+    def alike(self) -> Levels:
+        return self.levels.alike(self.spread)
+
+    @cached_property
+    def coordinates(self) -> tuple[Float, Float]:
+        return self.alike.coordinates(self.spread)
+
+    @property
+    def mark(self) -> str:
+        assert self.items is not None
+        return mark_of(self.levels, self.items, self.said)
+
+    def divided(
+        self, ranker: Any, asked: int | None, rng: Generator
+    ) -> tuple[Division, Opinions | None]:
+        coordinates = self.coordinates[0]
+        division = divide(coordinates, asked, rng)
+        if self.items is None:
+            return division, None
+        opinions = Opinions.found(
+            ranker, self.items, self.said, division=division, coordinates=coordinates, rng=rng
+        )
+        return division, opinions
 
 
 def items_of(

@@ -9,14 +9,17 @@ are spread out without a gap are one school.
 
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
 
 from likeminds._support.arrays import Bool, Float, Index
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 # Inside a school, people differ in every direction by at least this share of the mean variance:
 # without it, a direction that hardly matters could be cut into schools.
@@ -93,7 +96,9 @@ def _all_alike(n_people: int) -> Division:
     return Division(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
 
 
-def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> GaussianMixture:
+def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "GaussianMixture":
+    from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - who kept the schools needs none
+
     mixture = GaussianMixture(
         k,
         covariance_type="tied",
@@ -105,10 +110,12 @@ def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> Gaussia
     with warnings.catch_warnings():
         # Fewer distinct points than schools, or slow last steps: the criterion judges both.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return mixture.fit(points)
+        # Crowds are small for a matrix: threads would spend most of the time waiting.
+        with threadpool_limits(1):
+            return mixture.fit(points)
 
 
-def _criterion(mixture: GaussianMixture, points: Float, *, ruled: bool) -> float:
+def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> float:
     membership = mixture.predict_proba(points)
     sizes = np.bincount(membership.argmax(axis=1), minlength=mixture.n_components)
     smallest = max(_FEWEST, _SMALLEST * len(points))
@@ -118,8 +125,10 @@ def _criterion(mixture: GaussianMixture, points: Float, *, ruled: bool) -> float
     return float(mixture.bic(points) + 2.0 * entropy)
 
 
-def _stability(points: Float, found: GaussianMixture, rng: Generator) -> tuple[Float, float]:
+def _stability(points: Float, found: "GaussianMixture", rng: Generator) -> tuple[Float, float]:
     """Return Jaccard index by school, and adjusted Rand index, means over bootstrap samples."""
+    from sklearn.metrics import adjusted_rand_score  # noqa: PLC0415 - see _fit_mixture
+
     k = found.n_components
     if k == 1:
         return np.ones(1), 1.0

@@ -54,8 +54,9 @@ _DATA: dict[str, type[Any]] = {
         *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal),
     )
 }
-# What holds the labels that were learned from.
+# What holds the labels that were learned from, and what tells about them.
 _LEARNED_FROM = ("statistics_", "annotations_")
+_TELLS_LABELS = ("kept_schools_",)
 
 
 class CannotStoreError(TypeError):
@@ -100,6 +101,8 @@ class Contents:
                 ) from error
         fitted = {}
         for key in model._fitted_names():
+            if key in _TELLS_LABELS and not self.with_data:
+                continue
             if key in _LEARNED_FROM:
                 if not self.with_data:
                     continue

@@ -1,0 +1,72 @@
+"""What takes long to find out about a crowd, kept with its ranker.
+
+How people divide, and which shares of them would say yes to each item, change only when weights,
+items or labels do: a mark of these says whether what was kept still holds.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from likeminds.data.annotations import Annotations
+from likeminds.schools.describing import Opinions
+from likeminds.schools.items import Items
+from likeminds.schools.levels import Levels
+from likeminds.schools.mixture import Division
+from likeminds.schools.soft_labels import SoftLabels
+
+# The fitted attribute that holds it.
+NAME = "kept_schools_"
+
+
+def mark_of(levels: Levels, items: Items, said: Annotations | None) -> str:
+    """Return a checksum of everything that the division and the shares depend on."""
+    digest = hashlib.sha256()
+    parts: list[Any] = [levels.consensus, levels.group, levels.personal, items.features, items.rows]
+    if said is not None:
+        parts += [said.user_codes, said.item_codes, said.labels]
+        parts += [] if said.weights is None else [said.weights]
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        digest.update(f"{array.dtype.str} {array.shape} ".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def keep(ranker: Any, mark: str, division: Division, opinions: Opinions | None) -> None:
+    """Give a ranker what was found about its crowd."""
+    tried = sorted(division.criterion)
+    values = np.array([division.criterion[k] for k in tried])
+    known = np.isfinite(values)
+    held: dict[str, Any] = {
+        "mark": mark,
+        "membership": division.membership,
+        "stability": division.stability,
+        "agreement": float(division.agreement),
+        # Infinity stands for what is ruled out, and no file holds it.
+        "tried": np.array(tried),
+        "ruled_out": ~known,
+        "criterion": np.where(known, values, 0.0),
+    }
+    if opinions is not None:
+        soft = opinions.soft
+        held |= {"n_votes": soft.n_votes, "share": soft.share, "error": soft.error}
+        held |= {"by_school": soft.by_school, "error_by_school": soft.error_by_school}
+        held |= {"ends": opinions.ends, "doubt": opinions.doubt}
+    setattr(ranker, NAME, held)
+
+
+def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | None] | None:
+    """Return what was found about the crowd, if it still holds; else None."""
+    held = ranker.learned(NAME)
+    if held is None or held["mark"] != mark:
+        return None
+    values = np.where(held["ruled_out"], np.inf, held["criterion"])
+    criterion = dict(zip(held["tried"].tolist(), values.tolist(), strict=True))
+    division = Division(held["membership"], criterion, held["stability"], held["agreement"])
+    if "share" not in held:
+        return division, None
+    shares = ("n_votes", "share", "error", "by_school", "error_by_school")
+    soft = SoftLabels(items.ids, items.rows, *(held[name] for name in shares))
+    return division, Opinions(soft, held["ends"], held["doubt"])
