@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float, FloatArray, IdArray
-from likeminds._support.grammar import counted
 from likeminds._support.frames import Frames
+from likeminds._support.grammar import counted
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
