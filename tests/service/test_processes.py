@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -151,3 +152,42 @@ def test_a_service_that_is_asked_to_end_ends(settings):
     process = start(settings, port)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(30) is not None
+
+
+def test_a_worker_that_ends_is_replaced_and_all_end_together(settings):
+    port = free_port()
+    process = start(settings, port, workers=2)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        first = workers_of(address, 2)
+        os.kill(int(min(first)), signal.SIGKILL)
+        assert len(workers_of(address, 2, without=first) - first) == 1
+        last = workers_of(address, 2)
+        os.kill(process.pid, signal.SIGKILL)  # nobody is left who would end them
+        process.wait(30)
+        assert all(ends(int(worker)) for worker in last)
+    finally:
+        stop(process, signal.SIGKILL)
+
+
+def workers_of(address, n_workers, without=frozenset()):
+    """Return the workers that answer, once there are so many; one is new, if others are given."""
+    found, end = set(), time.monotonic() + 60
+    while time.monotonic() < end:
+        with suppress(OSError):
+            found.add(worker_of(address))
+        if len(found) >= n_workers and (not without or found - without):
+            break
+    return found
+
+
+def ends(worker, seconds=30.0):
+    """Say whether a process ends in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False

@@ -14,7 +14,6 @@ from likeminds._version import __version__
 from likeminds.service.access import security_of
 from likeminds.service.gate import Gate
 from likeminds.service.holder import Holder
-from likeminds.service.observing import start_logging
 from likeminds.service.problems import add_problems
 from likeminds.service.refreshing import Refresher
 from likeminds.service.routes import crowd, operations, people, ranking
@@ -73,12 +72,6 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
         )
     app.add_middleware(Gate, settings=settings, metrics=holder.metrics, holder=holder)
     return app
-
-
-def from_environment() -> FastAPI:
-    """Return the service of a worker, whose settings are in its environment."""
-    start_logging()
-    return make_app(Settings.from_environment())
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

@@ -1,13 +1,8 @@
-"""How a service is set up; workers read it from their environment."""
+"""How a service is set up."""
 
 import ipaddress
-import json
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-
-# Where the workers find their settings: not on a command line, which everybody can read.
-VARIABLE = "LIKEMINDS_SERVICE"
 
 
 @dataclass(frozen=True)
@@ -66,16 +61,6 @@ class Settings:
     def items(self) -> Path:
         """The folder with items and texts that are not in the model."""
         return Path(self.state) / "items"
-
-    def to_environment(self) -> None:
-        """Leave the settings where workers find them."""
-        os.environ[VARIABLE] = json.dumps(asdict(self))
-
-    @classmethod
-    def from_environment(cls) -> "Settings":
-        """Read the settings of this worker."""
-        found = json.loads(os.environ[VARIABLE])
-        return cls(**found | {"origins": tuple(found["origins"])})
 
 
 def is_loopback(host: str) -> bool:
