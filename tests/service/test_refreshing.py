@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likeminds import load
+from likeminds import HierarchicalRanker, load, load_electricity, save
 from likeminds.service.holder import Holder
 from likeminds.service.keys import hashed
 from likeminds.service.refreshing import Refresher, fold_in, refresh_file
@@ -236,3 +236,44 @@ def test_a_worker_that_was_killed_is_not_waited_for(settings):
     assert holder.look_at_model()
     assert not left.exists()
     holder.close()
+
+
+@pytest.mark.slow
+def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings):
+    households = load_electricity()
+    some = households.of_people(households.user_ids[:30])
+    save(HierarchicalRanker(n_groups=1).fit(some), settings.model, with_data=True)
+    client = serve()
+    holder = client.app.state.holder
+    client.post("/v1/newcomers", json={"person": "zoe"})
+    names = holder.served.catalogue.names
+    path = "/v1/people/zoe/labels"
+    rows = [{"item": names[n], "label": n % 2 == 0} for n in range(8)]
+    assert client.post(path, json={"labels": rows}).status_code == 200
+    known = f"/v1/people/{some.user_ids[3]}/labels"
+    refused = client.post(known, json={"labels": rows})
+    assert refused.status_code == 409
+    assert "choices" in refused.json()["detail"]
+    before = scores_of(client, names[:200])
+    assert refresh_file(settings) == "8 labels"
+    assert holder.look_at_model()
+    assert holder.served.knows("zoe", frozenset())
+    assert np.corrcoef(before, scores_of(client, names[:200]))[0, 1] > 0.9
+    # What she says next goes to what the model has of her; households still cannot.
+    assert (
+        client.post(path, json={"labels": [{"item": names[8], "label": True}]}).status_code == 200
+    )
+    assert client.get("/v1/people/zoe/view").json()["standing"]["labels"] == 9
+    assert client.post(known, json={"labels": rows}).status_code == 409
+    client.delete(f"/v1/people/{some.user_ids[3]}/data")
+    assert refresh_file(settings) == "9 labels"
+    grown = load(settings.refreshed)
+    assert len(grown.annotations_.of_person("zoe")) == 9
+    assert some.user_ids[3] not in grown.users_
+
+
+def scores_of(client, items):
+    asked = {"person": "zoe", "items": list(items)}
+    answer = client.post("/v1/score", json=asked)
+    assert answer.status_code == 200, answer.text
+    return [one["score"] for one in answer.json()["scores"]]

@@ -152,25 +152,25 @@ class Question:
         given = {item: label for item, label in said.items() if label is not None}
         return self._given(self._annotations(given) if given else None, frozenset(given))
 
-    def refuse_more_of_known(self) -> Annotations:
-        """Return the labels of known people; say why nothing can be added where there are none."""
+    def labels_of_known(self, place: int) -> Annotations:
+        """Return the labels of somebody known; say why nothing can be added to those kept."""
         kept: Annotations | None = self.chosen.learned("annotations_")
         if kept is None:
             raise UnableError(
                 "The model has kept no labels of its people, so that nothing can be added to those "
                 "of somebody it knows."
             )
-        if kept.group_codes is not None:
+        theirs = kept.of_person(self.chosen.users_[place])
+        if theirs.group_codes is not None and np.bincount(theirs.group_codes).max() > 1:
             raise UnableError(
-                "The model has learned from choices, to which labels of single items cannot be "
-                "added for somebody it knows."
+                "The model has learned from this person's choices, to which labels of single "
+                "items cannot be added."
             )
-        return kept
+        return theirs
 
     def known_with(self, place: int, said: Said) -> Opinion:
         """Return the opinion of somebody the model knows, who has said more since."""
-        kept = self.refuse_more_of_known()
-        before = kept.of_person(self.chosen.users_[place])
+        before = self.labels_of_known(place)
         now = {
             str(item): bool(label) for item, label in zip(before.items, before.labels, strict=True)
         }

@@ -84,17 +84,18 @@ def fold_in(
     kept = {name: ranker.learned("annotations_") for name, ranker in model.rankers_.items()}
     more = {name: _said(said, model, catalogue) for name, said in by_attribute.items()}
     left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
+    parts = {name: part for name, part in more.items() if part is not None}
     if all(part is None for part in left.values()):
-        parts = {name: part for name, part in more.items() if part is not None}
         if not parts:
             return model
-        return model.update(parts) if NAMELESS not in parts else model.update(parts[NAMELESS])
+        if all(part is None or _takes_more(part) for part in kept.values()):
+            return model.update(parts) if NAMELESS not in parts else model.update(parts[NAMELESS])
     everything = {}
     for name, known in kept.items():
         rest = left[name]
         rest = known if rest is None else rest
         added = more[name]
-        everything[name] = rest if added is None else rest.concat(added)
+        everything[name] = rest if added is None else _joined(rest, added)
     if NAMELESS in everything:
         return clone(model).fit(everything[NAMELESS])
     return clone(model).fit(everything)
@@ -132,6 +133,23 @@ def _left(
         ]
         left = left.with_people(kept.people.of(there))
     return left
+
+
+def _takes_more(kept: Annotations) -> bool:
+    """Say whether labels of items can be appended to others as they are."""
+    return kept.has_items and kept.group_codes is None
+
+
+def _joined(kept: Annotations, added: Annotations) -> Annotations:
+    """Return all labels.
+
+    Beside choices, labels of single items are groups of one row each. Rows that were items of
+    their own have the names that people were asked by.
+    """
+    changes: dict[str, Any] = {"has_items": True}
+    if kept.group_codes is not None:
+        changes["group_ids"] = None
+    return kept._with(**changes).concat(added)
 
 
 def _said(said: list[Label], model: Any, catalogue: Catalogue) -> Annotations | None:

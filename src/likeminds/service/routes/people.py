@@ -126,7 +126,7 @@ def add_labels(
         question.catalogue.position(one.item)
         place = held.served.place_of(question, person, held.forgotten)
         if place is not None:
-            question.refuse_more_of_known()
+            question.labels_of_known(place)
         rows.append((question.attribute, one.item, one.label))
     before = answering.labels(person)
     if before is None and not held.served.knows(person, held.forgotten):
