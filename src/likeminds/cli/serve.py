@@ -45,7 +45,9 @@ def serve(
     *,
     model: Annotated[
         str | None,
-        typer.Argument(help="The model, a file that fit wrote; with --demo: shoes or electricity."),
+        typer.Argument(
+            help="The model, a file that fit wrote; with --demo: shoes, electricity or statements."
+        ),
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a model that is made for it, with its own data.")

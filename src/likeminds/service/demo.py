@@ -13,6 +13,7 @@ from likeminds.features.png import png_bytes
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.service.catalogue import write_texts
+from likeminds.service.statements import statements
 from likeminds.storage.models import save
 
 # Another number makes another demo: what was made by an earlier version is not taken for it.
@@ -35,15 +36,20 @@ def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> D
 
     Parameters
     ----------
-    which : {"shoes", "electricity"}
-        Sketch shoes, drawn here, with a crowd that disagrees about them; or the bundled choices
-        of electricity contracts.
+    which : {"shoes", "electricity", "statements"}
+        Sketch shoes, drawn here, with a crowd that disagrees about them; the bundled choices
+        of electricity contracts; or simulated votes on what a town should do, where the crowd
+        alone tells what statements are like.
     folder : Path, optional
         Where it goes; by default into the user's cache.
     tell : callable
         Told what takes a while.
     """
-    makers = {"shoes": _make_shoes, "electricity": _make_electricity}
+    makers = {
+        "shoes": _make_shoes,
+        "electricity": _make_electricity,
+        "statements": _make_statements,
+    }
     if which not in makers:
         raise ValueError(f"There is no demo {which!r}; there are {', '.join(makers)}.")
     place = (_cache() if folder is None else folder) / f"{which}-{_VERSION}"
@@ -85,6 +91,17 @@ def _make_electricity(place: Path, tell: Callable[[str], None]) -> Demo:
     said = Annotations.from_csv(place / "annotations.csv", features=place / "features.csv")
     model = HierarchicalRanker().fit(said)
     save(model, demo.model, with_data=True)
+    return demo
+
+
+def _make_statements(place: Path, tell: Callable[[str], None]) -> Demo:
+    demo = Demo(place / "statements.likeminds", place / "state", None, "What should the town do?")
+    if demo.model.exists():
+        return demo
+    votes, texts = statements()
+    tell(f"Fitting the votes of {votes.n_people} simulated residents on {len(texts)} statements.")
+    write_texts(demo.state / "items", texts)
+    save(HierarchicalRanker().fit(votes), demo.model, with_data=True)
     return demo
 
 

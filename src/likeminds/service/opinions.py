@@ -319,7 +319,9 @@ class Question:
             weights[:, :width], levels.feature_names[:width], row, items.centre[:width], effect
         )
         error = None if errors is None else float(errors[0])
-        return found | {"error": error, "interval": interval(found["score"], error)}
+        whole = float(self.scores(opinion, one)[0])
+        found |= {"error": error, "interval": interval(found["score"], error)}
+        return found | {"average_item": whole - float(found["score"])}
 
     def place(self, opinion: Opinion) -> Places:
         """Return where somebody stands on the map of people.

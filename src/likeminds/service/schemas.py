@@ -207,12 +207,16 @@ class LevelParts(BaseModel):
 
 
 class Explained(BaseModel):
-    """A score taken apart: it is the sum of its levels."""
+    """A score taken apart: it is the sum of its levels, seen from the average item.
+
+    With ``average_item``, the score of that one, it is the score that rankings have.
+    """
 
     person: str | None
     attribute: str | None
     item: str
     score: float
+    average_item: float
     error: float | None
     interval: list[float] | None
     levels: LevelParts

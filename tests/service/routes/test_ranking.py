@@ -103,6 +103,7 @@ def test_an_explanation_adds_up(reader, person):
     ).json()["scores"]
     mean = np.mean([one["score"] for one in scores])
     assert found["score"] == pytest.approx(scores[9]["score"] - mean)
+    assert found["score"] + found["average_item"] == pytest.approx(scores[9]["score"])
     assert {one["feature"] for one in found["features"]} >= {"sturdy", "heel", "shine", "price"}
     if person is None:
         assert found["levels"]["group"] == found["levels"]["personal"] == 0.0
