@@ -101,7 +101,7 @@ def _make_statements(place: Path, tell: Callable[[str], None]) -> Demo:
     votes, texts = statements()
     tell(f"Fitting the votes of {votes.n_people} simulated residents on {len(texts)} statements.")
     write_texts(demo.state / "items", texts)
-    save(HierarchicalRanker().fit(votes), demo.model, with_data=True)
+    save(HierarchicalRanker(n_item_factors=2).fit(votes), demo.model, with_data=True)
     return demo
 
 

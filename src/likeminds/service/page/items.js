@@ -54,7 +54,7 @@ export async function items(room, { attribute }) {
       one.picture ? el("img", { class: "picture", src: picture(one.item), alt: called(one) }) : null,
       el("p", {}, el("strong", { id: "score" }, mine.score.toFixed(2)), ` compared with the average item${range}.`),
       signedBars(levels, "What adds up to it"),
-      el("h4", { class: "small" }, mine.features.some((part) => !/\d$/.test(part.feature)) ? "By feature" : "By feature (they have no names: measured from pictures or texts)"), signedBars(features, "By feature"),
+      el("h4", { class: "small" }, byFeature(mine.features)), signedBars(features, "By feature"),
       facts.schools?.length > 1 ? schools(facts) : null,
     ].filter(Boolean);
   }
@@ -66,4 +66,10 @@ export async function items(room, { attribute }) {
   }
 
   await load();
+}
+
+function byFeature(features) {
+  if (features.some((part) => !/\d$/.test(part.feature))) return "By feature";
+  const learned = features.every((part) => part.feature.startsWith("learned"));
+  return `By feature (they have no names: ${learned ? "learned from what people said" : "measured from pictures or texts"})`;
 }
