@@ -252,3 +252,57 @@ def test_one_grade_only_is_refused():
     same = Annotations(said.users, said.items, [4] * len(said), said.features, grades=True)
     with pytest.raises(ValueError, match="one class, so there is nothing to rank by"):
         HierarchicalRanker().fit(same)
+
+
+def test_slopes_are_those_of_the_loss():
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(4), 30)
+    grades = np.clip(np.round(3 + rng.normal(size=120)), 1, 5)
+    grading = replace(CumulativeLogit.first(grades, people), slope=1.3)
+    codes, eta, step = grading.scale.codes(grades), rng.normal(size=120), 1e-4
+    at = [grading.each(eta + move, codes, people) for move in (-step, 0.0, step)]
+    slope, curvature = grading.slopes(eta, codes, grading.use[people])
+    assert np.allclose(slope, (at[0] - at[2]) / (2 * step), atol=1e-6)
+    assert np.allclose(curvature, (at[0] - 2 * at[1] + at[2]) / step**2, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["cumulative", "gaussian", "logistic"])
+def test_newcomers_get_the_grades_that_they_would_give(loss):
+    said = crowd(np.random.default_rng(5), n_people=40)
+    known, new = said[said.user_codes < 30], said[said.user_codes >= 30]
+    ranker = HierarchicalRanker(loss=loss, n_groups=0, n_item_factors=0).fit(known)
+    place = np.arange(len(new)) % 2 == 0
+    told, rest = new[place], new[~place]
+    found = ranker.newcomer(told).predict_grades(rest)
+    assert np.allclose(found.probabilities.sum(axis=1), 1.0)
+    strangers = ranker.predict_grades(rest)
+    assert (
+        np.abs(found.expected - rest.grades).mean()
+        < np.abs(strangers.expected - rest.grades).mean()
+    )
+    nobody = ranker.newcomer(users=["somebody"]).predict_grades(rest, ["somebody"] * len(rest))
+    assert np.allclose(nobody.expected, strangers.expected)
+    person = known.user_ids[3]
+    mine = known.of_person(person)
+    about = ranker.beliefs_about(person).predict_grades(mine)
+    assert np.allclose(about.probabilities, ranker.predict_grades(mine).probabilities)
+
+
+def test_grades_tell_more_of_a_new_item_than_which_are_above_the_cut():
+    rng = np.random.default_rng(2)
+    liked, fresh = rng.normal(size=40), 30
+    users = np.repeat(np.arange(40), 40)
+    items = np.tile(np.arange(40), 40)
+    grades = np.clip(np.round(5 + 2 * liked[items] + rng.normal(size=1600)), 1, 9)
+    said = Annotations(users, items, grades)
+    ranker = HierarchicalRanker(loss="cumulative", n_item_factors=0)
+    ranker.fit(said[items < fresh])
+    late = said[(items >= fresh) & (users < 3)]
+    apart = []
+    for told in (late, late._with(grades=np.where(late.labels, 9.0, 1.0))):
+        found = ranker.new_items(told)
+        apart.append(np.corrcoef(found.item_effect_[fresh:], liked[fresh:])[0, 1])
+    assert apart[0] > 0.8
+    assert apart[0] > apart[1]
+    assert (found.item_effect_error_[fresh:] > ranker.item_effect_error_.max()).all()

@@ -116,6 +116,7 @@ def _compare_all(
 def _as_result(name: str, comparison: Any) -> dict[str, Any]:
     return {
         "attribute": name or None,
+        "measure": comparison.measure,
         "rankers": comparison.summary().to_pylist(),
         "paired": comparison.paired().to_pylist(),
         "people": len(comparison.users),

@@ -76,13 +76,18 @@ def evaluate(
     if out is not None:
         write_table(arrow_table(people), out)
     if out != "-":
-        title = "AUC: the share of a person's pairs in the right order"
-        if by_shots:
-            title = "Shots: how many choices (or labels) of people the model was told"
-        talk.tell(rich_table(title, found))
+        talk.tell(rich_table(_title(found, by_shots=by_shots), found))
         talk.remark("error: the standard error of the mean over people.")
     if out not in {None, "-"}:
-        talk.remark(f"Everybody's {'scores are' if by_shots else 'AUC is'} in {out}.")
+        talk.remark(f"Everybody's scores are in {out}.")
+
+
+def _title(found: list[dict[str, Any]], *, by_shots: bool) -> str:
+    if by_shots:
+        return "Shots: how many choices (or labels) of people the model was told"
+    if any("concordance" in row for row in found):
+        return "Concordance: the share of a person's pairs of unequal grades in the right order"
+    return "AUC: the share of a person's pairs in the right order"
 
 
 def _by_shots(
@@ -106,7 +111,7 @@ def _by_shots(
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     from likeminds.data.identifiers import lookup
-    from likeminds.metrics.concordance import concordance_by_person
+    from likeminds.metrics.concordance import concordance_by_person, measure_of
 
     def judge(scores: Any) -> "MetricByPerson":
         return concordance_by_person(said.outcomes, scores, said.users, said.weights)
@@ -114,17 +119,18 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     own = judge(ranker.decision_function(said))
     consensus = judge(ranker.consensus_scores(said))
     known = lookup(own.users, ranker.users_, "users") >= 0
+    measure = measure_of(said.outcomes).lower()
     total = {
-        "auc": own.mean,
+        measure: own.mean,
         "error": own.standard_error,
-        "consensus_auc": consensus.mean,
+        f"consensus_{measure}": consensus.mean,
         "people": own.n_defined,
         "without_both_labels": len(own.undefined),
         "not_in_the_model": int((~known).sum()),
         "labels": len(said),
     }
     columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist(), known.tolist())
-    names = ("person", "auc", "consensus_auc", "known")
+    names = ("person", measure, f"consensus_{measure}", "known")
     return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

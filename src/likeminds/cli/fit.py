@@ -25,6 +25,7 @@ FIT = (
 # What held-out labels are judged by, as it is told.
 _MEASURES = {
     "auc": ("AUC", "held-out labels"),
+    "concordance": ("Concordance", "held-out grades"),
     "accuracy": ("Accuracy", "held-out comparisons"),
 }
 
@@ -136,11 +137,11 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 ) -> dict[str, Any]:
     """Return the mean AUC on labels that were held out, by attribute where there are any.
 
-    Of comparisons, it is the share that was predicted.
+    Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
     from likeminds.data.splits import split_within_people
     from likeminds.metrics.choices import score_choices
-    from likeminds.metrics.concordance import concordance_by_person
+    from likeminds.metrics.concordance import concordance_by_person, measure_of
     from likeminds.prior.choices import are_choices
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
@@ -155,7 +156,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
             measure, metric = "accuracy", score_choices(test, scores).accuracy
         else:
             judged = concordance_by_person(test.outcomes, scores, test.users, test.weights)
-            measure, metric = "auc", judged
+            measure, metric = measure_of(test.outcomes).lower(), judged
         found[f"{measure} {name}".strip()] = metric.mean
         found[f"error {name}".strip()] = metric.standard_error
     return found

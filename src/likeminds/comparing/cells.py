@@ -35,7 +35,7 @@ class CellResult:
     Attributes
     ----------
     mean_auc : float
-        The mean over people of their AUC on the rows held out.
+        The mean over people of their AUC on the rows held out (of grades, the concordance).
     aucs : tuple of float
         The AUC of each person, NaN where it is not defined.
     seconds : float
@@ -192,6 +192,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
         [repr(person) for person in annotations.user_ids.tolist()],
         [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,
+        annotations.grades,
         annotations.weights,
         annotations.group_codes,
     )

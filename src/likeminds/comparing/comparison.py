@@ -18,6 +18,7 @@ from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.by_person import MetricByPerson
+from likeminds.metrics.concordance import measure_of
 from likeminds.metrics.paired import over_people, over_repeats
 from likeminds.plots import boxplot
 from likeminds.rankers.registry import (
@@ -50,11 +51,14 @@ class Comparison:
         The people.
     test_size : float
         The share of the rows that was held out.
+    measure : {"AUC", "concordance"}
+        What the columns called ``auc`` are: of grades, the concordance.
     """
 
     table: pa.Table
     users: IdArray
     test_size: float
+    measure: str = "AUC"
 
     @cached_property
     def rankers(self) -> list[str]:
@@ -125,8 +129,8 @@ class Comparison:
         values = dict(zip(self.rankers, self._by_repeat, strict=True))
         best = max(values, key=lambda name: float(np.median(values[name])))
         repeats = counted(self._n_repeats, "repeat")
-        title = f"{best} has the highest median AUC on held-out labels ({repeats})"
-        label = "AUC, mean over people (1 = every pair in the right order)"
+        title = f"{best} has the highest median {self.measure} on held-out labels ({repeats})"
+        label = f"{self.measure}, mean over people (1 = every pair in the right order)"
         return boxplot(values, label=label, title=title, ax=ax)
 
     def to_markdown(self) -> str:
@@ -156,7 +160,7 @@ class Comparison:
         rows = [
             [
                 "ranker",
-                "mean AUC",
+                f"mean {self.measure}",
                 "± repeats",
                 "to best [95 % over people]",
                 "Wilcoxon p",
@@ -281,7 +285,8 @@ def compare(
     results = {key: result for key, result in kept.items() if result is not None}
     results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
     _tell_warnings(results, repeats)
-    return Comparison(_as_table(results, named), annotations.user_ids, float(test_size))
+    table, measure = _as_table(results, named), measure_of(annotations.outcomes)
+    return Comparison(table, annotations.user_ids, float(test_size), measure)
 
 
 def _refuse_bad_protocol(

@@ -13,7 +13,7 @@ from likeminds.data.identifiers import lookup
 from likeminds.data.splits import order_within_people
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.choices import score_choices
-from likeminds.metrics.concordance import concordance_by_person
+from likeminds.metrics.concordance import concordance_by_person, measure_of
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.chances import chances_of_sets
 from likeminds.prior.choices import are_choices
@@ -32,7 +32,7 @@ class Shots:
         How many of their own it was told, without a refit, if it was not.
     measures : dict of MetricByPerson
         Of choices, "accuracy" and (where scores are log-odds) "log_loss"; of labels and grades,
-        "auc", the concordance.
+        "auc" or "concordance".
     n_said : int
         On how many choices, or labels.
     """
@@ -164,12 +164,12 @@ class _Scorer:
 
 def _judge(said: Annotations, scorer: _Scorer, *, seen: bool, shots: int) -> Shots:
     if not are_choices(said):
-        auc = concordance_by_person(said.outcomes, scorer.scores, said.users, said.weights)
-        return Shots(seen, shots, {"auc": auc}, len(said))
+        judged = concordance_by_person(said.outcomes, scorer.scores, said.users, said.weights)
+        return Shots(seen, shots, {measure_of(said.outcomes).lower(): judged}, len(said))
     chances = scorer.chances(said)
-    judged = score_choices(said, scorer.scores, chances)
-    measures = {"accuracy": judged.accuracy}
+    scores = score_choices(said, scorer.scores, chances)
+    measures = {"accuracy": scores.accuracy}
     if chances is not None:
-        measures["log_loss"] = judged.log_loss
+        measures["log_loss"] = scores.log_loss
     assert said.group_codes is not None
     return Shots(seen, shots, measures, int(said.group_codes.max()) + 1)

@@ -62,6 +62,17 @@ def concordance_by_person(
     return MetricByPerson(people, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
 
 
+def measure_of(outcomes: NDArray[np.generic]) -> str:
+    """Return what :func:`concordance_by_person` is called for such labels: "AUC", of two kinds.
+
+    Examples
+    --------
+    >>> measure_of(np.array([True, False])), measure_of(np.array([1.0, 2.0, 5.0]))
+    ('AUC', 'concordance')
+    """
+    return "AUC" if outcomes.dtype == np.bool_ else "concordance"
+
+
 def mean_concordance(
     grades: ArrayLike,
     scores: ArrayLike,

@@ -25,7 +25,7 @@ from likeminds.plots.figures import (
 from likeminds.rankers.model import Model
 
 _MOST_PEOPLE = 300
-_BEHIND = "points of AUC, compared with the one chosen"
+_BEHIND = "points of {measure}, compared with the one chosen"
 _LOOKS = dict(
     zip(VERDICTS, ((BLUE, "o"), (GREEN, "s"), (VERMILION, "X"), (GREY, ".")), strict=True)
 )
@@ -143,6 +143,8 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])
+    reading = tuned.learned("label_reading_")
+    measure = "AUC" if reading is None or reading.grades is None else "concordance"
     across, upwards = _two_parameters(params, x, y)
     behind = _behind(results, params.index(tuned.best_params_))
     axes = new_axes() if ax is None else ax
@@ -151,15 +153,16 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     if upwards is None:
         line = _best_in_cells(behind, np.zeros_like(column), column, (1, len(columns)))[0]
         axes.plot(line, "o-", color=BLUE)
-        axes.set_ylabel(_BEHIND)
+        axes.set_ylabel(_BEHIND.format(measure=measure))
     else:
         rows, row = _levels_of(params, upwards)
-        _draw_surface(axes, _best_in_cells(behind, row, column, (len(rows), len(columns))))
+        cells = _best_in_cells(behind, row, column, (len(rows), len(columns)))
+        _draw_surface(axes, cells, _BEHIND.format(measure=measure))
         axes.set_ylabel(upwards.replace("_", " "))
         axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(range(len(columns)), columns, rotation=45 if len(columns) > 8 else 0)
     chosen = ", ".join(f"{n.replace('_', ' ')} {_say(v)}" for n, v in tuned.best_params_.items())
-    title = f"Chosen: {chosen} (AUC {tuned.best_score_:.3f})"
+    title = f"Chosen: {chosen} ({measure} {tuned.best_score_:.3f})"
     return set_title(axes, title, grid="y" if upwards is None else None)
 
 
@@ -216,7 +219,7 @@ def _best_in_cells(scores: Float, row: Index, column: Index, shape: tuple[int, i
     return np.where(np.isfinite(surface), surface, np.nan)
 
 
-def _draw_surface(axes: Any, surface: Float) -> None:
+def _draw_surface(axes: Any, surface: Float, label: str) -> None:
     image = axes.imshow(surface, cmap="cividis", aspect="auto", origin="lower")
     middle = (np.nanmin(surface) + np.nanmax(surface)) / 2
     for (i, j), value in np.ndenumerate(surface):
@@ -224,7 +227,7 @@ def _draw_surface(axes: Any, surface: Float) -> None:
             colour = "white" if value < middle else "black"
             text = "chosen" if value == 0 else f"{value:+.1f}"
             axes.text(j, i, text, ha="center", va="center", fontsize="small", color=colour)
-    axes.figure.colorbar(image, ax=axes, label=_BEHIND)
+    axes.figure.colorbar(image, ax=axes, label=label)
 
 
 def reliability(

@@ -13,12 +13,13 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
-from likeminds.prior.grading import Odds, StandardNormal
+from likeminds.prior.grading import StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.new_items import fold_in
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
+from likeminds.prior.ways import GradePredictions, Told, ToldLabels, Ways
 
 # Rankings drawn from a posterior for the credible intervals of ranks.
 _DRAWS = 2000
@@ -47,6 +48,8 @@ class Beliefs:
     items : Items, optional
         Posteriors of items, where they have effects of their own. `Annotations` say which
         items they are; rows of features are taken for items that nobody has labelled.
+    ways : Ways, optional
+        How they turn scores into grades, where the crowd gave grades.
 
     Examples
     --------
@@ -68,14 +71,20 @@ class Beliefs:
     prior: Prior
     likelihood: Likelihood
     items: Items | None = None
+    ways: Ways | None = None
 
     @classmethod
-    def given(cls, crowd: Crowd, users: IdArray, points: Float, known: FloatArray) -> "Beliefs":
+    def given(
+        cls,
+        crowd: Crowd,
+        users: IdArray,
+        points: Float,
+        known: FloatArray,
+        ways: Ways | None = None,
+    ) -> "Beliefs":
         """Return the posteriors of people, given the crowd's predictive prior."""
-        likelihood = crowd.likelihood
-        return cls(
-            users, points, known, crowd.coordinates, crowd.predictive, likelihood, crowd.items
-        )
+        prior, likelihood = crowd.predictive, crowd.likelihood
+        return cls(users, points, known, crowd.coordinates, prior, likelihood, crowd.items, ways)
 
     @property
     def coef(self) -> Float:
@@ -124,6 +133,13 @@ class Beliefs:
     ) -> Float:
         """Return the probability that, of items a and b of each row, a gets the better label."""
         return self.chance_preferred(*self._pairs(a, b, users))
+
+    def predict_grades(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> GradePredictions:
+        """Return the grades that people would give: their probabilities, and the expected one."""
+        rows, people = self._rows(X, users)
+        return self.grades(self.see(rows, _ids(X)), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, user: Hashable | None = None, level: float = 0.9
@@ -196,31 +212,50 @@ class Beliefs:
         deviation = self.deviation(a, people, less=b)
         return label_probability(self._apart(a, b, people), deviation)
 
-    def items_from(self, said: Annotations, people: Index, odds: Odds | None = None) -> Items:
-        """Return the posteriors of items not seen in training, from labels that ``people`` gave.
+    def grades(self, seen: Seen, people: Index) -> GradePredictions:
+        """Return the grades that items would get (-1: from anybody)."""
+        if self.ways is None:
+            raise ValueError("This ranker has not learned from grades: there are none to predict.")
+        return self.ways.predict(*self.from_zero(seen, people), people)
 
-        ``odds`` say how scores become log-odds, where they are none.
-        """
+    def with_ways(self, ways: Ways, said: Annotations | None) -> "Beliefs":
+        """Return newcomers with their own ways of grading, by their grades if they gave any."""
+        if said is None or said.grades is None:
+            return replace(self, ways=ways.of_strangers(len(self.users)))
+        eta, _ = self.from_zero(self.see(said.X, _ids(said)), said.user_codes)
+        return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
+
+    def from_zero(self, seen: Seen, people: Index) -> tuple[Float, Float]:
+        """Return scores from the common zero of all people (-1: of anybody), and variances."""
+        rows = seen.rows.copy()
+        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        points = np.vstack([self.points, self.prior.mean])[people]
+        scores = np.einsum("np,np->n", rows, points) + seen.effects
+        return scores, self.deviation(replace(seen, rows=rows), people) ** 2
+
+    def items_from(self, said: Annotations, people: Index) -> Items:
+        """Return the posteriors of items not seen in training, from labels that ``people`` gave."""
         if self.items is None:
             raise ValueError("Items have no character of their own here.")
         item, which = compact(said.item_codes, said.n_items)
         unknown = replace(self.items.nobody_knows(len(which)), ids=said.item_ids[which])
         size = self.coordinates.size
         points = np.vstack([self.points, self.prior.mean])[people]
+        told: Told = ToldLabels(said.labels)
+        if said.grades is not None and self.ways is not None:
+            told = self.ways.told(said.grades, people)
         # Their own factors are not known yet: these coordinates are zero.
         rows = np.zeros(points.shape)
         rows[:, :size] = self.coordinates.rows(said.X)
         weight = np.ones(len(said)) if said.weights is None else said.weights
-        odds = Odds(said.labels, 0.0) if odds is None else odds
         return fold_in(
             unknown,
             item,
-            odds.positive,
+            told,
             weight=weight,
-            eta=odds.slope * np.einsum("np,np->n", rows, points) + odds.added,
-            sure=odds.slope**2 * self.deviation(Seen(rows), people) ** 2,
+            eta=np.einsum("np,np->n", rows, points),
+            sure=self.deviation(Seen(rows), people) ** 2,
             v=points[:, size:],
-            lift=odds.slope,
         )
 
     def ranks(self, seen: Seen, person: int, level: float) -> tuple[Index, Index]:

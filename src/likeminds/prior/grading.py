@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds._support.stacks import row_dots
 from likeminds.prior.likelihoods import Diagonal, Said
 from likeminds.prior.tasks import Task
@@ -26,8 +26,9 @@ _ENOUGH_GRADES = 4
 # Nodes over which posteriors of scores are averaged, and rows that cuts are learned from.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _MOST_ROWS = 20_000
-# Newton's steps to people's shifts.
+# Newton's steps to people's shifts, and the least variance of these.
 _SHIFT_STEPS = 8
+_LEAST_VARIANCE = 1e-6
 # The least distance between two cuts.
 _LEAST_STEP = 1e-3
 
@@ -106,15 +107,6 @@ def _variances(values: Float, people: Index) -> tuple[Float, Float]:
 
 
 @dataclass(frozen=True)
-class Odds:
-    """Labels of yes or no, and what turns scores into their log-odds: slope score + added."""
-
-    positive: Bool
-    added: Float | float
-    slope: float = 1.0
-
-
-@dataclass(frozen=True)
 class CumulativeLogit:
     """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins.
 
@@ -189,33 +181,34 @@ class CumulativeLogit:
         edge = np.zeros((len(eta), 1))
         return np.asarray(np.diff(np.hstack([edge, inner, edge + 1.0]), axis=1))
 
-    def odds(self, grades: FloatArray, people: Index, cut: float) -> Odds:
-        """Return which grades are above a cut, and what turns scores into their log-odds.
-
-        ``people`` are -1 where they are not known.
-        """
-        number = int(self.scale.codes(np.array([cut]))[0])
-        above = np.asarray(self.scale.codes(grades) > number)
-        use, added = self.ways(people)
-        return Odds(above, self.slope * added - use * self.cuts[number], self.slope)
+    def slopes(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
+        """Return minus the slope of every label's loss by eta, and its curvature, of shape (n,)."""
+        above, below = self._sides(eta, codes, use)
+        h = above * (1.0 - above) + below * (1.0 - below)
+        return self.slope * (above + below - 1.0), self.slope**2 * h
 
     def ways(self, people: Index) -> tuple[Float, Float]:
         """Return how people use the scale, and what is added to their scores (-1: the crowd's)."""
         shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
         return np.append(self.use, 1.0)[people], np.append(shifts, 0.0)[people]
 
-    def with_shifts(self, codes: Index, people: Index, eta: Float) -> "CumulativeLogit":
-        """Return everybody's shift, shrunk by as much as those of the crowd are alike."""
+    def with_shifts(
+        self, codes: Index, people: Index, eta: Float, *, variance: float | None = None
+    ) -> "CumulativeLogit":
+        """Return everybody's shift, shrunk by as much as those of the crowd are alike.
+
+        Of a few people, that is not to be learned: ``variance`` says it.
+        """
         n_people = len(self.use)
         shifts = np.zeros(n_people) if self.shifts is None else self.shifts
-        variance = 1.0
+        held = max(1.0 if variance is None else variance, _LEAST_VARIANCE)
         for _ in range(_SHIFT_STEPS):
-            above, below = self._sides(eta + shifts[people], codes, self.use[people])
-            h = self.slope**2 * (above * (1.0 - above) + below * (1.0 - below))
-            pull = np.bincount(people, weights=above + below - 1.0, minlength=n_people)
-            known = np.bincount(people, weights=h, minlength=n_people) + 1.0 / variance
-            shifts = shifts + (self.slope * pull - shifts / variance) / known
-            variance = max(float((shifts**2 + 1.0 / known).mean()), 1e-6)
+            slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
+            pull = np.bincount(people, weights=slope, minlength=n_people)
+            known = np.bincount(people, weights=h, minlength=n_people) + 1.0 / held
+            shifts = shifts + (pull - shifts / held) / known
+            if variance is None:
+                held = max(float((shifts**2 + 1.0 / known).mean()), _LEAST_VARIANCE)
         return replace(self, shifts=shifts)
 
     def refined(

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit
 
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds._support.stacks import solve
 from likeminds.prior.items import Items
+from likeminds.prior.ways import Told
 
 # Steps of Newton's method, and what they may leave to go.
 _STEPS = 50
@@ -17,13 +17,12 @@ _ENOUGH = 1e-8
 def fold_in(
     unknown: Items,
     item: Index,
-    labels: Bool,
+    told: Told,
     *,
     weight: FloatArray,
     eta: Float,
     sure: Float,
     v: Float,
-    lift: float = 1.0,
 ) -> Items:
     """Return the posteriors of items of which only the prior is known, given labels.
 
@@ -31,28 +30,28 @@ def fold_in(
     ----------
     unknown : Items
         The items.
-    item, labels, weight : arrays of shape (n,)
-        The item of each label, the label, and how much it counts.
+    item, weight : arrays of shape (n,)
+        The item of each label, and how much it counts.
+    told : Told
+        The labels.
     eta, sure : arrays of shape (n,)
         The score without the item's own part, for the person who gave the label, and its
         variance, which lowers the information of the label.
     v : array of shape (n, r)
         That person's weights of the learned features.
-    lift : float
-        What turns the item's own part of a score into log-odds; ``eta`` has that already.
     """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
-    rows = lift * np.column_stack([np.ones(len(item)), v])
+    rows = np.column_stack([np.ones(len(item)), v])
     prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
     state = np.zeros((n_items, size))
     order = np.argsort(item, kind="stable")
     starts = np.searchsorted(item[order], np.arange(n_items))
     held = np.diag(prior)
     for _ in range(_STEPS):
-        chance = expit(eta + np.einsum("na,na->n", rows, state[item]))
-        h = weight * chance * (1.0 - chance)
+        pull, h = told.at(eta + np.einsum("na,na->n", rows, state[item]))
+        h = weight * h
         left = 1.0 / (1.0 + h * sure)
-        pull = left * weight * (labels - chance)
+        pull = left * weight * pull
         slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
         outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
         precision = np.add.reduceat(outer[order], starts, axis=0) + held

@@ -2,26 +2,29 @@
 
 import warnings
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
-from likeminds.prior.grading import CumulativeLogit, Odds
+from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.grading import CumulativeLogit
+from likeminds.prior.seen import Seen
+from likeminds.prior.ways import GradePredictions
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.inputs import item_ids_of
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
-# So many people at most learn, and as many others judge; and how exactly.
-_MOST_PEOPLE, _FEWEST_PEOPLE = 400, 20
+# So many people take part at most, and no more of them than have so many grades together (but as
+# many as it takes to tell): half of them learn, and the others judge. And how exactly.
+_MOST_PEOPLE, _MOST_GRADES, _ENOUGH_PEOPLE, _FEWEST_PEOPLE = 800, 12_000, 60, 20
 _TOL = 1e-3
 # The share of the others' grades that they are judged by.
 _HELD_OUT = 0.4
@@ -40,7 +43,9 @@ def choose_grade_loss(ranker: Any, annotations: Annotations) -> tuple[str, dict[
     people = annotations.user_ids
     if len(people) < _FEWEST_PEOPLE:
         return CANDIDATES[0], {}
-    some = people[np.unique(np.linspace(0, len(people) - 1, 2 * _MOST_PEOPLE).astype(np.intp))]
+    grades_each = len(annotations) / len(people)
+    most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_PEOPLE), _MOST_PEOPLE))
+    some = people[np.unique(np.linspace(0, len(people) - 1, most).astype(np.intp))]
     halves = [annotations.of_people(some[first::2].tolist()) for first in (0, 1)]
     found: dict[str, list[Float]] = {name: [] for name in CANDIDATES}
     for learners, others in (halves, halves[::-1]):
@@ -65,25 +70,6 @@ def _judge(
             raise KeyboardInterrupt
         scores = quick.newcomer(asked).decision_function(held_out, held_out.users)
     return concordance_by_person(held_out.outcomes, scores, held_out.users).values
-
-
-@dataclass(frozen=True)
-class GradePredictions:
-    """Distributions of grades.
-
-    Attributes
-    ----------
-    grades : array of shape (n_grades,)
-        The grades, from worst to best (the mean of each bin, where there are very many).
-    probabilities : array of shape (n_rows, n_grades)
-        The probability of each.
-    expected : array of shape (n_rows,)
-        Their mean; of words, the mean of their positions from 0.
-    """
-
-    grades: IdArray
-    probabilities: Float
-    expected: Float
 
 
 def predict_grades(  # the method of every ranker with a learned prior
@@ -115,14 +101,8 @@ def predict_grades(  # the method of every ranker with a learned prior
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    if self.learned("grading_") is None:
-        raise ValueError("This ranker has not learned from grades: there are none to predict.")
-    chances, grading = grade_chances(self, X, users)
-    words = self.label_reading_.grades
-    levels: NDArray[Any] = np.array(words, dtype=object) if words else grading.scale.levels
-    if words:
-        levels = levels[grading.scale.levels.astype(np.intp)]
-    return GradePredictions(levels, chances, chances @ grading.scale.levels)
+    beliefs, seen, people = seen_from(self, X, users)
+    return beliefs.grades(seen, people)
 
 
 def grade_chances(
@@ -153,15 +133,6 @@ def learn_grading(ranker: Any, annotations: Annotations) -> CumulativeLogit:
     return found
 
 
-def odds_of(ranker: Any, said: Annotations, people: Index) -> Odds | None:
-    """Return grades as yes or no with their log-odds; None where labels are that already."""
-    ranker._joint_reading(said)
-    grading: CumulativeLogit | None = ranker.learned("grading_")
-    if grading is None or said.grades is None:
-        return None
-    return grading.odds(said.grades, people, ranker.label_reading_.threshold)
-
-
 def scores_and_variances(
     ranker: Any,
     X: ArrayLike | Annotations,
@@ -169,16 +140,17 @@ def scores_and_variances(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
+    beliefs, seen, people = seen_from(ranker, X, users, items)
+    return (*beliefs.from_zero(seen, people), people)
+
+
+def seen_from(
+    ranker: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
+) -> tuple[Beliefs, Seen, Index]:
+    """Return everybody's posteriors, rows as these see them, and the people of the rows."""
     rows, people = ranker._rows_and_people(X, users)
-    beliefs, coordinates = ranker._beliefs(), ranker.crowd_.coordinates
-    ids = item_ids_of(X, items, len(rows))
-    seen = beliefs.see(rows, ids)
-    inside = slice(coordinates.n_weights, coordinates.size)
-    seen.rows[:, inside] = 1.0
-    prior = ranker.crowd_.everybody
-    of_all = float(prior.mean[inside].sum())
-    if coordinates.intercept:
-        of_all -= float(ranker.consensus_ @ coordinates.origin)
-    intercept = np.append(ranker.intercept_, of_all)[people]
-    eta = ranker.decision_function(X, users, items) + intercept
-    return eta, beliefs.deviation(seen, people) ** 2, people
+    beliefs: Beliefs = ranker._beliefs()
+    return beliefs, beliefs.see(rows, item_ids_of(X, items, len(rows))), people

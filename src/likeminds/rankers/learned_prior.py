@@ -179,9 +179,9 @@ class PriorRanker(GrowingRanker):
             )
         beliefs = self._beliefs()
         people = self._people(said.users)
-        odds = grading.odds_of(self, said, people)
+        self._joint_reading(said)
         wiser = copy(self)
-        found = beliefs.items_from(said, people, odds)
+        found = beliefs.items_from(said, people)
         wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
         return wiser
 
@@ -282,7 +282,10 @@ class PriorRanker(GrowingRanker):
         points = coordinates.points(coef, self.intercept_[people])
         if self.crowd_.items is not None:
             points = np.hstack([points, self.factor_weights_[people]])
-        return Beliefs.given(self.crowd_, self.users_[people], points, self.information_[people])
+        ways = newcomers.ways_of(self)
+        ways = None if ways is None else ways.some(people)
+        known = self.information_[people]
+        return Beliefs.given(self.crowd_, self.users_[people], points, known, ways)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.grading import CumulativeLogit
+from likeminds.prior.ways import Ways
 
 
 class Newcomers(Protocol):
@@ -77,15 +79,23 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     covariates = _covariates(people, crowd)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
         who, points, known = _strangers(users, covariates, crowd)
+        said = None
     else:
         if self._graded:
             X, y = _as_grades(self, X, y)
-        said: Annotations = self._as_annotations(X, y, users, sample_weight, reset=False)
+        said = self._as_annotations(X, y, users, sample_weight, reset=False)
         if covariates is not None:
             said = said.with_people(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    return Beliefs.given(crowd, who, points, known)
+    beliefs, ways = Beliefs.given(crowd, who, points, known), ways_of(self)
+    return beliefs if ways is None else beliefs.with_ways(ways, said)
+
+
+def ways_of(ranker: Any) -> Ways | None:
+    """Return how the people of a ranker turn scores into grades, where they gave grades."""
+    grading: CumulativeLogit | None = ranker.learned("grading_")
+    return None if grading is None else Ways(grading, ranker.label_reading_)
 
 
 def _as_grades(

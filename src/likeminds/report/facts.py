@@ -87,6 +87,15 @@ class Facts:
         """Who thinks alike; None where the ranker has no group level."""
         return self.explained.schools if Ability.LEVELS.of(self.ranker.chosen_) else None
 
+    @property
+    def cut(self) -> str | None:
+        """The highest grade that counts as a no; None where labels are yes or no."""
+        reading = None if self.annotations is None else self.annotations.reading
+        if reading is None or reading.grades is None or not isinstance(reading.threshold, float):
+            return None
+        words = reading.grades
+        return str(words[int(reading.threshold)]) if words else f"{reading.threshold:g}"
+
     def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
         """Return AUCs by own function and by the consensus, and their paired difference."""
         found = self.diagnostics

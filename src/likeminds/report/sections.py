@@ -227,6 +227,8 @@ def accuracy_section(facts: Facts, level: int) -> Html:
         if found.held_out
         else "Labels were held out in five turns, and the model fitted to the rest each time."
     )
+    if facts.cut is not None:
+        how += f" Grades above {facts.cut} count as a yes."
     caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
     parts = [
         html.paragraph(f"{how} An AUC of 0.5 is chance, 1 is a perfect order."),
@@ -319,7 +321,7 @@ def fit_section(facts: Facts, level: int) -> Html:
     parts: list[object] = [html.table([type(facts.ranker).__name__, "value"], rows)]
     if facts.ranker.learned("cv_results_"):
         surface = plots.cv_surface(facts.ranker)
-        parts.append(html.picture(surface, "Cross-validated AUC over the parameters searched"))
+        parts.append(html.picture(surface, "Cross-validated scores over the parameters searched"))
     trace = ranker.learned("objective_trace_")
     if trace is not None and len(trace) > 2:
         parts.append(html.picture(plots.convergence(ranker), "Objective by iteration"))
