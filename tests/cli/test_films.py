@@ -5,6 +5,7 @@ import pytest
 
 from commands import run, told
 
+NAMES = ("Matrix", "Godfather", "Sting")
 GENRES = ("Comedy", "Crime", "Drama")
 
 
@@ -16,7 +17,7 @@ def films(tmp_path_factory):
     has[~has.any(axis=1), 0] = True
     titles = ["movieId,title,genres"]
     genres = ["|".join(np.array(GENRES)[there]) for there in has]
-    titles += [f'{j},"Film, The ({1980 + j})",{genres[j]}' for j in range(30)]
+    titles += [f'{j},"{NAMES[j % 3]}, The ({1980 + j})",{genres[j]}' for j in range(30)]
     (folder / "movies.csv").write_text("\n".join(titles) + "\n")
     (folder / "new.csv").write_text("movieId,title,genres\n99,Up,Drama\n98,Heat,Comedy|Drama\n")
     rows = ["userId,movieId,rating,timestamp"]
@@ -67,4 +68,49 @@ def test_titles_are_told_beside_genres(films):
     ask = ("explain", "--model", "films.likeminds", "--items", "agreed", "--texts", "movies.csv")
     done = run(folder, *ask)
     assert done.code == 0, done.err
-    assert "Film, The (" in done.out
+    assert "Godfather, The (" in done.out
+
+
+def test_items_are_told_by_their_titles(films):
+    folder, _ = films
+    row = told(folder, "rank", "--model", "films.likeminds", "--person", "3")["rankings"][0]
+    assert row["name"].endswith(f"The ({1980 + int(row['item'])})")
+    done = run(folder, "explain", "--model", "films.likeminds", "--items", "agreed")
+    assert "Godfather, The (" in done.out
+    assert "item_names_" not in done.err
+
+
+def test_why_a_film_has_its_score(films):
+    folder, _ = films
+    ask = ("explain", "--model", "films.likeminds", "--person", "3", "--item")
+    by_id = told(folder, *ask, "7")["explained"][0]
+    assert by_id == told(folder, *ask, "Godfather, The (1987)")["explained"][0]
+    assert sum(by_id["levels"].values()) == pytest.approx(by_id["score"])
+    done = run(folder, *ask, "7")
+    assert "3 on 7 (Godfather, The (1987)): " in done.out
+    assert "Chance of a yes" in done.out
+
+
+def test_close_matches_are_suggested(films):
+    folder, _ = films
+    ask = ("explain", "--model", "films.likeminds", "--item")
+    done = run(folder, *ask, "Matrix (1983)")
+    assert done.code == 2
+    assert "Did you mean Matrix, The (1983)" in done.err
+    done = run(folder, "fit", "-a", "ratings.csv", "-f", "movies.csv", "--out", "x.likeminds",
+               "--item-name", "titel")  # fmt: skip
+    assert done.code == 2
+    assert "Did you mean title?" in done.err
+
+
+def test_similar_people_and_films(films):
+    folder, _ = films
+    ask = ("similar", "--model", "films.likeminds", "--top", "4")
+    people = told(folder, *ask, "--person", "3")
+    assert len(people["similar"]) == 4
+    assert "3" not in [row["person"] for row in people["similar"]]
+    rows = told(folder, *ask, "--item", "Matrix, The (1980)")["similar"]
+    assert "The (" in rows[0]["name"]
+    done = run(folder, *ask)
+    assert done.code == 2
+    assert "--person or --item" in done.err

@@ -1,7 +1,7 @@
 """From options to labels and items."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._models import reading_of
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
     from likeminds.features.pictures import Reduction
 
 NO_PAIRS = Pairs()
-# Which of several columns of texts says what items are.
-_NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
 _ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
 
 @dataclass(frozen=True)
 class ReadLabels:
-    """What people said, and how pictures were reduced, if there are any."""
+    """What people said; how pictures were reduced, and what items are called, if that is known."""
 
     annotations: "Annotations"
     reduction: "Reduction | None" = None
+    names: dict[Any, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,8 @@ class Shown:
     ids: "IdArray"
     features: "np.ndarray[Any, Any]"
     pictures: bool = False
+    # What items are called, by their ids, where that is more than the id.
+    names: "dict[Any, str]" = field(default_factory=dict)
 
 
 def read_said(  # noqa: PLR0917 - where everything comes from
@@ -63,7 +64,8 @@ def read_said(  # noqa: PLR0917 - where everything comes from
         said = said.choices()  # grades beside comparisons are preferences, too
     for part in parts[1:]:
         said = said.concat(part.annotations)
-    return ReadLabels(said if model is None else said.written_as(model.people_), parts[0].reduction)
+    said = said if model is None else said.written_as(model.people_)
+    return replace(parts[0], annotations=said)
 
 
 _Tables = list[tuple[Any, dict[str, str | None]]]
@@ -130,11 +132,11 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
 
     options: dict[str, Any] = dict(names)
     known = None if model is None else [str(name) for name in model.feature_names_]
-    reduction = None
+    reduction = called = None
     if items.images is not None:
         table, options["features"], reduction = _with_pictures(talk, table, names, items, model)
     elif items.features is not None:
-        table, options["features"] = _with_features(talk, table, names, items.features, known)
+        table, options["features"], called = _with_features(talk, table, names, items, known)
     elif known is not None and set(known) <= set(table.column_names):
         options["features"] = known
     elif known is not None:
@@ -145,9 +147,9 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     options["people"] = columns.people
     if names is NAMES:  # pairs have no names that others could have, too
         said = Annotations.from_frame(table, **options)
-        return ReadLabels(said.without_group_names(), reduction)
+        return ReadLabels(said.without_group_names(), reduction, called)
     options |= label_reading(table, names, columns, model)
-    return ReadLabels(Annotations.from_frame(table, **options), reduction)
+    return ReadLabels(Annotations.from_frame(table, **options), reduction, called)
 
 
 def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:
@@ -161,7 +163,7 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
         found = picture_features(items.images, progress=talk.shows_progress)
         return Shown(_as_ids(found.images), reduction(found.features), pictures=True)
     if items.features is not None:
-        return _shown_in_table(talk, items.features, model, item)
+        return _shown_in_table(talk, items.features, items.item_name, model, item)
     kept = kept_items(model)
     if kept is None:
         raise ValueError(
@@ -171,41 +173,17 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
     return kept
 
 
-def read_texts(source: str) -> dict[Any, str]:
-    """Read what items say, by their ids, as they are and as texts."""
-    import pyarrow as pa
-
-    from likeminds._support.checks import listing
-    from likeminds.data.sources import read_table
-
-    table = read_table(source)
-    key = item_key(table)
-    texts = [
-        field.name
-        for field in table.schema
-        if field.name != key
-        and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))
-    ]
-    named = [name for name in texts if name.lower() in _NAMES_OF_TEXTS]
-    if len(texts) > 1 and len(named) == 1:
-        texts = named
-    if len(texts) != 1:
-        found = f"there are {listing(texts)}" if texts else "there is none"
-        raise ValueError(f"{source} needs one column of texts beside {key}, but {found}.")
-    both = zip(table[key].to_pylist(), table[texts[0]].to_pylist(), strict=True)
-    said = {item: text for item, text in both if text}
-    return {str(item): text for item, text in said.items()} | said
-
-
 def as_known(text: str, known: "IdArray", what: str) -> Any:
     """Return the id that somebody means, who can write nothing but text."""
     from likeminds._support.checks import listing
+    from likeminds._support.suggesting import did_you_mean
     from likeminds.data.identifiers import lookup
     from likeminds.data.spelling import write_as_known
 
     place = lookup(write_as_known([text], known, what), known, what)[0]
     if place < 0:
-        raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.")
+        hint = did_you_mean(text, known.tolist())
+        raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.{hint}")
     return known.tolist()[place]
 
 
@@ -231,22 +209,25 @@ def _with_features(
     talk: Talk,
     table: Any,
     names: dict[str, str | None],
-    source: str,
+    items: ItemOptions,
     known: Sequence[str] | None,
-) -> tuple[Any, Any]:
-    """Return the labels, and the features a model knows."""
+) -> tuple[Any, Any, dict[Any, str] | None]:
+    """Return the labels, the features a model knows, and what items are called."""
+    from likeminds.cli._names import names_in
     from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
+    source = items.features
+    assert source is not None
     column = _item_column(table, names)
     features = read_table(source, item_texts(column))
     key = item_key(features, column)
+    called = names_in(features, key, items.item_name)
     features = _as_numbers(talk, features, key, known)
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
-    return table, features.rename_columns(
-        [column if c == key else c for c in features.column_names]
-    )
+    features = features.rename_columns([column if c == key else c for c in features.column_names])
+    return table, features, called
 
 
 def _as_numbers(talk: Talk, features: Any, key: str, known: Sequence[str] | None) -> Any:
@@ -361,8 +342,11 @@ def _as_threshold(text: str) -> float | str:
         return text
 
 
-def _shown_in_table(talk: Talk, source: str, model: Any, item: str | None) -> Shown:
+def _shown_in_table(
+    talk: Talk, source: str, named: str | None, model: Any, item: str | None
+) -> Shown:
     from likeminds._support.secrets import mask
+    from likeminds.cli._names import names_in, names_of
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
@@ -372,16 +356,22 @@ def _shown_in_table(talk: Talk, source: str, model: Any, item: str | None) -> Sh
     key = item_key(table, item or "item")
     where = mask(source)
     names = [str(name) for name in model.feature_names_]
+    called = names_in(table, key, named)
     table = _as_numbers(talk, table, key, names)
     known = _known_columns(table, names, where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")
-    return Shown(ids, feature_matrix(frame, known))
+    return Shown(ids, feature_matrix(frame, known), names=called or names_of(model))
 
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    return None if model.kept_ is None else Shown(*model.kept_.distinct_items())
+    from likeminds.cli._names import names_of
+
+    if model.kept_ is None:
+        return None
+    ids, features = model.kept_.distinct_items()
+    return Shown(ids, features, names=names_of(model))
 
 
 def _as_ids(names: Sequence[str]) -> "IdArray":

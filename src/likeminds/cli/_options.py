@@ -66,6 +66,15 @@ class ItemOptions:
             rich_help_panel=_DATA,
         ),
     ] = None
+    item_name: Annotated[
+        str | None,
+        typer.Option(
+            "--item-name",
+            help="The column of --features that says what items are called, to be shown beside "
+            "their ids: by default title or name.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

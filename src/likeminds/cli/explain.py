@@ -35,7 +35,8 @@ _LEAST_SHARE = 0.005
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
     ask = "likeminds explain --model power.likeminds"
-    asked = [f"{ask}{what}" for what in ("", " --person household-007", " --item 7ct-5y-local")]
+    who, what = " --person household-007", " --item 7ct-5y-local"
+    asked = [f"{ask}{about}" for about in ("", who, what, f"{who}{what}")]
     command(
         app,
         panel="Ask",
@@ -82,17 +83,23 @@ def explain(
 ) -> None:
     """Say in words who thinks alike, on what, and who sees it their own way.
 
-    Without --person, --school, --item, --items or --table: the crowd. Items are those the model has
-    learned from, if it has kept them, or those of --features or --images.
+    Without --person, --school, --item, --items or --table: the crowd. --person and --item together
+    say why this person's score of this item is what it is. Items are those the model has learned
+    from, if it has kept them, or those of --features or --images.
     """
-    from likeminds.cli._data import read_texts
+    from likeminds.cli._data import read_shown
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
+    from likeminds.cli._names import names_of, read_texts
+    from likeminds.cli._reasons import tell_reasons
     from likeminds.schools import Explanation
     from likeminds.schools.finding import items_of
 
+    one_score = person is not None and item is not None
     given = [option for option in (person, school, item, which) if option is not None]
-    if len(given) + table > 1:
-        raise ValueError("Give one of --person, --school, --item, --items and --table.")
+    if len(given) + table - one_score > 1:
+        raise ValueError(
+            "Give one of --person, --school, --item, --items and --table, or --person and --item."
+        )
     if price is not None and not table:
         raise ValueError("--price belongs to --table: give both.")
     known = open_model(model)
@@ -102,10 +109,17 @@ def explain(
         return
     if given and which is None:
         rankers = dict([the_ranker_of(known, attribute)])
+    if person is not None and item is not None:
+        [(name, ranker)] = rankers.items()
+        facts = tell_reasons(talk, ranker, person, item, read_shown(talk, items, known))
+        about = {"attribute": name} if name else {}
+        talk.result({"model": str(model), "explained": [about | facts]})
+        return
     shown = _find_items(talk, items, known, item)
+    called = (names_of(known) or None) if texts is None else read_texts(texts)
     found = []
     for name, ranker in rankers.items():
-        seen = items_of(ranker, shown, texts=None if texts is None else read_texts(texts))
+        seen = items_of(ranker, shown, texts=called)
         explained = Explanation(ranker, seen, "auto" if schools is None else schools)
         about = {"attribute": name} if name else {}
         facts = (
@@ -152,6 +166,7 @@ def _facts(
     explained: "Explanation", person: str | None, school: int | None, item: str | None
 ) -> "Facts":
     from likeminds.cli._data import as_known
+    from likeminds.cli._names import find_item
 
     if person is not None:
         return explained.person(as_known(person, explained.levels.users, "person"))
@@ -160,7 +175,8 @@ def _facts(
     if item is None:
         return explained.crowd()
     assert explained.items is not None  # or reading them has said so
-    return explained.item(as_known(item, explained.items.ids, "item"))
+    names = dict(explained.items.texts or {})
+    return explained.item(find_item(item, explained.items.ids, names))
 
 
 def _tell_crowd(talk: Talk, facts: "Facts") -> None:

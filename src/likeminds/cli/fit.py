@@ -87,6 +87,7 @@ def fit(
     """
     from likeminds.cli._data import read_said
     from likeminds.cli._models import keep_schools_of
+    from likeminds.cli._names import keep_names
     from likeminds.storage.models import save, writable
 
     target = writable(out)
@@ -101,6 +102,7 @@ def fit(
     model = _learn(talk, new, said.annotations, jobs)
     if said.reduction is not None:
         model.pictures_ = said.reduction.as_known()
+    keep_names(model, said.names)
     if keep_data:
         keep_schools_of(model)
     # A model of several attributes knows the fingerprints of its data itself.

@@ -26,7 +26,7 @@ app = typer.Typer(
 _MODULES = (
     *("demo", "data", "simulate"),
     *("fit", "evaluate", "compare", "update"),
-    *("rank", "newcomer", "explain", "report"),
+    *("rank", "newcomer", "explain", "similar", "report"),
     *("serve",),
     *("reproduce", "doctor"),
 )

@@ -144,10 +144,13 @@ def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list
     for_whom = {"person": _EVERYONE if person is None else person}
     named = {"attribute": about} if about else {}
     order = np.argsort(-scores, kind="stable")[:top]
-    return [
-        for_whom | named | {"rank": place, "item": shown.ids[i], "score": float(scores[i])}
-        for place, i in enumerate(order, start=1)
-    ]
+    rows = []
+    for place, i in enumerate(order.tolist(), start=1):
+        one = shown.ids[i]
+        called = {"name": shown.names.get(one)} if shown.names else {}
+        row = for_whom | named | {"rank": place, "item": one} | called
+        rows.append(row | {"score": float(scores[i])})
+    return rows
 
 
 def show(
@@ -186,7 +189,8 @@ def _print_each(
 
     tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for row in rows:
-        line = {name: row[name] for name in ("rank", "item", "score")}
+        wanted = ("rank", "item", "name", "score")
+        line = {str(key): row[key] for key in wanted if key in row}
         tables.setdefault((row["person"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():
         verb = Verb.of((verbs or {}).get(about or ""))
@@ -201,7 +205,9 @@ def _brief(rows: list[dict[str, Any]]) -> Any:
 
     lines: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:
-        lines.setdefault((row["person"], row.get("attribute")), []).append(str(row["item"]))
+        lines.setdefault((row["person"], row.get("attribute")), []).append(
+            str(row.get("name") or row["item"])
+        )
     table = [
         {"person": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
         for (who, about), names in lines.items()

@@ -50,14 +50,15 @@ def report(
     With --images, items are shown as thumbnails.
     """
     from likeminds._support.files import place_for
-    from likeminds.cli._data import read_said, read_texts
+    from likeminds.cli._data import read_said
     from likeminds.cli._models import open_model, rankers_of
+    from likeminds.cli._names import names_of, read_texts
     from likeminds.report import write_report
 
     place_for(out, "the report")
     known = open_model(model)
     said = None
-    called = None if texts is None else read_texts(texts)
+    called = (names_of(known) or None) if texts is None else read_texts(texts)
     if annotations is not None:
         said = read_said(talk, annotations, items, columns, known).annotations
     if diagnostics:

@@ -13,7 +13,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
 from likeminds.schools.found import Schools
-from likeminds.schools.items import Items, Judged
+from likeminds.schools.items import Items
 from likeminds.schools.kept import keep, kept, mark_of
 from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.mixture import Division, divide
@@ -82,15 +82,13 @@ def find_schools(
     ('item', 'row', 'value', 'text')
     """
     rng = np.random.default_rng(random_state)
-    # What is drawn for it is the same whether the rest was kept or found just now.
-    [for_items] = rng.spawn(1)
     place = _Standing.of_ranker(ranker, annotations, rng, texts=texts, said=said)
     levels, items, spread, alike = place.levels, place.items, place.spread, place.alike
     asked = _asked(n_schools, len(levels.users))
     found = None
     if asked is None and random_state == _USUAL and items is not None:
         found = kept(as_ranker(ranker), place.mark, items)
-    division, opinions = place.divided(ranker, asked, rng) if found is None else found
+    division, opinions, apart = place.divided(ranker, asked, rng) if found is None else found
     coordinates, directions = place.coordinates
     crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
     soft = None if opinions is None else opinions.soft
@@ -107,7 +105,7 @@ def find_schools(
         axes=crowd.axes(coordinates, directions),
         standing=shares(levels, spread),
         loner=loners(levels, spread),
-        divisive=() if items is None else _most_divisive(items, levels, for_items),
+        divisive=() if items is None else items.judged(apart, ITEMS_SHOWN),
         agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
@@ -176,15 +174,15 @@ class _Standing:
 
     def divided(
         self, ranker: Any, asked: int | None, rng: Generator
-    ) -> tuple[Division, Opinions | None]:
+    ) -> tuple[Division, Opinions | None, Float]:
         coordinates = self.coordinates[0]
         division = divide(coordinates, asked, rng)
         if self.items is None:
-            return division, None
+            return division, None, np.zeros(0)
         opinions = Opinions.found(
             ranker, self.items, self.said, division=division, coordinates=coordinates, rng=rng
         )
-        return division, opinions
+        return division, opinions, self.items.disagreement(self.levels.coef, rng)
 
 
 def items_of(
@@ -208,10 +206,6 @@ def items_of(
 def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:
     """Return the labels that were given, or else those that the ranker has kept."""
     return annotations if isinstance(annotations, Annotations) else as_ranker(ranker).kept_
-
-
-def _most_divisive(items: Items, levels: Levels, rng: Generator) -> tuple[Judged, ...]:
-    return items.judged(items.disagreement(levels.coef, rng), ITEMS_SHOWN)
 
 
 def _feature_school(strength: Float) -> Index:

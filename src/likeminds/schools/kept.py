@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.schools.describing import Opinions
 from likeminds.schools.items import Items
@@ -34,8 +35,10 @@ def mark_of(levels: Levels, items: Items, said: Annotations | None) -> str:
     return digest.hexdigest()
 
 
-def keep(ranker: Any, mark: str, division: Division, opinions: Opinions | None) -> None:
-    """Give a ranker what was found about its crowd."""
+def keep(
+    ranker: Any, mark: str, division: Division, opinions: Opinions | None, apart: Float
+) -> None:
+    """Give a ranker what was found about its crowd; ``apart`` is how items divide it."""
     tried = sorted(division.criterion)
     values = np.array([division.criterion[k] for k in tried])
     known = np.isfinite(values)
@@ -48,6 +51,7 @@ def keep(ranker: Any, mark: str, division: Division, opinions: Opinions | None) 
         "tried": np.array(tried),
         "ruled_out": ~known,
         "criterion": np.where(known, values, 0.0),
+        "apart": apart,
     }
     if opinions is not None:
         soft = opinions.soft
@@ -57,8 +61,8 @@ def keep(ranker: Any, mark: str, division: Division, opinions: Opinions | None) 
     setattr(ranker, NAME, held)
 
 
-def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | None] | None:
-    """Return what was found about the crowd, if it still holds; else None."""
+def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | None, Float] | None:
+    """Return what was found about the crowd, as it was kept, if it still holds; else None."""
     held = ranker.learned(NAME)
     if held is None or held["mark"] != mark:
         return None
@@ -66,7 +70,7 @@ def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | Non
     criterion = dict(zip(held["tried"].tolist(), values.tolist(), strict=True))
     division = Division(held["membership"], criterion, held["stability"], held["agreement"])
     if "share" not in held:
-        return division, None
+        return division, None, held["apart"]
     shares = ("n_votes", "share", "error", "by_school", "error_by_school")
     soft = SoftLabels(items.ids, items.rows, *(held[name] for name in shares))
-    return division, Opinions(soft, held["ends"], held["doubt"])
+    return division, Opinions(soft, held["ends"], held["doubt"]), held["apart"]

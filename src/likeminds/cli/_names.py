@@ -1,0 +1,101 @@
+"""What items are called: names that a model has kept beside their ids."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from likeminds._support.arrays import IdArray
+
+# Columns of texts that are names of items, where nobody says which one is.
+_USUAL = ("title", "name")
+# Which of several columns of texts says what items are.
+_NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
+
+
+def names_in(table: Any, key: str, column: str | None) -> dict[Any, str] | None:
+    """Return what a table calls its items, by their ids; None where it does not say.
+
+    ``column`` is the one with the names; by default the only one that is called title or name.
+    """
+    from likeminds._support.checks import listing
+    from likeminds._support.suggesting import did_you_mean
+
+    columns = [name for name in table.column_names if name != key]
+    if column is None:
+        usual = [name for name in columns if name.lower() in _USUAL]
+        if len(usual) != 1:
+            return None
+        column = usual[0]
+    elif column not in columns:
+        raise ValueError(
+            f"--item-name: there is no column {column!r}.{did_you_mean(column, columns)} "
+            f"There are {listing(columns)}."
+        )
+    both = zip(table[key].to_pylist(), table[column].to_pylist(), strict=True)
+    return {item: str(name) for item, name in both if name is not None}
+
+
+def keep_names(model: Any, names: dict[Any, str] | None) -> None:
+    """Keep with a model what its items are called."""
+    from likeminds.data.identifiers import as_id_array
+
+    if names:
+        called = as_id_array(list(names.values()), "names")
+        model.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
+
+
+def names_of(model: Any) -> dict[Any, str]:
+    """Return what a model calls its items, by their ids; empty where it has no names."""
+    held = model.learned("item_names_")
+    if held is None:
+        return {}
+    return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
+
+
+def find_item(text: str, ids: "IdArray", names: dict[Any, str]) -> Any:
+    """Return the item that somebody means, by its id or its name; suggest others if none is."""
+    from likeminds._support.suggesting import did_you_mean
+    from likeminds.cli._data import as_known
+
+    try:
+        return as_known(text, ids, "item")
+    except ValueError:
+        there = set(ids.tolist())
+        meant = [one for one, name in names.items() if name == text and one in there]
+        if len(meant) == 1:
+            return meant[0]
+        if len(meant) > 1:
+            several = ", ".join(map(str, meant))
+            raise ValueError(
+                f"Several items are called {text!r}: {several}. Give the id."
+            ) from None
+        hint = did_you_mean(text, names.values())
+        if not hint:
+            raise
+        raise ValueError(f"There is no item {text!r}.{hint}") from None
+
+
+def read_texts(source: str) -> dict[Any, str]:
+    """Read what items say, by their ids, as they are and as texts."""
+    import pyarrow as pa
+
+    from likeminds._support.checks import listing
+    from likeminds.cli._data import item_key
+    from likeminds.data.sources import read_table
+
+    table = read_table(source)
+    key = item_key(table)
+    texts = [
+        field.name
+        for field in table.schema
+        if field.name != key
+        and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))
+    ]
+    named = [name for name in texts if name.lower() in _NAMES_OF_TEXTS]
+    if len(texts) > 1 and len(named) == 1:
+        texts = named
+    if len(texts) != 1:
+        found = f"there are {listing(texts)}" if texts else "there is none"
+        raise ValueError(f"{source} needs one column of texts beside {key}, but {found}.")
+    both = zip(table[key].to_pylist(), table[texts[0]].to_pylist(), strict=True)
+    said = {item: text for item, text in both if text}
+    return {str(item): text for item, text in said.items()} | said
