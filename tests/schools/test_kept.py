@@ -1,9 +1,11 @@
 """What was found about a crowd is kept with its ranker, and used as long as it holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from likeminds import HierarchicalRanker, find_schools, load, make_schools, save
+from likeminds import Annotations, HierarchicalRanker, find_schools, load, make_schools, save
 from likeminds.schools import finding
 from likeminds.schools.finding import keep_schools
 
@@ -55,3 +57,13 @@ def test_another_fit_forgets_it(ranker):
     keep_schools(ranker)
     said = ranker.annotations_
     assert ranker.fit(said[: len(said) // 2]).learned("kept_schools_") is None
+
+
+def test_people_who_see_nothing_in_any_item_are_one_crowd():
+    rng = np.random.default_rng(0)
+    person, item = np.nonzero(rng.random((20, 8)) < 0.6)
+    said = Annotations(person, item, np.arange(len(item)) % 2 == 0)
+    flat = HierarchicalRanker(n_item_factors=0).fit(said)
+    items = replace(flat.crowd_.items, effects=np.zeros(len(flat.items_)))
+    flat.crowd_ = replace(flat.crowd_, items=items)
+    assert len(find_schools(flat)) == 1

@@ -184,6 +184,8 @@ class Levels:
         values, vectors = np.linalg.eigh(moved.T @ moved)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
         k = self._n_strong(values)
+        if not k:
+            return np.zeros((len(moved), 0)), np.zeros((0, len(root)))
         # The sign of a direction is arbitrary: its largest entry is to be positive.
         turned = vectors[:, :k]
         turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(k)])
