@@ -173,20 +173,6 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
     return kept
 
 
-def as_known(text: str, known: "IdArray", what: str) -> Any:
-    """Return the id that somebody means, who can write nothing but text."""
-    from likeminds._support.checks import listing
-    from likeminds._support.suggesting import did_you_mean
-    from likeminds.data.identifiers import lookup
-    from likeminds.data.spelling import write_as_known
-
-    place = lookup(write_as_known([text], known, what), known, what)[0]
-    if place < 0:
-        hint = did_you_mean(text, known.tolist())
-        raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.{hint}")
-    return known.tolist()[place]
-
-
 def refuse_several_from_stdin(*sources: str | None) -> None:
     """Say that standard input is one table, if it was named twice."""
     if sources.count("-") > 1:
@@ -213,7 +199,7 @@ def _with_features(
     known: Sequence[str] | None,
 ) -> tuple[Any, Any, dict[Any, str] | None]:
     """Return the labels, the features a model knows, and what items are called."""
-    from likeminds.cli._names import names_in
+    from likeminds.cli._names import item_key, names_in
     from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
@@ -261,22 +247,6 @@ def _with_kept(
     column = _item_column(table, names)
     columns = dict(zip(known, kept.features.T, strict=True))
     return table, pa.table({column: as_arrow(kept.ids.tolist())} | columns)
-
-
-def item_key(features: Any, column: str = "item") -> str:
-    """Return the column of a table of features that names the items."""
-    from likeminds._support.checks import listing
-    from likeminds.data.columns import COLUMN_NAMES, is_usual
-
-    if column in features.column_names:
-        return column
-    matches = [name for name in features.column_names if is_usual("item", name)]
-    if len(matches) != 1:
-        raise ValueError(
-            "The table of features needs one column with the ids of the items, called "
-            f"{column} or {COLUMN_NAMES['item'][0]}; it has {listing(features.column_names)}."
-        )
-    return str(matches[0])
 
 
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
@@ -346,7 +316,7 @@ def _shown_in_table(
     talk: Talk, source: str, named: str | None, model: Any, item: str | None
 ) -> Shown:
     from likeminds._support.secrets import mask
-    from likeminds.cli._names import names_in, names_of
+    from likeminds.cli._names import item_key, names_in, names_of
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table

@@ -1,4 +1,4 @@
-"""What items are called: names that a model has kept beside their ids."""
+"""Whom and what somebody means: ids as they are known, and what items are called."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,6 @@ def names_of(model: Any) -> dict[Any, str]:
 def find_item(text: str, ids: "IdArray", names: dict[Any, str]) -> Any:
     """Return the item that somebody means, by its id or its name; suggest others if none is."""
     from likeminds._support.suggesting import did_you_mean
-    from likeminds.cli._data import as_known
 
     try:
         return as_known(text, ids, "item")
@@ -79,7 +78,6 @@ def read_texts(source: str) -> dict[Any, str]:
     import pyarrow as pa
 
     from likeminds._support.checks import listing
-    from likeminds.cli._data import item_key
     from likeminds.data.sources import read_table
 
     table = read_table(source)
@@ -99,3 +97,33 @@ def read_texts(source: str) -> dict[Any, str]:
     both = zip(table[key].to_pylist(), table[texts[0]].to_pylist(), strict=True)
     said = {item: text for item, text in both if text}
     return {str(item): text for item, text in said.items()} | said
+
+
+def as_known(text: str, known: "IdArray", what: str) -> Any:
+    """Return the id that somebody means, who can write nothing but text."""
+    from likeminds._support.checks import listing
+    from likeminds._support.suggesting import did_you_mean
+    from likeminds.data.identifiers import lookup
+    from likeminds.data.spelling import write_as_known
+
+    place = lookup(write_as_known([text], known, what), known, what)[0]
+    if place < 0:
+        hint = did_you_mean(text, known.tolist())
+        raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.{hint}")
+    return known.tolist()[place]
+
+
+def item_key(features: Any, column: str = "item") -> str:
+    """Return the column of a table of features that names the items."""
+    from likeminds._support.checks import listing
+    from likeminds.data.columns import COLUMN_NAMES, is_usual
+
+    if column in features.column_names:
+        return column
+    matches = [name for name in features.column_names if is_usual("item", name)]
+    if len(matches) != 1:
+        raise ValueError(
+            "The table of features needs one column with the ids of the items, called "
+            f"{column} or {COLUMN_NAMES['item'][0]}; it has {listing(features.column_names)}."
+        )
+    return str(matches[0])

@@ -12,8 +12,7 @@ _MOST_FEATURES = 8
 
 def tell_reasons(talk: Talk, ranker: Any, person: str, item: str, shown: "Shown") -> dict[str, Any]:
     """Tell why an item has its score for somebody; return the facts."""
-    from likeminds.cli._data import as_known
-    from likeminds.cli._names import find_item
+    from likeminds.cli._names import as_known, find_item
 
     who = as_known(person, ranker.people_, "person")
     names = shown.names

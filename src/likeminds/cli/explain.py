@@ -165,8 +165,7 @@ def _find_items(talk: Talk, items: ItemOptions, model: Any, item: str | None) ->
 def _facts(
     explained: "Explanation", person: str | None, school: int | None, item: str | None
 ) -> "Facts":
-    from likeminds.cli._data import as_known
-    from likeminds.cli._names import find_item
+    from likeminds.cli._names import as_known, find_item
 
     if person is not None:
         return explained.person(as_known(person, explained.levels.users, "person"))

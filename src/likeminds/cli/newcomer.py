@@ -237,7 +237,8 @@ def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 
-    from likeminds.cli._data import item_key, label_reading
+    from likeminds.cli._data import label_reading
+    from likeminds.cli._names import item_key
     from likeminds.data.annotations import Annotations
     from likeminds.data.columns import as_frame, find_column, find_columns, id_texts, read_values
     from likeminds.data.sources import read_table

@@ -63,8 +63,9 @@ def rank(
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those the model has learned from.
     """
-    from likeminds.cli._data import as_known, read_shown
+    from likeminds.cli._data import read_shown
     from likeminds.cli._models import open_model, verbs_of
+    from likeminds.cli._names import as_known
     from likeminds.cli._show import refuse_two_outputs
 
     refuse_two_outputs(talk, out)
