@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
+from likeminds.prior.apportioning import apportion
 from likeminds.prior.choices import refuse_no_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
@@ -263,9 +264,10 @@ class HierarchicalRanker(ChoiceTables):
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         if learned.items is not None and isinstance(tasks, CrossedTasks):
-            tasks = tasks.with_items(learned.items)
-            labelled = np.flatnonzero(tasks.labelled)
-            learned = replace(learned, items=learned.items.take(labelled))
+            labelled = learned.items.take(np.flatnonzero(tasks.labelled))
+            learned = apportion(replace(learned, items=labelled), annotations, coordinates)
+            assert learned.items is not None
+            tasks = tasks.with_items(learned.items.of(annotations.item_ids))
         self.users_ = annotations.user_ids
         self.annotations_ = annotations
         self._set_prior(learned, coordinates, traits)
