@@ -186,8 +186,8 @@ def _parts(summary: dict[str, Any]) -> list[str]:
             "### New items: 30 % of the items held out, with their texts",
             _aucs(summary["new items"], (OURS, WITHOUT, "Popularity")),
             _verdict(summary["new items"]),
-            "People share the items that were held out, so that intervals are over splits (as Nadeau "
-            "and Bengio correct them, since splits overlap): other items fare differently. An AUC "
+            "People share the items that were held out, so that intervals are over splits (as "
+            "Nadeau and Bengio correct them, since splits overlap): other items fare differently. An AUC "
             "below 50 is what chance does where features tell nothing: of so many items, what "
             "fits some by chance fails on the others.",
         ]

@@ -103,7 +103,7 @@ def _cost(X: Float, y: Float, noise: Float, spread: float, variance: float) -> f
     fit = float((y**2 / total).sum() - solved @ solved)
     half_logs = 0.5 * float(np.log(total).sum()) + float(np.log(factor.diagonal()).sum())
     half_logs += 0.5 * X.shape[1] * float(np.log(spread))
-    return 0.5 * fit + half_logs - 0.5 * OFF_ZERO * float(np.log(variance))
+    return float(0.5 * fit + half_logs - 0.5 * OFF_ZERO * np.log(variance))
 
 
 def _solution(X: Float, y: Float, total: Float, spread: float) -> tuple[Float, float]:
