@@ -1,6 +1,7 @@
 """Steps down the objective of the prior's parameters, from a start."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -51,6 +52,8 @@ class Learned:
         The form of Omega.
     items : Items, optional
         Posteriors of items, where they have effects of their own.
+    sampling : Sampling, optional
+        How it was learned from a sample of the people, where it was: see `sampling`.
     """
 
     model: Model
@@ -63,6 +66,7 @@ class Learned:
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
     shape: Shape = FULL
     items: Items | None = None
+    sampling: Any = None
 
 
 def first_guess(size: int, n_weights: int) -> Float:
@@ -114,10 +118,18 @@ def score(
 
 
 def descend(
-    objective: Objective, *, tol: float, max_iter: int, callback: Callback | None = None
+    objective: Objective,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    tilt: Float | None = None,
 ) -> Learned:
-    """Minimise the objective from where its model stands; it never rises from step to step."""
-    watch = _Watch(objective, callback)
+    """Minimise the objective from where its model stands; it never rises from step to step.
+
+    With ``tilt``, that times how far the vector has moved is added to J per person: see `sampling`.
+    """
+    watch = _Watch(objective, callback, tilt)
     n_free = len(watch.best) - objective.n_logs
     bounds = [(None, None)] * n_free + [(_SMALLEST, _LARGEST)] * objective.n_logs
     try:
@@ -134,7 +146,7 @@ def descend(
         converged = not watch.stopped and found.nit < max_iter
     except KeyboardInterrupt:
         converged, watch.stopped = False, True
-    n_people = objective.tasks.n_people
+    n_people = objective.n_people
     return Learned(
         model=objective.model_at(watch.best),
         trace=[value * n_people for value in watch.trace],
@@ -147,16 +159,21 @@ def descend(
 class _Watch:
     """Keeps the best vector and the objective of each step, and calls the callback."""
 
-    def __init__(self, objective: Objective, callback: Callback | None) -> None:
-        self._objective = objective
+    def __init__(
+        self, objective: Objective, callback: Callback | None, tilt: Float | None = None
+    ) -> None:
+        self._objective, self._tilt = objective, tilt
         self._callback = callback
         self._slope = np.zeros(0)
-        self.best = objective.start
+        self.best = self._start = objective.start
         self.trace: list[float] = []
         self.stopped = False
 
     def evaluate(self, vector: Float) -> tuple[float, Float]:
         value, self._slope = self._objective(vector)
+        if self._tilt is not None:
+            value += float(self._tilt @ (vector - self._start))
+            self._slope = self._slope + self._tilt
         if not self.trace:
             self.trace.append(value)
         return value, self._slope
@@ -167,7 +184,7 @@ class _Watch:
         if self._callback is None:
             return
         number, residual = len(self.trace) - 1, float(np.linalg.norm(self._slope))
-        if self._callback(number, self.trace[-1] * self._objective.tasks.n_people, residual):
+        if self._callback(number, self.trace[-1] * self._objective.n_people, residual):
             self.stopped = True
             raise StopIteration
 

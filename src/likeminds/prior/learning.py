@@ -9,6 +9,7 @@ from likeminds.prior.forms import choose_form, form_of
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
 from likeminds.prior.posterior import Pulls
+from likeminds.prior.sampling import Plan, learn_from_sample
 from likeminds.prior.tasks import Tasks, sample
 from likeminds.solvers.base import Callback
 
@@ -30,8 +31,9 @@ def learn(
     shifts: Float | None = None,
     earlier: Learned | None = None,
     anew: bool = False,
+    may_sample: bool = False,
 ) -> Learned:
-    """Choose the form of the prior (on a sample of a large crowd), then learn it from everybody.
+    """Choose the form of the prior (on a sample of a large crowd), then learn it.
 
     Parameters
     ----------
@@ -51,6 +53,8 @@ def learn(
         Where to go on from, in the same form.
     anew : bool, default=False
         Choose the form anew all the same.
+    may_sample : bool, default=False
+        Learn from some of the people where that is enough: see `sampling`.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood)
@@ -59,13 +63,20 @@ def learn(
         form = (
             form_of(earlier) if earlier and not anew else choose_form(start, n_groups, covariance)
         )
-        if few is not tasks:
-            start = replace(start, tasks=tasks, pulls=Pulls())
         enough = min(start.enough, EXACTER * tol)
         start = replace(start, model=form.model, shape=form.shape, enough=enough)
-        finish = descend if form.shape.has_directions else score
-        found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
-        unsure = start.covariance_of_mean(found.model, start.visit(found.model))
+        plan = Plan.of(start, tasks, tol) if may_sample else None
+        if few is not tasks:
+            start = replace(start, tasks=tasks, pulls=Pulls())
+        if plan is not None:
+            found, seen = learn_from_sample(
+                plan, start, tasks, tol=tol, max_iter=max_iter, callback=callback
+            )
+        else:
+            finish = descend if form.shape.has_directions else score
+            found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
+            seen = start.visit(found.model)
+        unsure = start.covariance_of_mean(found.model, seen)
     return replace(
         found,
         criterion=form.criterion,

@@ -93,6 +93,8 @@ class Objective:
         The form of Omega.
     shifts : array of shape (n_people, q), optional
         How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
+    stands_for : float
+        How many people each of them stands for: see `sampling`.
     """
 
     tasks: Tasks
@@ -103,6 +105,12 @@ class Objective:
     enough: float = 1e-3
     shape: Shape = FULL
     shifts: Float | None = None
+    stands_for: float = 1.0
+
+    @property
+    def n_people(self) -> float:
+        """How many people they are, or stand for."""
+        return self.stands_for * self.tasks.n_people
 
     @property
     def start(self) -> Float:
@@ -137,7 +145,8 @@ class Objective:
         terms = self.terms(model)
         if isinstance(self.tasks, CrossedTasks):
             return crossed_moments(self.tasks, terms, self.pulls)
-        return moments(self.tasks, terms, self.pulls)
+        found = moments(self.tasks, terms, self.pulls)
+        return found if self.stands_for == 1.0 else found.times(self.stands_for)
 
     def terms(self, model: Model) -> Terms:
         """Return what everybody's mode is found under."""
@@ -177,10 +186,11 @@ class Objective:
         """Return J per person, and its gradient."""
         model = self.model_at(vector)
         found = self.visit(model)
-        value, slope = self.value(model, found), self._slope(model, found)
+        value, slope = self.value(model, found), self.slope(model, found)
         return value / found.n_people, slope / found.n_people
 
-    def _slope(self, model: Model, found: Moments) -> Float:
+    def slope(self, model: Model, found: Moments) -> Float:
+        """Return the gradient of J by the vector, not divided by the number of people."""
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
         mean[: self.n_weights] += model.ridge * prior.mean[: self.n_weights]

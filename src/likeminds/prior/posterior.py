@@ -290,7 +290,7 @@ class Moments:
         the first is zero, and that of the second the identity.
     spread : array of shape (p, p)
         The sum over people of the covariance of z.
-    n_people : int
+    n_people : float
         How many people there are.
     comparisons : float
         How many observations their labels amount to.
@@ -301,8 +301,12 @@ class Moments:
     first: Float
     second: Float
     spread: Float
-    n_people: int
+    n_people: float
     comparisons: float
+
+    def times(self, factor: float) -> "Moments":
+        """Return the moments of so many times as many people."""
+        return Moments(**{name: factor * part for name, part in vars(self).items()})
 
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,21 @@ from likeminds._support.stacks import solve
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Curvature
-from likeminds.prior.posterior import Dual, Primal, Pulls, Terms, system_of
+from likeminds.prior.posterior import Dual, Mode, Primal, Pulls, Terms, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.signs import keep_signs
 from likeminds.prior.tasks import TaskBlock, Tasks, task_of
+
+Single = NDArray[np.float32]
+
+# How exactly the modes of a large crowd are found: one more step would gain about the square.
+_QUICK = 1e-5
+# With so many times more rows than are kept, eigenvectors are not worth their time; subspaces are
+# turned so often instead.
+_MANY = 2
+_ROUNDS = 1
+# What keeps nearly dependent columns apart, in single precision.
+_LIFT = 3e-5
 
 
 def posterior_of(
@@ -25,12 +37,16 @@ def posterior_of(
     pulls: Pulls,
     rank: int,
     shifts: Float | None = None,
+    quick: bool = False,
 ) -> tuple[Float, NDArray[np.float32]]:
     """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
 
     The mode is that of the prior; the uncertainty includes that of the prior's parameters. Where
     a crowd has covariates, people whose own are not known may have any: their prior is the wider
     one, in which covariates are integrated out. Of the others, K says that they are known.
+
+    ``quick`` is for large crowds: K, whose numbers are single precision, is computed in that, and
+    by subspace iteration. It then says a little less than it might, never more.
     """
     prior = crowd.prior.shifted(shifts)
     size = len(prior.mean)
@@ -42,7 +58,8 @@ def posterior_of(
     known = np.zeros((n_people, n_rows + told.shape[1], size), dtype=np.float32)
     known[:, n_rows:] = told
     predictive = prior if crowd.wider is None else crowd.wider
-    settling = _Settling(Terms(prior, crowd.likelihood), predictive, min(rank, size), crowd.signs)
+    terms = Terms(prior, crowd.likelihood, **({"gain": _QUICK} if quick else {}))
+    settling = _Settling(terms, predictive, min(rank, size), crowd.signs, quick)
     with one_blas_thread():
         answers = tasks.ask(_settle, settling, pulls.own)
         few = _unknown(tasks, told) if told.shape[1] else None
@@ -70,6 +87,7 @@ class _Settling:
     predictive: Prior
     rank: int
     signs: Float | None
+    quick: bool = False
 
 
 def _settle(
@@ -82,6 +100,9 @@ def _settle(
     found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
     if settling.signs is not None:
         found = keep_signs(found, mode.task, prior, settling.terms.likelihood, settling.signs)
+    few = settling.rank * _MANY <= mode.task.rows.shape[1] < len(prior.mean)
+    if settling.quick and few and settling.rank > 0 and mode.task.held is None:
+        return people, found, _nearly_known(mode, predictive, settling.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
     inner = _known(system, mode.said.curvature, settling.rank)
     return people, found, (inner @ predictive.root.T).astype(np.float32)
@@ -98,3 +119,38 @@ def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
         return solve(factor, curvature.times_root_back(system.rows))
     directions, shrunk = system.information(curvature, most)
     return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)
+
+
+def _nearly_known(mode: Mode, prior: Prior, most: int) -> Single:
+    """Return nearly the K of `_known`, in weights, several times faster than by eigenvectors.
+
+    With Z = R'X in the basis of z, and any matrix Q, (I + Z Z') and Q make the posterior given
+    Q'Z alone: K = (Q'Q + Q'Z Z'Q)^-1/2 Q'Z. Power iteration turns Q towards what Z says most
+    about; whatever Q is, nothing is claimed that the labels do not say.
+    """
+    rows: Any = mode.task.rows.astype(np.float32) @ prior.root.astype(np.float32)
+    Z = mode.said.curvature.times_root_back(rows).astype(np.float32, copy=False)
+    back = Z.transpose(0, 2, 1)
+    lot = np.random.default_rng(0).standard_normal((Z.shape[1], most)).astype(np.float32)
+    Q = Z @ (back @ lot)
+    for _ in range(_ROUNDS):
+        Q = Z @ (back @ _orthonormal(Q))
+    Q = _orthonormal(Q)
+    across = Q.transpose(0, 2, 1)
+    seen = across @ Z
+    factor = np.linalg.cholesky(_lifted(across @ Q + seen @ seen.transpose(0, 2, 1)))
+    return np.asarray(np.linalg.solve(factor, seen) @ prior.root.T.astype(np.float32))
+
+
+def _orthonormal(Q: Single) -> Single:
+    """Return columns with the same span, nearly orthonormal, by Cholesky factors."""
+    Q = Q / (np.sqrt(np.einsum("bnm,bnm->bm", Q, Q)) + np.float32(1e-30))[:, None, :]
+    inverse = np.linalg.inv(np.linalg.cholesky(_lifted(Q.transpose(0, 2, 1) @ Q)))
+    return np.asarray(Q @ inverse.transpose(0, 2, 1))
+
+
+def _lifted(gram: Single) -> Single:
+    """Return matrices that are positive definite in spite of rounding; K says less for it."""
+    diagonal = np.einsum("bmm->bm", gram)
+    diagonal += np.float32(_LIFT) * (np.float32(1.0) + diagonal)
+    return gram

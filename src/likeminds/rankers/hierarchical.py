@@ -162,6 +162,12 @@ class HierarchicalRanker(ChoiceTables):
         simulated log-likelihood, by round of draws.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
+    sampling_ : Sampling or None
+        How the prior of a large crowd was learned from some of its people: how many learned
+        (``n_learned``) and corrected (``n_asked``), by how much each corrected step promised to
+        lower the objective and lowered it (``promised``, ``gained``), and how far it is expected
+        to be above its least value (``excess``), all in nats per label. None where everybody
+        learned: crowds of fewer than 8,000, items with effects of their own, covariates of people.
 
     Examples
     --------
@@ -282,6 +288,7 @@ class HierarchicalRanker(ChoiceTables):
             pulls=learned.pulls,
             rank=self.covariance_rank,
             shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
+            quick=learned.sampling is not None,
         )
         self._set_levels(points)
         self.grading_ = None
@@ -360,6 +367,8 @@ class HierarchicalRanker(ChoiceTables):
         if isinstance(tasks, CrossedTasks):
             asked = 0 if rough else self.n_item_factors
             teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
+        elif annotations.people is None:
+            teach = partial(learn, may_sample=True)
         with both_callbacks(self, self.callback) as callback:
             learning = partial(
                 teach,

@@ -199,6 +199,7 @@ class PriorRanker(GrowingRanker):
         self.n_iter_ = len(learned.trace) - 1
         self.converged_ = learned.converged
         self.criterion_ = np.array(learned.criterion)
+        self.sampling_ = learned.sampling
         self.n_groups_ = learned.n_groups
         self.covariance_ = learned.shape.kind
 

@@ -36,6 +36,7 @@ from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
 from likeminds.prior.prior import Prior
+from likeminds.prior.sampling import Sampling
 from likeminds.prior.traits import Traits
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
@@ -51,7 +52,7 @@ _DATA: dict[str, type[Any]] = {
     for kind in (
         *(Annotations, Covariates, LabelReading, Statistics, Dense, Rows),
         *(Crowd, Coordinates, Prior, Items, Logistic, Choice, Regression),
-        *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal),
+        *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal, Sampling),
     )
 }
 # What holds the labels that were learned from, and what tells about them.
