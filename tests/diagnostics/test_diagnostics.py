@@ -227,3 +227,31 @@ def test_the_share_of_random_people_is_estimated():
         found = attentive(rng.normal(true, 0.06), np.full(600, 0.06**2), np.full(600, 0.06**2))
         assert found.random_share == pytest.approx(share, abs=0.06)
         assert found.mean == pytest.approx(0.8, abs=0.02)
+
+
+def test_who_says_yes_readily_and_who_is_strict():
+    rng = np.random.default_rng(4)
+    n_people, n_items = 40, 60
+    own = np.linspace(-2, 2, n_people)
+    X = rng.normal(size=(n_items, 1))
+    person, item = np.nonzero(rng.random((n_people, n_items)) < 0.7)
+    # Strict people were shown better items, so that their share of yes says little.
+    shown = rng.random(len(item)) < 1 / (1 + np.exp(-2 * X[item, 0] * -np.sign(own[person])))
+    person, item = person[shown], item[shown]
+    odds = 1.5 * X[item, 0] + own[person]
+    said = Annotations(person, item, rng.logistic(size=len(item)) < odds, X, features_per="item")
+    ranker = HierarchicalRanker(n_groups=0, n_item_factors=0).fit(said)
+    found = diagnose(ranker, said, n_folds=2)
+    assert np.corrcoef(found.readiness, own)[0, 1] > 0.9
+    shares = np.corrcoef(found.positive_share, own)[0, 1]
+    assert np.corrcoef(found.readiness, own)[0, 1] > shares
+    assert found.readiness.mean() == pytest.approx(0.0, abs=1e-12)
+    assert found.yes_where_divided == pytest.approx(1 / (1 + np.exp(-found.readiness)))
+    assert "readiness" in found.table().column_names
+
+
+def test_whoever_chooses_is_neither_strict_nor_lenient():
+    few = load_electricity()
+    few = few.of_people(few.user_ids[:12])
+    found = diagnose(HierarchicalRanker(n_groups=0).fit(few), few, n_folds=None)
+    assert np.isnan(found.readiness).all()

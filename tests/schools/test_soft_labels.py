@@ -7,9 +7,10 @@ import pytest
 from scipy.special import expit
 
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, find_schools
+from likeminds.metrics.calibrating import calibrate
 from likeminds.schools import Explanation, soft_labels
 from likeminds.schools.items import Items
-from likeminds.schools.liking import Liking, calibrate
+from likeminds.schools.liking import Liking
 from likeminds.schools.soft_labels import BOUND, Votes, shares_of_groups
 
 N_ITEMS = 40

@@ -13,7 +13,9 @@ import pyarrow as pa
 from likeminds._support.arrays import Float, IdArray
 from likeminds._support.averages import nan_mean
 from likeminds._support.files import make_folder
+from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import counted
+from likeminds._support.html import html_page, html_table
 from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
@@ -42,7 +44,7 @@ class Comparison:
 
     Attributes
     ----------
-    table : pyarrow.Table
+    table : data frame
         One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_auc``, ``seconds`` (the
         fit, tuning included, on a machine shared with the other workers), ``parameters``
         (those chosen, as JSON) and ``auc_by_person`` (in the order of ``users``, NaN where a
@@ -53,25 +55,36 @@ class Comparison:
         The share of the rows that was held out.
     measure : {"AUC", "concordance"}
         What the columns called ``auc`` are: of grades, the concordance.
+    frames : {"pyarrow", "pandas", "polars"}
+        The kind of tables that come back.
     """
 
-    table: pa.Table
+    cells: pa.Table
     users: IdArray
     test_size: float
     measure: str = "AUC"
+    frames: Frames = "pyarrow"
 
     @cached_property
     def rankers(self) -> list[str]:
         """The names of the rankers, in the order they were given."""
-        return list(dict.fromkeys(self.table["ranker"].to_pylist()))
+        return list(dict.fromkeys(self.cells["ranker"].to_pylist()))
 
-    def summary(self) -> pa.Table:
+    @property
+    def table(self) -> Any:
+        """One row per ranker and repeat; see the class."""
+        return as_kind(self.cells, self.frames)
+
+    def summary(self) -> Any:
         """Return the rankers, best first, with means, spreads and times.
 
         ``deviation_over_repeats`` is the standard deviation of the mean AUC over repeats;
         ``error_over_people`` the standard error, over people, of their AUC averaged over
         repeats; ``median_seconds`` the median time of a fit, tuning included.
         """
+        return as_kind(self._summary(), self.frames)
+
+    def _summary(self) -> pa.Table:
         means = self._by_repeat.mean(axis=1)
         order = np.argsort(-means, kind="stable")
         deviation = self._by_repeat.std(axis=1, ddof=1) if self._n_repeats > 1 else means * np.nan
@@ -86,7 +99,7 @@ class Comparison:
             }
         )
 
-    def paired(self, against: str | None = None) -> pa.Table:
+    def paired(self, against: str | None = None) -> Any:
         """Return every other ranker's difference from one, paired.
 
         Parameters
@@ -96,16 +109,19 @@ class Comparison:
 
         Returns
         -------
-        pyarrow.Table
+        data frame
             ``ranker``, ``against``, then twice (``people_``: each person's difference averaged
             over repeats; ``repeats_``: each repeat's mean difference) the mean ``difference``,
             its 95 % interval from ``low`` to ``high`` (over repeats as Nadeau and Bengio
             correct it, because training sets overlap), and Wilcoxon's signed-rank ``p``.
         """
-        best = self.summary()["ranker"][0].as_py()
+        return as_kind(self._paired(against), self.frames)
+
+    def _paired(self, against: str | None = None) -> pa.Table:
+        best = self._summary()["ranker"][0].as_py()
         reference = self._place(best if against is None else against)
         rows = []
-        for name in self.summary()["ranker"].to_pylist():
+        for name in self._summary()["ranker"].to_pylist():
             place = self._place(name)
             if place == reference:
                 continue
@@ -152,11 +168,16 @@ class Comparison:
         )
         return "\n".join([head, *(line.rstrip() for line in lines)])
 
+    def _repr_html_(self) -> str:
+        header, *rows = self._cells_of_text()
+        told = [dict(zip(header, row, strict=True)) for row in rows]
+        return html_page(str(self).partition("\n")[0], html_table(told, most=len(told)))
+
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.rankers)}>"
 
     def _cells_of_text(self) -> list[list[str]]:
-        differences = {row["ranker"]: row for row in self.paired().to_pylist()}
+        differences = {row["ranker"]: row for row in self._paired().to_pylist()}
         rows = [
             [
                 "ranker",
@@ -167,7 +188,7 @@ class Comparison:
                 "seconds",
             ]
         ]
-        for found in self.summary().to_pylist():
+        for found in self._summary().to_pylist():
             row = differences.get(found["ranker"])
             rows.append(
                 [
@@ -193,10 +214,10 @@ class Comparison:
 
     @property
     def _n_repeats(self) -> int:
-        return int(self.table.num_rows) // len(self.rankers)
+        return int(self.cells.num_rows) // len(self.rankers)
 
     def _grid(self, column: str) -> Float:
-        values = self.table[column].to_numpy()
+        values = self.cells[column].to_numpy()
         return np.asarray(values, dtype=np.float64).reshape(len(self.rankers), self._n_repeats)
 
     @cached_property
@@ -207,7 +228,7 @@ class Comparison:
     @cached_property
     def _by_person(self) -> Float:
         """AUC averaged over repeats, rankers x people; NaN where it never was defined."""
-        flat = np.array(self.table["auc_by_person"].to_pylist(), dtype=np.float64)
+        flat = np.array(self.cells["auc_by_person"].to_pylist(), dtype=np.float64)
         aucs = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
         return nan_mean(aucs.transpose(0, 2, 1))
 
@@ -286,7 +307,8 @@ def compare(
     results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
     _tell_warnings(results, repeats)
     table, measure = _as_table(results, named), measure_of(annotations.outcomes)
-    return Comparison(table, annotations.user_ids, float(test_size), measure)
+    frames = annotations.frames
+    return Comparison(table, annotations.user_ids, float(test_size), measure, frames)
 
 
 def _refuse_bad_protocol(

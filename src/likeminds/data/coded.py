@@ -14,9 +14,13 @@ from likeminds._support.checks import listing
 from likeminds._support.frames import Frames
 from likeminds._support.grammar import guess_verb
 from likeminds._support.grouping import order_by
+from likeminds._support.html import html_page, html_table
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.labels import LabelReading, count_labels
+
+# A notebook shows the first few labels.
+_ROWS_SHOWN = 6
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -135,6 +139,17 @@ class CodedLabels:
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:
         return self.take(rows)
+
+    def _repr_html_(self) -> str:
+        first = self[: min(len(self), _ROWS_SHOWN)]
+        said = first.labels if first.grades is None else first.grades
+        rows = [
+            {"person": who, "item": what, "label": label}
+            for who, what, label in zip(first.users, first.items, said.tolist(), strict=True)
+        ]
+        more = len(self) - len(rows)
+        rest = f"<p>and {more:,} more</p>" if more else ""
+        return html_page(repr(self), html_table(rows), rest)
 
     def person_index(self) -> tuple[Index, Index]:
         """Return the rows sorted by person, and where each person starts.

@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 from sklearn.base import clone
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import counted
+from likeminds._support.html import html_page, html_table
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_people
 from likeminds.diagnostics.attention import attentive
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.metrics.calibrating import calibrate
 from likeminds.metrics.discoveries import discoveries
 from likeminds.rankers.base import Ranker
 
@@ -58,6 +61,11 @@ class Diagnostics:
         How many labels each person gave.
     positive_share : array of shape (n_people,)
         How many of them are positive.
+    readiness : array of shape (n_people,)
+        How readily somebody says yes: the log-odds of a yes above those of the crowd, to items
+        of the same score by the consensus. Zero is as readily as most, below zero is strict;
+        somebody with few labels is taken to be nearer to zero. NaN where people choose among
+        what is shown, and say yes to one of it whatever they think.
     p_chance : array of shape (n_people,)
         How likely chance alone would rank as well as the better of both functions.
     p_attentive : array of shape (n_people,)
@@ -78,6 +86,8 @@ class Diagnostics:
     p_chance: Float
     p_attentive: Float
     held_out: bool
+    readiness: Float
+    frames: Frames = "pyarrow"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -91,20 +101,44 @@ class Diagnostics:
         chosen: IdArray = self.users[self.verdict == verdict]
         return chosen
 
-    def table(self) -> pa.Table:
+    def table(self) -> Any:
         """Return a table with a row per person."""
         columns: dict[str, Any] = {
             "person": self.users.tolist(),
             "verdict": self.verdict.tolist(),
             "labels": self.n_labels,
         }
-        names = ("positive_share", "consensus_auc", "own_auc", "low", "high", "p_chance")
-        columns |= {name: getattr(self, name) for name in (*names, "p_attentive")}
-        return pa.table(columns)
+        names = ("positive_share", "readiness", "consensus_auc", "own_auc", "low", "high")
+        columns |= {name: getattr(self, name) for name in (*names, "p_chance", "p_attentive")}
+        return as_kind(pa.table(columns), self.frames)
+
+    @property
+    def yes_where_divided(self) -> Float:
+        """The share of a person's yes to items that the crowd is divided on evenly."""
+        return np.asarray(expit(self.readiness))
 
     def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        unusual = np.flatnonzero(np.isin(self.verdict, (RANDOM, DIFFERENT)))
+        rows = [
+            {
+                "person": self.users[i],
+                "verdict": str(self.verdict[i]),
+                "labels": int(self.n_labels[i]),
+                "readiness": float(self.readiness[i]),
+                "consensus_auc": float(self.consensus_auc[i]),
+                "own_auc": float(self.own_auc[i]),
+            }
+            for i in unusual.tolist()
+        ]
+        counts = [{"verdict": verdict, "people": n} for verdict, n in self.counts.items()]
+        return html_page(self._headline(), html_table(counts), html_table(rows))
+
+    def _headline(self) -> str:
         told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
-        return f"<{counted(len(self.users), 'person', 'people')}: {told}>"
+        return f"{counted(len(self.users), 'person', 'people')}: {told}"
 
 
 def diagnose(
@@ -195,13 +229,8 @@ def _both_scores(ranker: Any, annotations: Annotations) -> Float:
 
 def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
-    if annotations.group_codes is not None:
-        groups = annotations.group_codes
-        total = np.bincount(groups)
-        positive = np.bincount(groups, annotations.labels)
-        mixed = (positive > 0) & (positive < total)
-        if mixed[groups].mean() >= _MOSTLY:
-            stratum = groups
+    if annotations.group_codes is not None and _chooses(annotations):
+        stratum = annotations.group_codes
     return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_people)
 
 
@@ -233,7 +262,31 @@ def _judge(
         p_chance=p_chance,
         p_attentive=p_attentive,
         held_out=held_out,
+        readiness=_readiness(annotations, scores[0]),
+        frames=annotations.frames,
     )
+
+
+def _readiness(said: Annotations, consensus: Float) -> Float:
+    """Return everybody's log-odds of a yes above the crowd's; NaN where they choose in groups."""
+    labels = said.labels
+    if _chooses(said) or not labels.any() or labels.all():
+        return np.full(said.n_people, np.nan)
+    weight = np.ones(len(said))
+    if said.weights is not None:
+        weight[:] = said.weights
+    _, intercepts = calibrate(consensus, labels, said.user_codes, said.n_people, weight)
+    return np.asarray(intercepts - intercepts.mean())
+
+
+def _chooses(said: Annotations) -> bool:
+    """Say whether most labels come in groups with both kinds, as choices do."""
+    if said.group_codes is None:
+        return False
+    total = np.bincount(said.group_codes)
+    positive = np.bincount(said.group_codes, said.labels)
+    mixed = (positive > 0) & (positive < total)
+    return bool(mixed[said.group_codes].mean() >= _MOSTLY)
 
 
 def _above(excess: Float, variance: Float) -> Float:

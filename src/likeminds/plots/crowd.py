@@ -9,11 +9,11 @@ from likeminds.plots.figures import (
     COLOURS,
     DIVERGING,
     MARKERS,
+    draw_once,
     evenly_spaced,
     new_axes,
     new_figure,
     set_title,
-    take_names_as_text,
     wrap_text,
 )
 from likeminds.schools import Schools
@@ -161,7 +161,7 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
     if len(schools) == 1:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
     figure.suptitle(wrap_text(title, 90), fontsize="medium", x=0.01, ha="left")
-    return take_names_as_text(figure)
+    return draw_once(figure)
 
 
 def _people_in_order(schools: Schools) -> Index:

@@ -56,6 +56,16 @@ def take_names_as_text(figure: Any) -> Any:
     return figure
 
 
+def draw_once(figure: Any) -> Any:
+    """Return a figure that a notebook draws because a cell returns it, and not once more.
+
+    Notebooks draw every figure of pyplot when a cell ends; elsewhere it stays pyplot's to show.
+    """
+    if "inline" in require_matplotlib().get_backend().lower():
+        require_matplotlib().close(figure)
+    return take_names_as_text(figure)
+
+
 def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
     """Give axes a title that says what to see, and hide the top and right spines."""
     axes.set_title(title, loc="left", fontsize="medium", wrap=True)

@@ -9,7 +9,7 @@ from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.features.thumbnails import picture_of, thumbnail
-from likeminds.plots.figures import BLUE, GREY, new_figure, set_title, take_names_as_text, wrap_text
+from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.naming import are_named, shorten
@@ -63,7 +63,7 @@ def person_card(
     likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
     figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
-    return take_names_as_text(figure)
+    return draw_once(figure)
 
 
 def _draw_weights(axes: Any, words: tuple[str, ...], own: Float, shared: Float) -> None:

@@ -266,13 +266,15 @@ def people_section(facts: Facts, level: int) -> Html:
 
 
 def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:
-    header = ["person", "verdict", "labels", "positive", "AUC, own", "interval", "AUC, consensus"]
+    header = ["person", "verdict", "labels", "positive", "yes where others are divided"]
+    header += ["AUC, own", "interval", "AUC, consensus"]
     cells = [
         [
             found.users[i],
             found.verdict[i],
             f"{found.n_labels[i]:,}",
             f"{found.positive_share[i]:.0%}",
+            _share(found.yes_where_divided[i]),
             _number(found.own_auc[i]),
             f"{found.low[i]:.2f} to {found.high[i]:.2f}" if np.isfinite(found.low[i]) else "",
             _number(found.consensus_auc[i]),
@@ -280,6 +282,10 @@ def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:
         for i in rows
     ]
     return html.table(header, cells, caption)
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if np.isfinite(value) else ""
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Float, Index
+from likeminds._support.frames import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
@@ -91,7 +92,8 @@ def find_schools(
     division, opinions, apart = place.divided(ranker, asked, rng) if found is None else found
     coordinates, directions = place.coordinates
     crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
-    soft = None if opinions is None else opinions.soft
+    frames: Frames = "pyarrow" if place.said is None else place.said.frames
+    soft = None if opinions is None else replace(opinions.soft, frames=frames)
     return Schools(
         users=levels.users,
         labels=division.labels,
@@ -113,6 +115,7 @@ def find_schools(
         agreement=division.agreement,
         suggested=asked is None,
         verb=as_ranker(ranker).verb,
+        frames=frames,
     )
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import LIKE, Verb, counted
+from likeminds._support.html import html_page, html_table
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
 from likeminds.schools.soft_labels import SoftLabels
@@ -170,6 +172,7 @@ class Schools:
     agreed: tuple[Judged, ...] = ()
     soft_labels: SoftLabels | None = None
     verb: Verb = LIKE
+    frames: Frames = "pyarrow"
 
     def __len__(self) -> int:
         return len(self.schools)
@@ -197,7 +200,7 @@ class Schools:
             raise KeyError(f"{person!r} is not among the {len(self.users)} people of this model.")
         return self.schools[int(self.labels[place])]
 
-    def people(self) -> pa.Table:
+    def people(self) -> Any:
         """Return a table with a row per person: school, how likely, shares of levels, loner."""
         columns: dict[str, Any] = {
             "person": self.users.tolist(),
@@ -205,7 +208,7 @@ class Schools:
             "membership": self.membership.max(axis=1),
         }
         columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
-        return pa.table(columns | {"loner": self.loner})
+        return as_kind(pa.table(columns | {"loner": self.loner}), self.frames)
 
     def to_dict(self) -> Facts:
         """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
@@ -250,6 +253,15 @@ class Schools:
 
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"school": one.number, "people": one.size, "comes back": one.stability, "is": one.name}
+            for one in self.schools
+        ]
+        told = html_table(rows if len(self) > 1 else [])
+        axes = [{"share": a.share, "from": a.low, "to": a.high} for a in self.axes]
+        return html_page(self._headline(), told, html_table(axes))
 
     def _headline(self) -> str:
         people = counted(len(self.users), "person", "people")

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from scipy import sparse
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.frames import Frames, as_kind
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Items
@@ -49,6 +50,7 @@ class SoftLabels:
     error: Float
     by_school: Float
     error_by_school: Float
+    frames: Frames = "pyarrow"
 
     @cached_property
     def at_least(self) -> Float:
@@ -71,7 +73,7 @@ class SoftLabels:
             "error_by_school": self.error_by_school[:, place].tolist(),
         }
 
-    def to_table(self) -> pa.Table:
+    def to_table(self) -> Any:
         """Return a table with a row per item: votes, shares and their standard errors."""
         columns: dict[str, Any] = {
             "item": self.items.tolist(),
@@ -83,7 +85,7 @@ class SoftLabels:
         both = zip(self.by_school, self.error_by_school, strict=True)
         for number, (share, error) in enumerate(both, start=1):
             columns |= {f"school_{number}": share, f"error_{number}": error}
-        return pa.table(columns)
+        return as_kind(pa.table(columns), self.frames)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,78 @@
+"""Tables come back as the caller works with them, and notebooks show what objects are."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import likeminds
+from likeminds import Annotations, HierarchicalRanker, compare, diagnose, find_schools
+from likeminds._support.html import html_table
+
+
+def columns():
+    rng = np.random.default_rng(0)
+    person, item = np.nonzero(rng.random((24, 20)) < 0.6)
+    size = rng.normal(size=20)
+    taste = np.where(np.arange(24) < 12, 2.0, -2.0)
+    label = taste[person] * size[item] + rng.logistic(size=len(item)) > 0
+    return {
+        "person": [f"p{i}" for i in person],
+        "item": [f"i{j}" for j in item],
+        "label": label.astype(int),
+        "size": size[item],
+    }
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(pd.DataFrame, pd.DataFrame), (pl.DataFrame, pl.DataFrame), (pa.table, pa.Table)],
+)
+def told(request):
+    make, kind = request.param
+    said = Annotations.from_frame(make(columns()))
+    return said, HierarchicalRanker(n_groups=1, n_item_factors=0).fit(said), kind
+
+
+@pytest.mark.slow
+def test_the_same_kind_comes_back(told):
+    said, ranker, kind = told
+    schools = find_schools(ranker)
+    found = diagnose(ranker, said, n_folds=2)
+    compared = compare(said, ["ConsensusOnly", "Popularity"], repeats=2, progress=False)
+    tables = [
+        ranker.rank("p1").table(),
+        ranker.explain("p1", "i3").table(),
+        ranker.similar_people("p1").table(),
+        ranker.similar_items("i3").table(),
+        schools.people(),
+        schools.soft_labels.to_table(),
+        found.table(),
+        compared.table,
+        compared.summary(),
+        compared.paired(),
+    ]
+    assert [type(table) for table in tables] == [kind] * len(tables)
+    for shown in (said, ranker, schools, found, compared):
+        assert shown._repr_html_().startswith("<div><strong>")
+    assert "<Comparison of" in repr(compared)
+
+
+def test_parts_and_files_know_it_or_forget_it(told, tmp_path):
+    said, ranker, _ = told
+    assert said[:10].frames == said.concat(said[:5]).frames == said.frames
+    again = likeminds.load(likeminds.save(ranker, tmp_path / "model", with_data=True))
+    assert again.kept_.frames == "pyarrow"
+
+
+def test_only_public_names_are_offered():
+    offered = set(dir(likeminds))
+    assert offered == {*likeminds.__all__, *likeminds._PUBLIC}
+    assert not any(name.startswith("_") and name != "__version__" for name in offered)
+
+
+def test_nothing_that_is_shown_is_taken_for_markup():
+    assert "<script>" not in html_table([{"item": "<script>", "score": float("nan")}])
+    assert "<td>-</td>" in html_table([{"score": float("nan")}])
+    assert html_table([]) == ""
