@@ -187,8 +187,8 @@ def _parts(summary: dict[str, Any]) -> list[str]:
             _aucs(summary["new items"], (OURS, WITHOUT, "Popularity")),
             _verdict(summary["new items"]),
             "People share the items that were held out, so that intervals are over splits (as "
-            "Nadeau and Bengio correct them, since splits overlap): other items fare differently. An AUC "
-            "below 50 is what chance does where features tell nothing: of so many items, what "
+            "Nadeau and Bengio correct them, since splits overlap): other items fare differently. "
+            "An AUC below 50 is what chance does where features tell nothing: of so many items, what "
             "fits some by chance fails on the others.",
         ]
     if summary["groups"]:

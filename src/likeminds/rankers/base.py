@@ -24,7 +24,7 @@ from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
-from likeminds.rankers import inputs
+from likeminds.rankers import inputs, leaks
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
 from likeminds.rankers.everyday import Everyday
@@ -114,9 +114,8 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     ) -> Float:
         """Score each row for its person: the higher, the more the item is to their liking.
 
-        Scores order the items of one person; their zero means nothing, and scores of two
-        people are not comparable. Where items have effects of their own, rows of features alone
-        are scored as items nobody has labelled.
+        Scores order the items of one person; their zero means nothing, and those of two people
+        are not comparable. Rows of features alone are scored as items nobody has labelled.
 
         Parameters
         ----------
@@ -126,8 +125,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
             For whom each row is scored. Without it (and without ``user_column``), for the
             one person the ranker was fitted to, or for the consensus if there were several.
         items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers that know items by their ids; annotations
-            carry their own.
+            The id of each row's item, for rankers that know items by their ids.
 
         Returns
         -------
@@ -146,7 +144,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         return scores + self.item_scores(items, people)
 
     def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
-        """Return what items add beyond features; zero where nobody says what they are."""
+        """Return what items add beyond features; zero where nobody says which they are."""
         known = self.learned_items()
         if items is None or known is None:
             return 0.0
@@ -237,6 +235,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
             return annotations.written_as(self.users_)
         if not self._needs_no_features:
             inputs.refuse_no_features(annotations, type(self).__name__)
+        leaks.warn_of_popularity(annotations)
         self.fitted_on_annotations_, self.verb_ = True, annotations.verb
         self.label_reading_, self.n_features_in_ = annotations.reading, annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
@@ -264,6 +263,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
+        inputs.warn_of_nobody(owners, fitting=reset)
         if reset and (owners is None or not inputs.are_grades(y)):
             self.classes_ = inputs.two_classes(inputs.check_labels(y))
         elif reset:

@@ -1,5 +1,6 @@
 """Arrays that a caller passes to a ranker, checked: labels, columns, names of features."""
 
+import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -58,6 +59,18 @@ def are_positive(labels: NDArray[Any], classes: NDArray[Any]) -> Bool:
             f"y has labels not seen in training: {listing(strange)}; seen were {listing(classes)}."
         )
     return np.asarray(labels == classes[-1])
+
+
+def warn_of_nobody(owners: object, *, fitting: bool) -> None:
+    """Say that all rows are taken for one person's where nobody says whose they are."""
+    if fitting and owners is None:
+        warnings.warn(
+            "Nobody says who gave the labels, so that all of them are taken for one person's: pass "
+            "users=, or name a column of X with user_column=. In a pipeline or a search, enable "
+            "scikit-learn's metadata routing and call set_fit_request(users=True).",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def refuse_extras(**arguments: object) -> None:
