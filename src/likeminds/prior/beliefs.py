@@ -175,10 +175,19 @@ class Beliefs:
             known = np.einsum("nm,nm->n", told, told)
             variance[piece] = total - np.where(owner >= 0, known, 0.0)
         variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
+        variance += self._beyond(seen, less)
         if less is not None:
             variance += self._of_items(less, people)
             variance[seen.same_as(less)] = 0.0
         return np.sqrt(variance)
+
+    def _beyond(self, seen: Seen, less: Seen | None = None) -> Float | float:
+        """Return the variance of scores that lies beyond the coordinates."""
+        if seen.features is None:
+            return 0.0
+        away = seen.features.astype(np.float64)
+        away -= self.coordinates.origin if less is None or less.features is None else less.features
+        return self.prior.beyond * self.coordinates.squares_beyond(away)
 
     def _of_items(self, seen: Seen, people: Index) -> Float:
         """Return the variance of scores that is due to their items."""
@@ -269,6 +278,8 @@ class Beliefs:
         scores = seen.rows @ draws
         if seen.own is not None:
             scores += seen.own.drawn(draws[self.coordinates.size :], rng)
+        if seen.features is not None:
+            scores += self._drawn_beyond(seen.features, rng)
         place = np.empty(scores.shape, dtype=np.intp)
         order = np.argsort(-scores, axis=0)
         np.put_along_axis(place, order, np.arange(len(seen))[:, None], axis=0)
@@ -276,6 +287,15 @@ class Beliefs:
         low = np.quantile(place, outside, axis=1, method="inverted_cdf")
         high = np.quantile(place, 1.0 - outside, axis=1, method="inverted_cdf")
         return low.astype(np.intp) + 1, high.astype(np.intp) + 1
+
+    def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
+        """Draw what lies beyond the coordinates of scores, for items at once: (n, draws)."""
+        rows = self.coordinates.rows(features)
+        products = self.coordinates.products_beyond(features, rows)
+        assert products is not None
+        values, vectors = np.linalg.eigh(self.prior.beyond * products)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
 
     def most_telling(self, seen: Seen, person: int, n: int) -> Index:
         """Choose, one after the other, the items whose labels shrink the uncertainty most.
@@ -293,7 +313,8 @@ class Beliefs:
         wanted = contrasts.T @ contrasts
         covariance = self.covariance(person)
         telling = self.likelihood.telling(rows @ self._point(person) + seen.effects)
-        own = self._of_items(seen, np.full(len(seen), person))
+        # What lies beyond the coordinates is an item's own, nearly: items share little there.
+        own = self._of_items(seen, np.full(len(seen), person)) + self._beyond(seen)
         chosen: list[int] = []
         for _ in range(n):
             reached = rows @ covariance

@@ -165,7 +165,9 @@ class ChoiceTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * self.coordinates.size)
+        coordinates = self.coordinates
+        width = len(coordinates.scale) if coordinates.beyond else coordinates.size
+        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width)
 
     @property
     def n_bytes(self) -> int:
@@ -190,27 +192,36 @@ class ChoiceTasks(KeptTasks):
         with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
             # Sets that are padding as a whole do not count, whatever they hold.
             log_count = np.log(np.where(padding, 1.0, counts.reshape(n_people, -1)))
+        rows, beyond = self._rows(members.astype(np.intp), sign)
         return Task(
             people=block.people,
-            rows=self._rows(members.astype(np.intp), sign).reshape(n_people, len(first), -1),
+            rows=rows,
             response=np.repeat(first[None].astype(np.float64), n_people, axis=0),
             weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
             comparisons=block.weight[:, POSITIVE].sum(axis=1),
             places=places.reshape(n_people, -1),
             set_size=self.set_size,
             log_count=log_count,
+            beyond=beyond,
         )
 
-    def _rows(self, members: Index, sign: Float) -> Float:
-        """Return the coordinates of the items of sets; backwards where the worst was chosen."""
-        features = self.items[members]
+    def _rows(self, members: Index, sign: Float) -> tuple[Float, Float | None]:
+        """Return coordinates of the items of sets, (b, n, size), and inner products beyond them.
+
+        Both are backwards where the worst was chosen.
+        """
+        n_people, n_rows = len(members), members.shape[1] * members.shape[2]
+        features = self.items[members].reshape(n_people, n_rows, -1)
         rows = np.asarray(
             features if self.is_ready else self.coordinates.rows(features), dtype=np.float64
         )
-        rows[members == _OUTSIDE] = 0.0
-        if (sign != 1.0).any():
-            rows *= sign[..., None]
-        return rows
+        times = np.broadcast_to(sign, members.shape).reshape(n_people, n_rows).copy()
+        times[members.reshape(n_people, n_rows) == _OUTSIDE] = 0.0
+        beyond = self.coordinates.products_beyond(features, rows)
+        if (times != 1.0).any():
+            rows *= times[..., None]
+            beyond = None if beyond is None else beyond * times[:, :, None] * times[:, None, :]
+        return rows, beyond
 
 
 class _Sets(NamedTuple):

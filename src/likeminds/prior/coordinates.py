@@ -12,8 +12,10 @@ from likeminds.data.annotations import Annotations
 _IDLE = 1e-10
 # Numbers that differ by less than this share of their size are equal but for rounding.
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
-# Rows of the table that are turned into double precision at a time.
+# Rows of the table that are turned into double precision at a time; of rows longer than so many
+# numbers, as many numbers as stay in the processor's cache.
 _ROWS_AT_ONCE = 1 << 14
+_LONG, _FEW_NUMBERS = 256, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Coordinates:
     spread : array of shape (q, q), optional
         The covariance of the items that were labelled, in these coordinates; without it, the
         identity.
+    beyond : float
+        The mean squared length of what items have beyond the basis; 0 where that is nothing.
     """
 
     origin: Float
@@ -38,12 +42,22 @@ class Coordinates:
     basis: Float | None
     intercept: bool
     spread: Float | None = None
+    beyond: float = 0.0
 
     @classmethod
     def of_annotations(
-        cls, annotations: Annotations, *, standardize: bool, intercept: bool
+        cls,
+        annotations: Annotations,
+        *,
+        standardize: bool,
+        intercept: bool,
+        every: bool = False,
     ) -> "Coordinates":
-        """Measure the features of the items by the labels given to them."""
+        """Measure the features of the items by the labels given to them.
+
+        With ``every``, all directions are kept, also those in which items do not differ, and
+        ``spread`` is left out.
+        """
         if not annotations.n_features:
             return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
         weight = np.bincount(
@@ -63,6 +77,8 @@ class Coordinates:
             scale = np.where(differs, items.unit, 1.0) * np.sqrt(
                 np.where(differs, items.variance, 1.0)
             )
+        if every:
+            return cls(items.mean, scale, None, intercept)
         basis, covariance = items.directions(items.unit / scale)
         return cls(items.mean, scale, basis, intercept, covariance)
 
@@ -76,6 +92,17 @@ class Coordinates:
         """How many coordinates there are, the intercept included."""
         return self.n_weights + self.intercept
 
+    def moved(self, features: FloatArray, chosen: Index) -> FloatArray:
+        """Return rows of features centred and scaled, in the features' own precision."""
+        moved = np.empty((len(chosen), len(self.scale)), dtype=features.dtype)
+        origin, unit = self.origin.astype(features.dtype), (1.0 / self.scale).astype(features.dtype)
+        at_once = max(1, _FEW_NUMBERS // len(unit))
+        for start in range(0, len(chosen), at_once):
+            part = slice(start, start + at_once)
+            np.subtract(features[chosen[part]], origin, out=moved[part])
+            moved[part] *= unit
+        return moved
+
     def rows(self, features: FloatArray) -> Float:
         """Return features, shape (..., d), as rows of coordinates, shape (..., size)."""
         out = np.empty((*features.shape[:-1], self.size))
@@ -83,6 +110,25 @@ class Coordinates:
         out[..., : self.n_weights] = moved if self.basis is None else moved @ self.basis
         out[..., self.n_weights :] = 1.0
         return out
+
+    def products_beyond(self, features: FloatArray, rows: Float) -> Float | None:
+        """Return the inner products, (..., n, n), of what features have beyond their ``rows``.
+
+        Features have shape (..., n, d), and rows are theirs; None where there is nothing.
+        """
+        if not self.beyond:
+            return None
+        moved = (features - self.origin) / self.scale
+        inside = rows[..., : self.n_weights]
+        return np.asarray(_gram(moved) - _gram(inside))
+
+    def squares_beyond(self, features: FloatArray) -> Float:
+        """Return squared lengths of what differences of items, (n, d), have beyond the basis."""
+        if self.basis is None or not self.beyond:
+            return np.zeros(len(features))
+        moved = features / self.scale
+        moved -= (moved @ self.basis) @ self.basis.T
+        return np.asarray(np.einsum("nd,nd->n", moved, moved))
 
     def differences(self, features: FloatArray) -> Float:
         """Return differences of items, shape (..., d), in coordinates; no intercept, no origin."""
@@ -123,7 +169,7 @@ class _Centred:
 
     @classmethod
     def of(cls, table: FloatArray, share: Float) -> "_Centred":
-        parts = _parts(share)
+        parts = _parts(share, table.shape[1])
         low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
         high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
         middle, unit = low + (high - low) / 2, (high - low) / 2
@@ -144,9 +190,13 @@ class _Centred:
         return np.asarray(centred * np.sqrt(self.share[part])[:, None])
 
     @property
+    def _parts(self) -> list[Index]:
+        return _parts(self.share, len(self.unit))
+
+    @property
     def variance(self) -> Float:
         """The variance of each column, in units."""
-        return np.asarray(sum((self.rows(part) ** 2).sum(axis=0) for part in _parts(self.share)))
+        return np.asarray(sum((self.rows(part) ** 2).sum(axis=0) for part in self._parts))
 
     def directions(self, shrink: Float) -> tuple[Float | None, Float]:
         """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
@@ -160,7 +210,7 @@ class _Centred:
             active = _active(length**2)
             return directions[active].T, np.diag(length[active] ** 2)
         covariance = np.zeros((len(shrink), len(shrink)))
-        for part in _parts(self.share):
+        for part in self._parts:
             rows = self.rows(part) * shrink
             covariance += rows.T @ rows
         strength, vectors = np.linalg.eigh(covariance)
@@ -170,10 +220,15 @@ class _Centred:
         return vectors[:, active][:, ::-1], np.diag(strength[active][::-1])
 
 
+def _gram(rows: Float) -> Float:
+    return np.asarray(rows @ np.swapaxes(rows, -1, -2))
+
+
 def _active(strength: Float) -> Bool:
     return np.asarray(strength > _IDLE * max(strength.max(), np.finfo(np.float64).tiny))
 
 
-def _parts(share: Float) -> list[Index]:
+def _parts(share: Float, width: int) -> list[Index]:
     used = np.flatnonzero(share)
-    return [used[start : start + _ROWS_AT_ONCE] for start in range(0, len(used), _ROWS_AT_ONCE)]
+    at_once = _ROWS_AT_ONCE if width <= _LONG else max(1, _FEW_NUMBERS // width)
+    return [used[start : start + at_once] for start in range(0, len(used), at_once)]

@@ -48,6 +48,8 @@ class Learned:
         For each number of directions, from none, objective plus penalty: smaller is better.
     unsure : array of shape (p, p)
         The posterior covariance of the prior's mean.
+    unsure_beyond : float
+        The mean variance of the mean in directions beyond the coordinates: see `wide`.
     shape : Shape
         The form of Omega.
     items : Items, optional
@@ -64,6 +66,7 @@ class Learned:
     n_groups: int = 0
     criterion: list[float] = field(default_factory=list)
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    unsure_beyond: float = 0.0
     shape: Shape = FULL
     items: Items | None = None
     sampling: Any = None
@@ -93,8 +96,8 @@ def learn_roughly(
 def follow_ridge(start: Objective, at: Visited) -> Visited:
     """Update the ridge penalty of the consensus by its fixed point."""
     ridge = start.learn_ridge(at.model, at.found)
-    theta = at.model.prior.mean[: start.n_weights]
-    more = 0.5 * (ridge - at.model.ridge) * float(theta @ theta)
+    away = start.away(at.model)
+    more = 0.5 * (ridge - at.model.ridge) * float(away @ away)
     return Visited(replace(at.model, ridge=ridge), at.found, at.value + more)
 
 
@@ -189,7 +192,11 @@ class _Watch:
             raise StopIteration
 
 
-def first_model(size: int, n_weights: int, likelihood: Likelihood) -> Model:
-    """Return the start: a mean of zero, and scores that differ by about one."""
-    prior = Prior(np.zeros(size), np.zeros((size, 0)), first_guess(size, n_weights))
-    return Model(prior, likelihood, ridge=1.0)
+def first_model(
+    size: int, n_weights: int, likelihood: Likelihood, centre: Float | float = 0.0
+) -> Model:
+    """Return the start: a mean where it is thought to be, and scores that differ by about one."""
+    mean = np.zeros(size)
+    mean[:n_weights] = centre
+    prior = Prior(mean, np.zeros((size, 0)), first_guess(size, n_weights))
+    return Model(prior, likelihood, ridge=1.0, centre=centre)

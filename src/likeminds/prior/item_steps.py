@@ -77,7 +77,7 @@ class _ItemMove:
         prior = at.model.prior
         crossed = (found.sums.crossed @ prior.inverse_root)[:, :free]
         of_mean = (prior.inverse_root.T @ found.first)[:free]
-        of_mean[:n_weights] -= at.model.ridge * prior.mean[:n_weights]
+        of_mean[:n_weights] -= at.model.ridge * objective.away(at.model)
         of_mean -= crossed.T @ (slope / known)
         values, axes = np.linalg.eigh(
             objective.information_about_mean(at.model, found)[:free, :free]

@@ -28,6 +28,7 @@ def learn(
     max_iter: int,
     callback: Callback | None = None,
     covariance: str = "auto",
+    centre: Float | float = 0.0,
     shifts: Float | None = None,
     earlier: Learned | None = None,
     anew: bool = False,
@@ -47,6 +48,8 @@ def learn(
         The likelihood of labels; a regression's precision is where learning starts.
     tol, max_iter, callback, covariance
         As in `HierarchicalRanker`.
+    centre : array of shape (n_weights,), or 0
+        Where the consensus is thought to be.
     shifts : array of shape (n_people, size), optional
         How far everybody's mean is from that of all: see `covariates`.
     earlier : Learned, optional
@@ -57,7 +60,7 @@ def learn(
         Learn from some of the people where that is enough: see `sampling`.
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
-    model = first_model(size, n_weights, likelihood)
+    model = first_model(size, n_weights, likelihood, centre)
     start = Objective(few, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():  # the matrices are small, even where there are many of them
         form = (

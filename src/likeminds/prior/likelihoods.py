@@ -148,7 +148,8 @@ class Chances:
 
     def _sets(self, stack: Float) -> Float:
         """Return rows set by set: (sets, set_size, columns)."""
-        return stack.reshape(-1, self.set_size, 1 if stack.ndim == 2 else stack.shape[2])
+        n_sets = stack.shape[0] * stack.shape[1] // self.set_size
+        return stack.reshape(n_sets, self.set_size, 1 if stack.ndim == 2 else stack.shape[2])
 
     def _in_sets(self, weight: Float, stack: Float) -> Float:
         """Return, for each set, the weighted sum over its rows: (sets, 1, columns)."""

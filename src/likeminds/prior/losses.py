@@ -35,6 +35,9 @@ class PriorLoss(ABC):
         Whether items may have effects of their own; see `crossed`.
     bend : float
         The largest second derivative of a label's loss, where they may.
+    rows_are_items : bool
+        Whether the rows of `tasks` are items, the intercept last, or items times a number: then
+        the prior can be learned from wide features. See `prior.wide`.
     """
 
     name: ClassVar[str]
@@ -43,6 +46,7 @@ class PriorLoss(ABC):
     one_class_teaches: ClassVar[bool]
     takes_items: ClassVar[bool] = False
     bend: ClassVar[float] = BEND
+    rows_are_items: ClassVar[bool] = False
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
         """Return the likelihood that learning starts from."""
@@ -82,6 +86,7 @@ class LogisticLoss(PriorLoss):
     has_intercept = True
     one_class_teaches = True
     takes_items = True
+    rows_are_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
         """Return one row per label."""
@@ -112,6 +117,9 @@ class MedianLoss(LogisticLoss):
 
 class GradedLoss(LogisticLoss):
     """Base of the losses of grades; responses are bins."""
+
+    # Cuts and noise are refined from rows in coordinates.
+    rows_are_items = False
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade."""
@@ -171,6 +179,7 @@ class ChoiceLoss(PriorLoss):
     likelihood = Choice()
     has_intercept = False
     one_class_teaches = False
+    rows_are_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
         """Return one set of rows per positive label."""
@@ -200,6 +209,7 @@ class MixedLoss(PriorLoss):
     likelihood = Choice()
     has_intercept = True
     one_class_teaches = True
+    rows_are_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Coordinates) -> Tasks:
         """Return one set of rows per choice, and one per label."""

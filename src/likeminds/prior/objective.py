@@ -22,13 +22,13 @@ from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Tasks
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
-# by about one). Residuals: a gamma distribution of shape 1 + _OFF_ZERO. The likelihood is so flat
+# by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat
 # near zero that its maximum often lies there, with intervals too narrow; this moves it off zero
 # by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
 # are as wide as they should be). All: a scale so large that it matters only where labels can be
 # separated perfectly, and the likelihood has no maximum.
-_FAR = 10.0
-_OFF_ZERO = 2.0
+FAR = 10.0
+OFF_ZERO = 2.0
 # Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
 _PSEUDO = 0.1
 
@@ -64,11 +64,22 @@ LOW_RANK = Shape("low_rank")
 
 @dataclass(frozen=True)
 class Model:
-    """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
+    """A prior, the likelihood of labels, and the ridge penalty of the consensus.
+
+    Attributes
+    ----------
+    prior, likelihood
+        What people and labels are drawn from.
+    ridge : float
+        The consensus is N(centre, I / ridge).
+    centre : array of shape (n_weights,), or 0
+        Where the consensus is thought to be.
+    """
 
     prior: Prior
     likelihood: Likelihood
     ridge: float
+    centre: Float | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -170,13 +181,24 @@ class Objective:
 
     def value(self, model: Model, found: Moments) -> float:
         """Return J, not divided by the number of people."""
-        theta = model.prior.mean[: self.n_weights]
-        held = 0.5 * model.ridge * float(theta @ theta)
-        far = model.prior.residual / self.unit / _FAR
+        return float(self.value_at(model, found.objective) + self.cost_of_items(found))
+
+    def value_at(self, model: Model, objective: float) -> float:
+        """Return J without what items add, given minus the log marginal likelihood."""
+        far = model.prior.residual / self.unit / FAR
         directions = model.prior.loadings * far[:, None]
-        own = self._one_each(far - _OFF_ZERO * np.log(model.prior.residual))
-        value = found.objective + held + own.sum() + 0.5 * (directions**2).sum()
-        return float(value + self.cost_of_items(found))
+        own = self._one_each(far - OFF_ZERO * np.log(model.prior.residual))
+        held = self.held(model)
+        return float(objective + held + own.sum() + 0.5 * (directions**2).sum())
+
+    def away(self, model: Model) -> Float:
+        """Return how far the consensus is from where the ridge pulls it."""
+        return np.asarray(model.prior.mean[: self.n_weights] - model.centre)
+
+    def held(self, model: Model) -> float:
+        """Return the ridge penalty of the consensus."""
+        away = self.away(model)
+        return 0.5 * model.ridge * float(away @ away)
 
     def _one_each(self, numbers: Float) -> Float:
         """Return the entry that all weights share, and the intercept's where there is one."""
@@ -193,16 +215,16 @@ class Objective:
         """Return the gradient of J by the vector, not divided by the number of people."""
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
-        mean[: self.n_weights] += model.ridge * prior.mean[: self.n_weights]
+        mean[: self.n_weights] += model.ridge * self.away(model)
         mean[self.n_free :] = 0.0
         # D times the slope by Omega times D.
         inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
         in_units = (prior.residual / self.unit)[:, None]
         directions = 2.0 * (inner @ prior.loadings) / in_units
-        directions += prior.loadings * in_units / _FAR**2
+        directions += prior.loadings * in_units / FAR**2
         by_residual = 2.0 * inner.diagonal()
         logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
-        logs += self._one_each(prior.residual / self.unit / _FAR - _OFF_ZERO)
+        logs += self._one_each(prior.residual / self.unit / FAR - OFF_ZERO)
         if isinstance(model.likelihood, Regression):
             logs = np.append(logs, slope_by_log_precision(found, model.likelihood))
         return np.concatenate([mean * self.unit, directions.ravel(), logs])
@@ -235,8 +257,8 @@ class Objective:
         unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
         # Every direction of the consensus that is well known counts.
         well_known = self.n_weights - model.ridge * float(unsure.sum())
-        theta = model.prior.mean[: self.n_weights]
-        return max(well_known, _LEAST_KNOWN) / max(float(theta @ theta), _LEAST_KNOWN)
+        away = self.away(model)
+        return max(well_known, _LEAST_KNOWN) / max(float(away @ away), _LEAST_KNOWN)
 
 
 # Keeps the ridge within reason for a crowd that knows nothing, or has no consensus.

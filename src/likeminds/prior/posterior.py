@@ -154,14 +154,14 @@ class Dual:
     def spread(self, curvature: Curvature) -> Spread:
         """Return everybody's posterior covariance."""
         inner, half = _inverse(self.inner(curvature))
-        size = self.rows.shape[2]
+        n_people, n_rows, size = self.rows.shape
         scaled = curvature.times_root_back(self.rows)
-        whole = len(self.rows) * np.eye(size)
+        whole = n_people * np.eye(size)
         if self.held is not None:
             scaled, whole = self.held.of_rows(scaled), self.held.squared()
             half = half + self.held.log_determinant
-        reduced = (inner @ scaled).reshape(-1, size)
-        total = whole - scaled.reshape(-1, size).T @ reduced
+        reduced = (inner @ scaled).reshape(n_people * n_rows, size)
+        total = whole - scaled.reshape(n_people * n_rows, size).T @ reduced
         return Spread(half, total, 1.0 - np.einsum("bnn->bn", inner), inner)
 
     def shift(self, spread: Spread, curvature: Curvature) -> Float:
@@ -231,7 +231,7 @@ def find_mode(
     """
     system = system_of(task, prior)
     start = system.start(np.zeros(task.weight.shape) if pulls is None else pulls)
-    return _newton(task, system, likelihood, start, gain)
+    return newton(task, system, likelihood, start, gain)
 
 
 def system_of(task: Task, prior: Prior) -> Primal | Dual:
@@ -246,14 +246,18 @@ def system_of(task: Task, prior: Prior) -> Primal | Dual:
     if task.held is not None:
         held = Held.of_precision(task.held, prior.root[-task.held.shape[1] :])
         rows = held.of_rows(rows)
+    if task.beyond is not None:
+        gram = rows @ rows.transpose(0, 2, 1) + prior.beyond * task.beyond
+        return Dual(rows, offset, gram, held)
     if rows.shape[1] < rows.shape[2]:
         return Dual(rows, offset, rows @ rows.transpose(0, 2, 1), held)
     return Primal(rows, offset, held)
 
 
-def _newton(
+def newton(
     task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
 ) -> Mode:
+    """Find the modes of a block from a state: see `find_mode`."""
     eta = system.eta(state)
     said, penalty = likelihood.at(eta, task), system.penalty(state, eta)
     for _ in range(_STEPS):

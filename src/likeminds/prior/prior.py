@@ -33,6 +33,9 @@ class Prior:
         Standard deviations of what the leading directions do not explain.
     shifts : array of shape (n_people, p), optional
         How far each person's mean is from that of all, by their covariates.
+    beyond : float
+        The variance of weights in every direction beyond the coordinates, where items have
+        something there: see `Coordinates`.
 
     Examples
     --------
@@ -48,9 +51,10 @@ class Prior:
     loadings: Float
     residual: Float
     shifts: Float | None = None
+    beyond: float = 0.0
 
     @classmethod
-    def of_covariance(cls, mean: Float, covariance: Float) -> "Prior":
+    def of_covariance(cls, mean: Float, covariance: Float, beyond: float = 0.0) -> "Prior":
         """Return the prior with any covariance: a residual as small as its least eigenvalue.
 
         Examples
@@ -63,27 +67,30 @@ class Prior:
         values, vectors = np.linalg.eigh(covariance)
         values = np.maximum(values, _LEAST * values[-1])
         loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
-        return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])))
+        return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])), beyond=beyond)
 
-    def predictive(self, unsure: Float, n_groups: int) -> "Prior":
+    def predictive(self, unsure: Float, n_groups: int, unsure_beyond: float = 0.0) -> "Prior":
         """Return the prior with the uncertainty of its mean and directions.
 
         A person is the mean plus coordinates times leading directions. The directions are no
         better known than the mean, whose covariance is ``unsure``; and as the coordinates have
-        variance one, each direction adds that much once more.
+        variance one, each direction adds that much once more. Beyond the coordinates, where no
+        direction leads, only the mean's variance is added.
         """
-        return Prior.of_covariance(self.mean, self.covariance + (1 + n_groups) * unsure)
+        covariance = self.covariance + (1 + n_groups) * unsure
+        return Prior.of_covariance(self.mean, covariance, self.beyond + unsure_beyond)
 
     def widened(self, more: Float) -> "Prior":
         """Return the prior with a larger covariance of the first coordinates."""
         covariance, size = self.covariance, len(more)
         covariance[:size, :size] += more
-        return Prior.of_covariance(self.mean, covariance)
+        return Prior.of_covariance(self.mean, covariance, self.beyond)
 
     def with_coordinate(self, mean: float, deviation: float) -> "Prior":
         """Return the prior with one more coordinate, independent of the others."""
         loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
-        return Prior(np.append(self.mean, mean), loadings, np.append(self.residual, deviation))
+        residual = np.append(self.residual, deviation)
+        return Prior(np.append(self.mean, mean), loadings, residual, beyond=self.beyond)
 
     def shifted(self, shifts: Float | None) -> "Prior":
         """Return the prior with everybody's shift of the mean, in the first coordinates."""

@@ -51,12 +51,10 @@ def visit_crowd(objective: Objective, model: Model) -> Visited:
 
 def valued(objective: Objective, model: Model, found: Moments) -> Visited:
     """Return J, given the moments under a model: pseudo-people may change, nobody is visited."""
-    theta = model.prior.mean[: objective.n_weights]
     pseudo = objective.shape.pseudo * found.n_people
     alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
-    held = 0.5 * model.ridge * float(theta @ theta)
-    value = found.objective + penalty + held + objective.cost_of_items(found)
+    value = found.objective + penalty + objective.held(model) + objective.cost_of_items(found)
     return Visited(model, found, value)
 
 
@@ -99,7 +97,7 @@ class Move:
             growth = score / (people * np.outer(known, known) + pseudo)
             self._growth, self._axes = np.linalg.eigh(growth)
         held = self._root[:n_weights]
-        slope = turn.T @ found.first - model.ridge * (held.T @ prior.mean[:n_weights])
+        slope = turn.T @ found.first - model.ridge * (held.T @ objective.away(model))
         information = np.diag(people * known) + model.ridge * (held.T @ held)
         self._shift = self._root @ np.linalg.solve(information, slope)
         if objective.n_factors or self._is_diagonal:
@@ -128,7 +126,7 @@ def _free_shift(objective: Objective, at: Visited) -> Float:
     """Return how the mean moves where some of its coordinates stay at zero."""
     model, n_weights, free = at.model, objective.n_weights, objective.n_free
     slope = model.prior.inverse_root.T @ at.found.first
-    slope[:n_weights] -= model.ridge * model.prior.mean[:n_weights]
+    slope[:n_weights] -= model.ridge * objective.away(model)
     shift = np.zeros_like(slope)
     shift[:free] = objective.covariance_of_mean(model, at.found)[:free, :free] @ slope[:free]
     return shift

@@ -23,11 +23,14 @@ class Seen:
         The posterior of each item, where items have effects of their own.
     is_named : bool
         Whether it was said which items they are.
+    features : array of shape (n, d), optional
+        Where items have something beyond the coordinates: their features.
     """
 
     rows: Float
     own: Items | None = None
     is_named: bool = False
+    features: FloatArray | None = None
 
     @classmethod
     def of(
@@ -40,7 +43,7 @@ class Seen:
         """Return rows of features in coordinates; ``ids`` say which items they are of."""
         rows = coordinates.differences(features - coordinates.origin)
         if items is None:
-            return cls(rows)
+            return cls(rows, features=features if coordinates.beyond else None)
         if ids is None:
             own, is_named = items.nobody_knows(len(rows)), False
         else:

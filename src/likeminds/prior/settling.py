@@ -104,8 +104,24 @@ def _settle(
     if settling.quick and few and settling.rank > 0 and mode.task.held is None:
         return people, found, _nearly_known(mode, predictive, settling.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
-    inner = _known(system, mode.said.curvature, settling.rank)
+    if mode.task.beyond is None:
+        inner = _known(system, mode.said.curvature, settling.rank)
+    else:
+        inner = _shortened(
+            _known(system, mode.said.curvature, mode.task.rows.shape[1]), settling.rank
+        )
     return people, found, (inner @ predictive.root.T).astype(np.float32)
+
+
+def _shortened(known: Float, most: int) -> Float:
+    """Return matrices of fewer rows, (b, most, p), that have the largest share of K'K.
+
+    Where rows have something beyond the coordinates, what they tell most of may be there.
+    """
+    if known.shape[1] <= most:
+        return known
+    _, vectors = np.linalg.eigh(known @ known.transpose(0, 2, 1))
+    return np.asarray(vectors[:, :, -most:].transpose(0, 2, 1) @ known)
 
 
 def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:

@@ -76,6 +76,7 @@ def learn_crossed(
     tol: float,
     max_iter: int,
     covariance: str = "auto",
+    centre: Float | float = 0.0,
     n_factors: int | None = None,
     callback: Callback | None = None,
     shifts: Float | None = None,
@@ -87,7 +88,7 @@ def learn_crossed(
     ``n_factors`` is how many features of items are learned; None leaves it to the data. From an
     ``earlier`` state, the number of factors stays.
     """
-    model = first_model(size, n_weights, likelihood)
+    model = first_model(size, n_weights, likelihood, centre)
     start = Objective(tasks, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():
         if earlier is None:

@@ -51,6 +51,8 @@ class Task:
         What is added to every row's eta: see `crossed`.
     held : array of shape (b, r, r), optional
         What is added to everybody's precision of the last r coordinates, whose mean is zero.
+    beyond : array of shape (b, n, n), optional
+        Inner products of what a person's rows have beyond the coordinates.
     """
 
     people: Index
@@ -63,6 +65,7 @@ class Task:
     log_count: Float | float = 0.0
     offset: Float | None = None
     held: Float | None = None
+    beyond: Float | None = None
 
 
 class Tasks(Protocol):
@@ -227,13 +230,15 @@ class LabelTasks(KeptTasks):
         rows = self.rows
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
+        in_coordinates = block.rows if self.is_ready else self.coordinates.rows(block.rows)
         return Task(
             people=block.people,
-            rows=block.rows if self.is_ready else self.coordinates.rows(block.rows),
+            rows=in_coordinates,
             response=_response(block),
             weight=block.weight.sum(axis=1),
             comparisons=block.class_weight.sum(axis=1),
             places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
+            beyond=self.coordinates.products_beyond(block.rows, in_coordinates),
         )
 
 
@@ -322,6 +327,8 @@ def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[
 
 def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Coordinates) -> bool:
     """Say whether to make the coordinates of a table of items once, for so many labels."""
+    if coordinates.beyond:  # what lies beyond them is needed, too
+        return False
     shared = _SHARED * len(table) <= n_labels
     return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
 

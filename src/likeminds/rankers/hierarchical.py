@@ -8,10 +8,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Float
+from likeminds._support.checks import refuse_not_finite
 from likeminds.data.annotations import Annotations
 from likeminds.prior.apportioning import apportion
 from likeminds.prior.choices import refuse_no_choices
@@ -29,10 +31,12 @@ from likeminds.prior.settling import posterior_of
 from likeminds.prior.shared import learn_crossed
 from likeminds.prior.tasks import Tasks
 from likeminds.prior.traits import Traits
+from likeminds.prior.wide.learning import learn_in_rows
 from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.choice_tables import ChoiceTables
 from likeminds.rankers.fitting import refuse_one_class
 from likeminds.rankers.grading import choose_grade_loss, learn_grading
+from likeminds.rankers.widths import choose_way
 from likeminds.solvers.base import Callback
 
 # Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
@@ -99,6 +103,15 @@ class HierarchicalRanker(ChoiceTables):
         from where the steps above lead to the maximum of the simulated likelihood, without any
         penalty: what choice modellers call maximum simulated likelihood. "auto" is 200 with
         ``fixed`` or ``signs``, else 0: nothing is simulated.
+    consensus : array of shape (n_features,), optional
+        Weights of the features that are thought to be the consensus: a reward head, or a model of
+        everybody, that is there already. The consensus is shrunk towards them instead of zero, as
+        much as makes it most likely. They are in units of the scores: log-odds of a label or a
+        choice for each unit of a feature.
+    wide : bool or "auto", default="auto"
+        Whether to learn without any matrix of features x features, in the space of the labels'
+        rows: Omega has a few leading directions then. "auto": with more than 256 features, and as
+        many items, where nothing else that is asked for needs such matrices. See `docs/wide.md`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16
@@ -138,6 +151,8 @@ class HierarchicalRanker(ChoiceTables):
         Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_people, r)
         v_i, people's weights of the features that were learned.
+    wide_ : bool
+        Whether the prior was learned in the space of rows; see ``wide``.
     covariance_ : str
         Which form of Omega was learned: "full", "diagonal" or "low_rank".
     grade_scores_, grading_ : dict, CumulativeLogit or None
@@ -196,6 +211,8 @@ class HierarchicalRanker(ChoiceTables):
         "fixed": ["array-like", None],
         "signs": [dict, None],
         "draws": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "consensus": ["array-like", None],
+        "wide": ["boolean", StrOptions({"auto"})],
         "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -216,6 +233,8 @@ class HierarchicalRanker(ChoiceTables):
         fixed: Sequence[str | int] | None = None,
         signs: Mapping[str | int, int] | None = None,
         draws: int | str = "auto",
+        consensus: ArrayLike | None = None,
+        wide: bool | str = "auto",
         standardize: bool = True,
         covariance_rank: int = 16,
         tol: float = 1e-5,
@@ -232,6 +251,8 @@ class HierarchicalRanker(ChoiceTables):
         self.fixed = fixed
         self.signs = signs
         self.draws = draws
+        self.consensus = consensus
+        self.wide = wide
         self.standardize = standardize
         self.covariance_rank = covariance_rank
         self.tol = tol
@@ -257,14 +278,22 @@ class HierarchicalRanker(ChoiceTables):
         refuse_one_class(annotations, teaches=loss.one_class_teaches)
         self.loss_ = loss.name
         self.positive_share_ = float(annotations.labels.mean())
+        self.wide_ = self._is_wide(loss, annotations)
         coordinates = Coordinates.of_annotations(
-            annotations, standardize=self.standardize, intercept=loss.has_intercept
+            annotations,
+            standardize=self.standardize,
+            intercept=loss.has_intercept,
+            every=self.wide_,
         )
         likelihood = self._first_likelihood(loss, annotations, coordinates)
         said = loss.prepare(annotations, likelihood)
-        tasks = self._tasks(loss, said, coordinates)
         specification = self._specification()
-        learned, traits = self._learn(tasks, likelihood, annotations, coordinates)
+        if self.wide_:
+            learned, tasks, coordinates = self._learn_wide(loss, said, likelihood, coordinates)
+            traits = None
+        else:
+            tasks = self._tasks(loss, said, coordinates)
+            learned, traits = self._learn(tasks, likelihood, annotations, coordinates)
         if not (specification.is_plain or learned.interrupted):
             learned = self._refine(learned, tasks, coordinates, _shifts(traits, annotations))
         self._interrupted = learned.interrupted
@@ -378,11 +407,60 @@ class HierarchicalRanker(ChoiceTables):
                 self._asked_groups(n_weights),
                 likelihood=likelihood,
                 covariance=self.covariance,
+                centre=self._centre(coordinates),
                 tol=max(self.tol, _ROUGH) if rough else self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
             )
             return learn_with_people(annotations, coordinates, tasks, learning, self.tol)
+
+    def _is_wide(self, loss: PriorLoss, annotations: Annotations) -> bool:
+        return choose_way(
+            self.wide,
+            annotations,
+            needs_matrices={
+                f'covariance="{self.covariance}"': self.covariance in {"full", "diagonal"},
+                "fixed, signs and draws": not self._specification().is_plain,
+                "covariates of people": annotations.people is not None,
+                f'loss="{loss.name}"': not loss.rows_are_items,
+                "item_effects=True": self.item_effects is True,
+            },
+            shared=self.item_effects == "auto" and loss.takes_items and are_shared(annotations),
+        )
+
+    def _learn_wide(
+        self,
+        loss: PriorLoss,
+        said: Annotations,
+        likelihood: Likelihood,
+        coordinates: Coordinates,
+    ) -> tuple[Learned, Tasks, Coordinates]:
+        """Learn in the space of rows; return what was learned in a few coordinates."""
+        with both_callbacks(self, self.callback) as callback:
+            return learn_in_rows(
+                loss,
+                said,
+                coordinates,
+                self._asked_groups(coordinates.n_weights),
+                likelihood=likelihood,
+                centre=self._centre(coordinates),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+
+    def _centre(self, coordinates: Coordinates) -> Float | float:
+        """Return the consensus that is known already, in coordinates."""
+        if self.consensus is None:
+            return 0.0
+        weights = np.asarray(self.consensus, dtype=np.float64)
+        if weights.shape != coordinates.scale.shape:
+            raise ValueError(
+                f"consensus has shape {weights.shape}, but there are {len(coordinates.scale)} "
+                "features: give one weight for each."
+            )
+        refuse_not_finite(weights[None], "consensus")
+        return coordinates.points(weights[None], np.zeros(1))[0, : coordinates.n_weights]
 
     def _asked_groups(self, n_weights: int) -> int | None:
         if isinstance(self.n_groups, str):

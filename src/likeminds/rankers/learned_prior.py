@@ -187,7 +187,7 @@ class PriorRanker(GrowingRanker):
 
     def _set_prior(self, learned: Learned, coordinates: Coordinates, traits: Traits | None) -> None:
         model = learned.model
-        wider = model.prior.predictive(learned.unsure, learned.n_groups)
+        wider = model.prior.predictive(learned.unsure, learned.n_groups, learned.unsure_beyond)
         if traits is not None:
             wider = wider.widened(traits.unsure)
         self.crowd_ = Crowd(
@@ -218,7 +218,8 @@ class PriorRanker(GrowingRanker):
             self.intercept_ = at_origin - self.coef_ @ coordinates.origin
         spread = np.eye(n_weights) if coordinates.spread is None else coordinates.spread
         covariance = prior.covariance[:n_weights, :n_weights]
-        self.explained_ = _explained(covariance, directions, spread)
+        beyond = prior.beyond * coordinates.beyond
+        self.explained_ = _explained(covariance, directions, spread, beyond)
         self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
 
     @property
@@ -323,10 +324,15 @@ class PriorNewcomers:
         return points[:, :size], known[:, :, :size]
 
 
-def _explained(covariance: Float, directions: Float, spread: Float) -> dict[str, float]:
-    """Return the shares of the variance of scores along the directions, and across them."""
+def _explained(
+    covariance: Float, directions: Float, spread: Float, beyond: float
+) -> dict[str, float]:
+    """Return the shares of the variance of scores along the directions, and across them.
+
+    ``beyond`` is the variance that lies beyond the coordinates.
+    """
     projected = directions @ (directions.T @ covariance @ directions) @ directions.T
-    whole = float((spread * covariance).sum())
+    whole = float((spread * covariance).sum()) + beyond
     share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
     return {"group": share, "personal": 1.0 - share}
 
