@@ -188,8 +188,8 @@ def _parts(summary: dict[str, Any]) -> list[str]:
             _verdict(summary["new items"]),
             "People share the items that were held out, so that intervals are over splits (as "
             "Nadeau and Bengio correct them, since splits overlap): other items fare differently. "
-            "An AUC below 50 is what chance does where features tell nothing: of so many items, what "
-            "fits some by chance fails on the others.",
+            "An AUC below 50 is what chance does where features tell nothing: of so many items, "
+            "what fits some by chance fails on the others.",
         ]
     if summary["groups"]:
         parts += ["### Schools beside Polis's groups", _groups(summary["groups"])]

@@ -26,7 +26,7 @@ app = typer.Typer(
 _MODULES = (
     *("demo", "data", "simulate"),
     *("fit", "evaluate", "compare", "update"),
-    *("rank", "newcomer", "explain", "similar", "report"),
+    *("rank", "newcomer", "explain", "similar", "report", "export", "card"),
     *("serve",),
     *("reproduce", "doctor"),
 )

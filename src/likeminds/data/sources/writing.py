@@ -120,6 +120,10 @@ def _json(table: Any) -> bytes:
     return (json.dumps(plain(table.to_pylist()), indent=1) + "\n").encode()
 
 
+def _jsonl(table: Any) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in plain(table.to_pylist())).encode()
+
+
 _WRITERS: dict[str, Callable[[Any], bytes]] = {
     ".csv": _csv,
     ".parquet": _parquet,
@@ -127,4 +131,5 @@ _WRITERS: dict[str, Callable[[Any], bytes]] = {
     ".arrow": _arrow,
     ".feather": _arrow,
     ".json": _json,
+    ".jsonl": _jsonl,
 }
