@@ -1,0 +1,116 @@
+"""A learned prior for many people: time over one BLAS pass, growth, and what sampling costs."""
+
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.results import Result, at_most
+from likeminds import Annotations, HierarchicalRanker, make_schools, split_within_people
+from likeminds._support.threads import in_threads
+from likeminds.losses.rows import Rows
+from likeminds.paper.experiments.timing import seconds
+from likeminds.prior import sampling
+
+N_LABELS, N_ITEMS = 50, 10_000
+# Features, people, and the tolerance: tiny sizes, and those that count.
+_TINY, _LARGE = (16, 800, 1e-2), (64, 100_000, 1e-5)
+
+
+def run(quick: bool) -> Result:
+    """Fit a crowd and a tenth of it, the tenth also from everybody."""
+    n_features, n_people, tol = _TINY if quick else _LARGE
+    with patch.object(sampling, "_FEWEST", 10 if quick else sampling._FEWEST):
+        tenth, whole = _crowd(n_people // 10, n_features), _crowd(n_people, n_features)
+        times = {
+            crowd.n_people: (seconds(lambda crowd=crowd: _pass(crowd)), *_fit(crowd, tol))
+            for crowd in (tenth, whole)
+        }
+        lost, saved = _against_everybody(tenth, tol)
+    floor, taken, ranker = times[n_people]
+    growth = taken / times[n_people // 10][1]
+    told = ranker.sampling_
+    return Result(
+        title=f"Nothing to tune for {n_people:,}",
+        compares=f"{n_people:,} people x {N_LABELS} labels x {n_features} features, items without "
+        "effects of their own: one fit, beside one pass over all rows that multiplies them with a "
+        "matrix of features x features, in all threads. A tenth of the people, with the prior "
+        "learned from a sample and from everybody: held-out AUC (30 % of labels).",
+        tables=[
+            {
+                "columns": ["people", "one pass, seconds", "fit, seconds", "fit / pass"],
+                "rows": [[many, a, b, b / a] for many, (a, b, _) in times.items()],
+            },
+            {
+                "columns": ["what", "value"],
+                "rows": [
+                    ["groups found", ranker.n_groups_],
+                    ["people who learned", told.n_learned],
+                    ["people who corrected", told.n_asked],
+                    ["corrected steps", told.n_steps],
+                    ["expected excess, nats per label", told.excess],
+                    ["a tenth: time from everybody / from a sample", saved],
+                    ["a tenth: AUC from everybody - from a sample", lost],
+                ],
+            },
+        ],
+        goals=[
+            at_most("fit, seconds (two idle cores)", 60, taken, judge=not quick),
+            at_most("people x10: time", 8, growth, judge=not quick),
+            at_most("AUC lost to a fit of everybody", 0.0005, abs(lost), judge=not quick),
+            at_most("peak memory, GiB", 4.0, None, judge=not quick),
+        ],
+        notes=["Peak memory is that of the whole process, making the data included."],
+        series={"seconds": taken, "n_people": n_people, "over_floor": taken / floor},
+    )
+
+
+def run_million(quick: bool) -> Result:
+    """Fit a million people: asked for by name, as it takes long."""
+    n_features, n_people, tol = _TINY if quick else (64, 1_000_000, 1e-5)
+    with patch.object(sampling, "_FEWEST", 10 if quick else sampling._FEWEST):
+        crowd = _crowd(n_people, n_features)
+        floor = seconds(lambda: _pass(crowd))
+        taken, ranker = _fit(crowd, tol, covariance_rank=8)
+    return Result(
+        title=f"Nothing to tune for {n_people:,}",
+        compares=f"{n_people:,} people x {N_LABELS} labels x {n_features} features, items without "
+        "effects of their own, covariance_rank=8: one fit, beside one pass over all rows.",
+        tables=[
+            {
+                "columns": ["one pass, seconds", "fit, seconds", "fit / pass", "corrected by"],
+                "rows": [[floor, taken, taken / floor, ranker.sampling_.n_asked]],
+            }
+        ],
+        goals=[
+            at_most("fit, seconds (two idle cores)", 600, taken, judge=not quick),
+            at_most("peak memory, GiB", 8.0, None, judge=not quick),
+        ],
+        notes=["Peak memory is that of the whole process, making the data included."],
+        series={"seconds": taken, "n_people": n_people, "over_floor": taken / floor},
+    )
+
+
+def _crowd(n_people: int, n_features: int) -> Annotations:
+    return make_schools(n_people, N_LABELS, N_ITEMS, n_features, random_state=0).annotations
+
+
+def _fit(crowd: Annotations, tol: float, **parameters: int) -> tuple[float, HierarchicalRanker]:
+    ranker = HierarchicalRanker(item_effects=False, tol=tol, **parameters)
+    return seconds(lambda: ranker.fit(crowd)), ranker
+
+
+def _pass(crowd: Annotations) -> None:
+    """Multiply everybody's rows with one matrix, block by block: what no fit can do without."""
+    rows = Rows.of_annotations(crowd)
+    origin, matrix = np.zeros(crowd.n_features), np.eye(crowd.n_features)
+    for _ in in_threads(lambda chosen: rows.block(chosen, origin).rows @ matrix, rows.plan()):
+        pass
+
+
+def _against_everybody(crowd: Annotations, tol: float) -> tuple[float, float]:
+    """Return the held-out AUC lost by sampling, and how many times faster it is."""
+    train, test = split_within_people(crowd, test_size=0.3, random_state=0)
+    taken, ranker = _fit(train, tol)
+    with patch.object(sampling, "_FEWEST", crowd.n_people):
+        slower, whole = _fit(train, tol)
+    return whole.score(test) - ranker.score(test), slower / taken
