@@ -7,6 +7,7 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
+from likeminds.data.identifiers import Coded
 from likeminds.data.sources import Texts
 
 if TYPE_CHECKING:
@@ -161,6 +162,33 @@ def find_item_column(columns: Sequence[str], *called: str | None) -> str | None:
         if name is not None and name in columns:
             return name
     return find_column("item", columns)
+
+
+def read_coded(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) -> IdArray | Coded:
+    """Return a column as `read_values` does, but texts as codes: no object for each row."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if table.schema[name] != nw.String:
+        return read_values(table, name, as_ids=as_ids)
+    coded = dictionary_codes(table.get_column(name).to_arrow())
+    return read_values(table, name, as_ids=as_ids) if coded is None else coded
+
+
+def dictionary_codes(column: Any) -> Coded | None:
+    """Return the codes of an Arrow column of texts; None where some are missing or empty."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if column.null_count or not len(column):
+        return None
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        chunks = encoded.unify_dictionaries().chunks
+    else:
+        chunks = [encoded]
+    distinct = np.array(chunks[0].dictionary.to_pylist(), dtype=object)
+    if (distinct == "").any():
+        return None
+    return Coded(np.concatenate([chunk.indices.to_numpy() for chunk in chunks]), distinct)
 
 
 def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) -> IdArray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_vector, listing
-from likeminds.data.identifiers import as_id_array, encode
+from likeminds.data.identifiers import Coded, as_id_array, encode
 from likeminds.data.labels import LabelReading, as_plain, join_readings, read_labels, same_label
 
 # Grades have this many decimals: 1.0000001 is 1.
@@ -61,6 +61,24 @@ def read_answers(
     >>> read_answers([1, 5, 3], threshold=3).grades is None
     True
     """
+    how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
+    if isinstance(values, Coded) and "median" not in {threshold, known and known.threshold}:
+        # Whether a value is positive does not depend on who gave it, nor on how often.
+        each = _read_all(values.distinct, within=(), known=known, **how)
+        if each.grades is None:
+            return Answers(each.binary[values.codes], each.reading)
+    return _read_all(values, within=within, known=known, **how)
+
+
+def _read_all(
+    values: Iterable[Hashable],
+    *,
+    positive: Hashable | None,
+    threshold: float | str | None,
+    grades: bool | Sequence[Hashable] | None,
+    within: Sequence[Index],
+    known: LabelReading | None,
+) -> Answers:
     order = _order(values) if grades is None or grades is True else _listed(grades)
     labels = as_id_array(values, "labels")
     cut = positive is not None or threshold is not None

@@ -18,6 +18,7 @@ from likeminds.data.columns import (
     item_texts,
     may_be_feature,
     not_found,
+    read_coded,
     read_values,
     refuse_unknown,
 )
@@ -291,7 +292,7 @@ def read_columns(
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
     arguments: dict[str, Any] = {
         # The constructor calls its columns items, labels, and so on, and people users.
-        f"{role}s".replace("persons", "users"): read_values(table, column, as_ids=role in ID_ROLES)
+        f"{role}s".replace("persons", "users"): read_coded(table, column, as_ids=role in ID_ROLES)
         for role, column in found.items()
         if column is not None
     }
