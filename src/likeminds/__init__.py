@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
     from likeminds.data.fingerprints import fingerprint
     from likeminds.data.splits import split_within_people
+    from likeminds.data.stored.folder import AnnotationFolder
     from likeminds.data.wide import wide_to_long
     from likeminds.datasets import (
         load_electricity,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
 
 __all__ = [
+    "AnnotationFolder",
     "Annotations",
     "AttributeModel",
     "Comparison",
@@ -84,6 +86,7 @@ __all__ = [
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
     "data.annotations": ("Annotations",),
+    "data.stored.folder": ("AnnotationFolder",),
     "rankers.attributes": ("AttributeModel",),
     "comparing.comparison": ("Comparison", "compare"),
     "comparing.shots": ("score_shots",),

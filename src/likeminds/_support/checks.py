@@ -61,8 +61,13 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
     return array
 
 
-def as_weights(values: ArrayLike | None, length: int, name: str = "weights") -> FloatArray | None:
-    """Return non-negative finite weights, one per row, or None for "all alike"."""
+def as_weights(
+    values: ArrayLike | None, length: int, name: str = "weights", *, all_zero: bool = False
+) -> FloatArray | None:
+    """Return non-negative finite weights, one per row, or None for "all alike".
+
+    Those of a part of the rows may be ``all_zero``.
+    """
     if values is None:
         return None
     array = as_vector(values, name, length=length).astype(np.float64, copy=False)
@@ -75,7 +80,7 @@ def as_weights(values: ArrayLike | None, length: int, name: str = "weights") -> 
             f"{name} must be zero or from {_LIGHTEST:g} to {_HEAVIEST:g}, which they are not in "
             f"row(s) {listing(outside)}. Multiply all of them by the same number."
         )
-    if not array.any():
+    if not (all_zero or array.any()):
         raise ValueError(f"{name} are all zero: there is nothing left to learn from.")
     return array
 

@@ -229,10 +229,15 @@ class CodedLabels:
         order, offsets = self._person_index
         return order[offsets[code] : offsets[code + 1]]
 
+    @classmethod
+    def _of(cls, **columns: Any) -> Self:
+        """Return labels that are coded and checked already; what is left out is None."""
+        made = object.__new__(cls)
+        made._store(**(dict.fromkeys(field.name for field in fields(cls)) | columns))
+        return made
+
     def _with(self, **changes: Any) -> Self:
-        changed = object.__new__(type(self))
-        changed._store(**(self.__getstate__() | changes))
-        return changed
+        return self._of(**(self.__getstate__() | changes))
 
     def _store(self, **values: Any) -> None:
         self.__dict__.update({name: checks.read_only(value) for name, value in values.items()})

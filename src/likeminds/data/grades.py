@@ -115,19 +115,22 @@ def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
     return np.array(place, dtype=np.float64)[codes]
 
 
-def divide_evenly(grades: FloatArray) -> float:
+def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
     """Return the grade above which there are about as many as not.
+
+    With ``counts``, grades are distinct, and each was given so often.
 
     Examples
     --------
     >>> divide_evenly(np.array([1.0, 2.0, 2.0, 3.0, 5.0]))
     2.0
     """
-    distinct, counts = np.unique(grades, return_counts=True)
+    distinct, place = np.unique(grades, return_inverse=True)
+    total = np.bincount(place, weights=counts)
     if len(distinct) == 1:
         return float(distinct[0])
-    not_above = np.cumsum(counts)[:-1]
-    return float(distinct[int(np.argmin(np.abs(2 * not_above - len(grades))))])
+    not_above = np.cumsum(total)
+    return float(distinct[int(np.argmin(np.abs(2 * not_above[:-1] - not_above[-1])))])
 
 
 def join_grades(first: Any, second: Any, reading: LabelReading | None) -> dict[str, Any]:

@@ -285,11 +285,8 @@ def read_columns(
     ``names`` has the column of each role (person, item, ...), or None to find it by itself;
     the other parameters are those of `Annotations.from_frame`.
     """
-    listed = list(features) if isinstance(features, list | tuple) else None
     table = as_frame(frame)
-    found = find_columns(table, names, listed or ())
-    if found["label"] in (listed or ()):
-        raise ValueError(f"The label column {found['label']!r} must not be among the features.")
+    found, columns = find_roles(table, names, features)
     arguments: dict[str, Any] = {
         # The constructor calls its columns items, labels, and so on, and people users.
         f"{role}s".replace("persons", "users"): read_coded(table, column, as_ids=role in ID_ROLES)
@@ -297,21 +294,34 @@ def read_columns(
         if column is not None
     }
     arguments.setdefault("items", None)
-    arguments["grades"] = _ordered_categories(table, found["label"])
+    arguments["grades"] = ordered_categories(table, found["label"])
     # Where there are several attributes, each has a verb of its own.
     arguments["verb"] = guess_verb(found["label"]) if found.get("attribute") is None else None
-    if features is None or listed is not None:
-        columns = _remaining_numeric(table, found) if listed is None else listed
-        if listed is None and not columns:
-            return arguments | {"features": None}
-        arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
-        return arguments | {"features_per": "row"}
-    if found["item"] is None:
+    if columns is None:
+        assert found["item"] is not None
+        return arguments | read_items(features, found["item"], item_column)
+    if not columns and features is None:
+        return arguments | {"features": None}
+    arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
+    return arguments | {"features_per": "row"}
+
+
+def find_roles(
+    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], features: Any
+) -> tuple[dict[str, str | None], list[str] | None]:
+    """Return the column of each role, and those of features; None where they are elsewhere."""
+    listed = list(features) if isinstance(features, list | tuple) else None
+    found = find_columns(table, names, listed or ())
+    if found["label"] in (listed or ()):
+        raise ValueError(f"The label column {found['label']!r} must not be among the features.")
+    if features is None:
+        return found, _remaining_numeric(table, found)
+    if listed is None and found["item"] is None:
         raise not_found("item", table)
-    return arguments | read_items(features, found["item"], item_column)
+    return found, listed
 
 
-def _ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[str] | None:
+def ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[str] | None:
     """Return the order of a column of ordered categories; None if it is another column."""
     import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
 

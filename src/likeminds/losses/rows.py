@@ -4,7 +4,7 @@ Rows are pointers into a table of features that is never copied: where items are
 a million people's labels cost a few bytes each, whatever the number of features.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,6 +21,8 @@ NEGATIVE, POSITIVE = 0, 1
 _BLOCK_BYTES = 1 << 22
 # People share a block when their numbers of rows differ by no more than this factor.
 _PADDING = 1.25
+# Tables with more than so many times the rows that are pointed at are copied, to let go of them.
+_NEEDED = 2
 # How much farther from zero than spread (squared) features may be to be summed as they are.
 _FAR = 100.0
 
@@ -200,19 +202,33 @@ class Rows:
             grade=None if self.grade is None else self.grade[rows],
         )
 
+    def compact(self) -> "Rows":
+        """Return the same rows, without the table where most of it is not theirs."""
+        if _NEEDED * len(self.index) >= len(self.table):
+            return self
+        used, index = np.unique(self.index, return_inverse=True)
+        return replace(self, table=self.table[used], index=index)
+
     def merge(self, other: "Rows", n_people: int) -> "Rows":
         """Return the rows of both, regrouped; the table is shared where it is the same."""
-        graded = self.grade is not None and other.grade is not None
-        same_table = self.table is other.table
-        shift = 0 if same_table else len(self.table)
-        return Rows.group(
-            self.table if same_table else np.concatenate([self.table, other.table]),
-            index=np.concatenate([self.index, other.index + shift]),
-            positive=np.concatenate([self.positive, other.positive]),
-            weight=np.concatenate([self.weight, other.weight]),
-            people=np.concatenate([self.owner, other.owner]),
+        return Rows.join([self, other], n_people)
+
+    @classmethod
+    def join(cls, parts: Sequence["Rows"], n_people: int) -> "Rows":
+        """Return the rows of all, regrouped; tables that are the same are shared."""
+        tables = {id(part.table): part.table for part in parts}
+        begin = np.append(0, np.cumsum([len(table) for table in tables.values()]))
+        shift = dict(zip(tables, begin.tolist(), strict=False))
+        grades = [part.grade for part in parts if part.grade is not None]
+        one, *others = tables.values()
+        return cls.group(
+            np.concatenate([one, *others]) if others else one,
+            index=np.concatenate([part.index + shift[id(part.table)] for part in parts]),
+            positive=np.concatenate([part.positive for part in parts]),
+            weight=np.concatenate([part.weight for part in parts]),
+            people=np.concatenate([part.owner for part in parts]),
             n_people=n_people,
-            grade=np.concatenate([self.grade, other.grade]) if graded else None,
+            grade=np.concatenate(grades) if len(grades) == len(parts) else None,
         )
 
     def blocks(self, origin: Float) -> Iterator[Block]:

@@ -8,13 +8,14 @@ of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983), which is
 streaming, cross-validation and distribution the same operation.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.threads import in_threads
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
@@ -62,16 +63,36 @@ class Dense:
         dense = cls.empty(rows.people, len(origin), n_kinds)
 
         def fill(chosen: Index) -> None:
-            weight, mean, scatter, among = rows.moments(chosen)
-            there = slice(0, weight.shape[1])  # these people may lack the best grades
-            dense.weight[chosen, there] = weight
-            moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
-            dense.mean[chosen, there] = moved
-            dense.scatter[chosen, there] = scatter
+            found = _block_of(rows, chosen, origin)
+            there = slice(0, found.weight.shape[1])  # these people may lack the best grades
+            dense.weight[chosen, there] = found.weight
+            dense.mean[chosen, there] = found.mean
+            dense.scatter[chosen, there] = found.scatter
 
         for _ in in_threads(fill, rows.plan()):
             pass
         return dense
+
+    def absorb(self, rows: Rows, origin: Float) -> None:
+        """Add more rows of people who are here, block by block, in place."""
+        places = np.searchsorted(self.people, rows.people)
+
+        def add(chosen: Index) -> None:
+            found, here = _block_of(rows, chosen, origin), places[chosen]
+            there = slice(0, found.weight.shape[1])
+            before = Dense(
+                found.people,
+                self.weight[here, there],
+                self.mean[here, there],
+                self.scatter[here, there],
+            )
+            both = before.merge(found)
+            self.weight[here, there] = both.weight
+            self.mean[here, there] = both.mean
+            self.scatter[here, there] = both.scatter
+
+        for _ in in_threads(add, rows.plan()):
+            pass
 
     def merge(self, other: "Dense") -> "Dense":
         """Return the statistics of the rows of both (exact, Chan et al.)."""
@@ -105,6 +126,13 @@ class Dense:
         wide.mean[place] = self.mean
         wide.scatter[place] = self.scatter
         return wide
+
+
+def _block_of(rows: Rows, chosen: Index, origin: Float) -> Dense:
+    """Return the statistics of some of the people (positions in ``rows.people``, as they come)."""
+    weight, mean, scatter, among = rows.moments(chosen)
+    moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
+    return Dense(np.arange(len(chosen)), weight, moved, scatter)
 
 
 @dataclass(frozen=True)
@@ -164,8 +192,7 @@ class Statistics:
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         table = annotations.features
-        # Any point near the data serves: a few hundred rows, evenly spread, are enough.
-        origin = table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64)
+        origin = _near(table)
         grades = codes = None
         if graded and annotations.grades is not None:
             said = np.asarray(annotations.grades, dtype=np.float64)
@@ -174,6 +201,53 @@ class Statistics:
         n_kinds = 2 if grades is None else len(grades)
         nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
         return cls(annotations.user_ids, origin, nobody, rows, form, grades)._settle()
+
+    @classmethod
+    def from_batches(
+        cls, batches: Iterable[Annotations], counts: Index, grades: Float | None = None
+    ) -> "Statistics":
+        """Reduce annotations that come in pieces and need not fit in memory together.
+
+        What is kept is a matrix for each person and class, and the rows of people with fewer
+        than there are features.
+
+        Parameters
+        ----------
+        batches : iterable of Annotations
+            The pieces, all about the same people (``user_ids``).
+        counts : array of shape (n_people,)
+            How many labels everybody gives in all of them.
+        grades : array, optional
+            The grades, ascending, where statistics are by grade.
+
+        Examples
+        --------
+        >>> from likeminds import load_electricity
+        >>> said = load_electricity()
+        >>> pieces = [said[::2], said[1::2]]
+        >>> counts = np.bincount(said.user_codes)
+        >>> Statistics.from_batches(pieces, counts).class_weight.sum() == len(said)
+        np.True_
+        """
+        dense: Dense | None = None
+        few: list[Rows] = []
+        for said in batches:
+            if dense is None:
+                user_ids, origin = said.user_ids, _near(said.features)
+                n_kinds = 2 if grades is None else len(grades)
+                many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
+                dense = Dense.empty(many, len(origin), n_kinds)
+            graded = grades is not None and said.grades is not None
+            rows = Rows.of_annotations(
+                said, grade=np.searchsorted(grades, said.grades) if graded else None
+            )
+            settled = np.isin(rows.people, dense.people)
+            dense.absorb(rows.of(settled), origin)
+            left = rows.of(~settled)
+            few.append(left if said.features_per == "item" else left.compact())
+        if dense is None:
+            raise ValueError("There are no annotations: batches is empty.")
+        return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
     @property
     def n_people(self) -> int:
@@ -262,14 +336,24 @@ class Statistics:
 
     def _settle(self) -> "Statistics":
         """Give arrays to those who have rows enough, or have arrays already."""
-        many = self.n_features * self.n_kinds / 2 if self.n_kinds <= _MOST_GRADES else np.inf
-        enough = {"auto": many, "dense": 0, "factored": np.inf}[self.form]
+        enough = _enough(self.form, self.n_features, self.n_kinds)
         settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
         if not settled.any():
             return self
         found = Dense.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
         dense = self.dense.merge(found)
         return replace(self, dense=dense, rows=self.rows.of(~settled))
+
+
+def _near(table: FloatArray) -> Float:
+    """Return a point near the data: a few hundred rows, evenly spread, are enough."""
+    return np.asarray(table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64))
+
+
+def _enough(form: Form, n_features: int, n_kinds: int) -> float:
+    """Return the number of rows from which on people have arrays."""
+    many = n_features * n_kinds / 2 if n_kinds <= _MOST_GRADES else np.inf
+    return {"auto": many, "dense": 0, "factored": np.inf}[form]
 
 
 def _align(first: IdArray, second: IdArray) -> tuple[Index, Index, IdArray]:

@@ -22,6 +22,7 @@ from likeminds.data.grades import read_answers, refuse_mixture
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
+from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.prior.items import Items
 from likeminds.rankers import inputs, leaks
@@ -78,7 +79,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations,
+        X: ArrayLike | Annotations | AnnotationFolder,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -87,8 +88,9 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), data frame, or Annotations
-            One row per label. With `Annotations`, leave out all other arguments.
+        X : array of shape (n_rows, n_features), data frame, Annotations or AnnotationFolder
+            One row per label. With `Annotations`, leave out all other arguments; with an
+            `AnnotationFolder`, labels need not fit in memory.
         y : array of shape (n_rows,)
             The labels, two values; the larger one is positive. More than two numbers are
             grades, where ``users`` say who gave them.
@@ -202,23 +204,29 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
 
+    def _in_reach(self, folder: AnnotationFolder) -> Any:
+        """Return labels on disk as they are learned from: grouped by person, by default."""
+        return folder.annotations()
+
     def _as_annotations(
         self,
-        X: ArrayLike | Annotations,
+        X: ArrayLike | Annotations | AnnotationFolder,
         y: ArrayLike | None,
         users: Iterable[Hashable] | None,
         sample_weight: ArrayLike | None,
         groups: Iterable[Hashable] | None = None,
         *,
         reset: bool = True,
-    ) -> Annotations:
+    ) -> Any:
         """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
         if reset:
             # A file has nothing to say about what is learned now.
             self._read_all()
             for stale in ("fingerprint_", "kept_schools_"):
                 self.__dict__.pop(stale, None)
-        if isinstance(X, Annotations):
+        if isinstance(X, AnnotationFolder):
+            X = self._in_reach(X) if reset else X.annotations()
+        if isinstance(X, Annotations | AnnotationFolder):
             inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
             annotations = self._take_annotations(X, reset=reset)
         else:
@@ -227,7 +235,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
             self.n_labels_ = len(annotations)
         return annotations
 
-    def _take_annotations(self, annotations: Annotations, *, reset: bool) -> Annotations:
+    def _take_annotations(self, annotations: Any, *, reset: bool) -> Any:
         inputs.refuse_attributes(annotations)
         if not reset:
             self._check_width(annotations)

@@ -16,6 +16,7 @@ from likeminds._support.grammar import counted
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.losses.shared_column import SharedColumn
@@ -156,18 +157,28 @@ class StatisticsRanker(GrowingRanker):
         else:
             self._fit_statistics(earlier.statistics_.update(more))
 
-    def _fit_annotations(self, annotations: Annotations) -> None:
+    def _fit_annotations(self, annotations: Any) -> None:
         for name in ("statistics_", "annotations_"):  # a fit starts afresh
             self.__dict__.pop(name, None)
         if not self.item_effects:
-            graded = as_loss(self.loss).takes_grades
-            self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
+            self._fit_statistics(self._reduce(annotations))
             return
         column = self._item_column(annotations)
         if not are_shared(annotations):
             warnings.warn(NOT_SHARED, UserWarning, stacklevel=5)
         self._fit_statistics(column.features, column)
         self.annotations_ = annotations
+
+    def _in_reach(self, folder: AnnotationFolder) -> Any:
+        """Return labels on disk as they are, where statistics of pieces of them add up."""
+        return folder if folder.can_stream and not self.item_effects else folder.annotations()
+
+    def _reduce(self, said: Annotations | AnnotationFolder) -> Statistics:
+        graded = as_loss(self.loss).takes_grades
+        if isinstance(said, Annotations):
+            return Statistics.from_annotations(said, graded=graded)
+        grades = said.grades if graded else None
+        return Statistics.from_batches(said.batches(), said.counts, grades)
 
     def _item_column(self, annotations: Annotations) -> ItemColumn:
         graded = as_loss(self.loss).takes_grades

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
+from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.data.splits import folds_within_people
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.items import Items
@@ -160,7 +161,7 @@ class RankerCV(GrowingRanker):
 
     def fit(
         self,
-        X: ArrayLike | Annotations,
+        X: ArrayLike | Annotations | AnnotationFolder,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,

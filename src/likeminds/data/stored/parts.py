@@ -1,0 +1,175 @@
+"""The Parquet files of a folder as one table that is read in pieces."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from likeminds._support.checks import listing
+from likeminds.data.sources.reading import spread
+
+_ENDINGS = (".parquet", ".pq")
+# Rows that tell which columns there are.
+_HEAD = 1024
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a file, as a pyarrow.Table.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    start : int
+        The number of its first row there.
+    table : pyarrow.Table
+        The rows.
+    """
+
+    file: Path
+    start: int
+    table: Any
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Name the file in what is said of bad values."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            after = f", counted from row {self.start}" if self.start else ""
+            raise ValueError(f"{self.file}{after}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parquet files with the same columns.
+
+    Attributes
+    ----------
+    folder : Path
+        Where they are; or the only file.
+    files : tuple of Path
+        The files, in the order of their names.
+    types : dict
+        The type of each column.
+    lengths : tuple of int
+        The number of rows of each file.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    types: dict[str, Any]
+    lengths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: str | PathLike[str]) -> "Parts":
+        """Find the files of a folder, and check that they have the same columns."""
+        folder = Path(path)
+        files = _files_in(folder)
+        types: dict[str, Any] = {}
+        lengths = []
+        for file in files:
+            found, length = _shape_of(file)
+            types = types or found
+            _refuse_other_columns(file, found, files[0], types)
+            lengths.append(length)
+        if not sum(lengths):
+            raise ValueError(f"The files in {folder} have no rows: there are no annotations.")
+        return cls(folder, files, types, tuple(lengths))
+
+    def __len__(self) -> int:
+        return sum(self.lengths)
+
+    @cached_property
+    def head(self) -> Any:
+        """A few rows, columns of lists spread out."""
+        return next(self.pieces(list(self.types), _HEAD)).table
+
+    def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[Piece]:
+        """Read some columns, so many rows at a time; those of lists are spread out."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+        from pyarrow import parquet  # noqa: PLC0415
+
+        for file, length in zip(self.files, self.lengths, strict=True):
+            start = 0
+            with _readable(file), parquet.ParquetFile(file, pre_buffer=False) as parts:
+                for batch in parts.iter_batches(n_rows, columns=list(columns)):
+                    piece = Piece(file, start, pa.Table.from_batches([batch]))
+                    with piece.blamed():
+                        piece = replace(piece, table=spread(piece.table))
+                    yield piece
+                    start += len(batch)
+            if start != length:
+                raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
+
+    def sources(self, names: Iterable[str]) -> list[str]:
+        """Return the columns of the files that some columns come from, those of lists included."""
+        wanted = set(names)
+        return [column for column in self.types if wanted & set(self._spread(column))]
+
+    def _spread(self, column: str) -> list[str]:
+        """Return what a column is called where lists are spread out."""
+        there = self.head.column_names
+        if column in there:
+            return [column]
+        return [c for c in there if c.startswith(column) and c[len(column) :].isdecimal()]
+
+
+def _files_in(folder: Path) -> tuple[Path, ...]:
+    if folder.is_file():
+        return (folder,)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}. Check its name.")
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in _ENDINGS and not path.name.startswith(("_", "."))
+    )
+    if not found:
+        raise ValueError(f"{folder} has no Parquet files ({' or '.join(_ENDINGS)}) to read.")
+    divided = [path for path in found if "=" in str(path.parent.relative_to(folder))]
+    if divided:
+        raise ValueError(
+            f"{divided[0]} is in a folder whose name stands for the value of a column, which is "
+            "not read: write that column into the files."
+        )
+    return tuple(found)
+
+
+def _shape_of(file: Path) -> tuple[dict[str, Any], int]:
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    with _readable(file), parquet.ParquetFile(file) as opened:
+        schema = opened.schema_arrow
+        # What pandas writes for its row index would otherwise become a feature.
+        kept = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
+        return {field.name: field.type for field in kept}, opened.metadata.num_rows
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{file} could not be read: {error}") from error
+
+
+def _refuse_other_columns(
+    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any]
+) -> None:
+    lacking, more = [c for c in types if c not in found], [c for c in found if c not in types]
+    if lacking or more:
+        lacks = f"lacks {listing(lacking)}" if lacking else f"has {listing(more)} besides"
+        raise ValueError(f"{file} {lacks}, unlike {first}: all files must have the same columns.")
+    other = [f"{c} ({found[c]}, not {types[c]})" for c in types if found[c] != types[c]]
+    if other:
+        raise ValueError(
+            f"{file} has columns of other types than {first}: {listing(other)}. Write all files "
+            "with the same types."
+        )
