@@ -202,3 +202,27 @@ class Pairs:
             rich_help_panel=_DATA,
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """Labels that do not fit in memory."""
+
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            help="Labels need not fit in memory: --annotations is a folder of Parquet files, and "
+            "reading takes so much at most: 4GB, 512MiB. The model keeps no labels.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    scratch: Annotated[
+        Path | None,
+        typer.Option(
+            "--scratch",
+            help="With --memory: a folder in which labels grouped by person stay, to be found "
+            "again. By default beside the model, and gone once that is written.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Pairs, Seed
+from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, OnDisk, Pairs, Seed
 from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 
@@ -77,6 +77,7 @@ def fit(
             "again; without them, nobody's labels leave your hands.",
         ),
     ] = True,
+    on_disk: OnDisk,
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -91,6 +92,25 @@ def fit(
     from likeminds.storage.models import save, writable
 
     target = writable(out)
+    if on_disk.memory is not None:
+        from likeminds.cli._large import fit_large
+
+        started = time.perf_counter()
+        path = fit_large(
+            talk,
+            on_disk,
+            annotations,
+            items,
+            columns,
+            _new_ranker(ranker, loss, folds, seed),
+            target,
+            learn=learn_watched,
+            refused={"--holdout": holdout, "--comparisons": pairs.comparisons},
+            verb=verb,
+        )
+        _tell(talk, path, {}, time.perf_counter() - started)
+        _propose(talk, path, items)
+        return
     said = read_said(talk, annotations, items, columns, pairs=pairs)
     if verb is not None:
         said = replace(said, annotations=said.annotations.with_verb(verb))

@@ -237,10 +237,10 @@ class Statistics:
                 n_kinds = 2 if grades is None else len(grades)
                 many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
                 dense = Dense.empty(many, len(origin), n_kinds)
-            graded = grades is not None and said.grades is not None
-            rows = Rows.of_annotations(
-                said, grade=np.searchsorted(grades, said.grades) if graded else None
-            )
+            codes = None
+            if grades is not None and said.grades is not None:
+                codes = np.searchsorted(grades, said.grades)
+            rows = Rows.of_annotations(said, grade=codes)
             settled = np.isin(rows.people, dense.people)
             dense.absorb(rows.of(settled), origin)
             left = rows.of(~settled)

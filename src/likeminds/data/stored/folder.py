@@ -15,6 +15,7 @@ import numpy as np
 
 from likeminds._support import checks
 from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._support.grammar import guess_verb, read_verb
 from likeminds._support.grouping import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_frame, read_values
@@ -164,6 +165,12 @@ class AnnotationFolder:
     attribute_ids = None
 
     @property
+    def verb(self) -> str | None:
+        """What people do who label an item positive: see `Annotations`."""
+        told = read_verb(self.options.get("verb")) or guess_verb(self.options.get("positive"))
+        return told or guess_verb(self.survey.roles["label"])
+
+    @property
     def can_stream(self) -> bool:
         """Whether a label can be read without the person's others."""
         return not self.survey.by_median
@@ -280,6 +287,7 @@ class AnnotationFolder:
             has_items=found.items is not None,
             weights=columns.get("weight"),
             reading=answers.reading,
+            verb=self.verb,
             grades=None if answers.grades is None else answers.grades[label],
             people=None if covariates is None else self._covariates,
             **changes,

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.data.splits import folds_within_people
+from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.items import Items
 from likeminds.rankers import newcomers

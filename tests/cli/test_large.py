@@ -1,0 +1,61 @@
+"""likeminds fit --memory: from a folder of Parquet files to a model, and nothing else left."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from commands import run
+from likeminds import load
+
+
+@pytest.fixture
+def labels(tmp_path):
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    for part in range(2):
+        user, item = rng.integers(8, size=120), rng.integers(30, size=120)
+        said = np.where(item + 5 * rng.standard_normal(120) > 15, "yes", "no")
+        table = pa.table({"user": user, "item": item, "label": said})
+        parquet.write_table(table, folder / f"part-{part}.parquet")
+    items = pa.table({"item": np.arange(30), "size": np.arange(30.0)})
+    parquet.write_table(items, tmp_path / "items.parquet")
+    return tmp_path
+
+
+FIT = ("fit", "--annotations", "labels", "--features", "items.parquet", "--positive", "yes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranker", ["hierarchical", "RidgeToConsensus"])
+def test_a_folder_becomes_a_model(labels, ranker):
+    words = (*FIT, "--memory", "1GB", "--out", "m.likeminds", "--ranker", ranker)
+    done = run(labels, *words)
+    assert done.code == 0, done.err
+    model = load(labels / "m.likeminds")
+    assert len(model.people_) == 8
+    assert model.coef_.mean() > 0
+    assert {path.name for path in labels.iterdir()} == {"labels", "items.parquet", "m.likeminds"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--memory", "much"), "like 4GB"),
+        (("--memory", "1GB", "--holdout", "0.2"), "leave out --holdout"),
+    ],
+)
+def test_what_does_not_go_with_memory_is_one_sentence(labels, more, said):
+    done = run(labels, *FIT, "--out", "m.likeminds", *more)
+    assert done.code == 2
+    assert said in done.err
+    assert not (labels / "m.likeminds").exists()
+
+
+def test_a_broken_part_ends_the_fit_with_its_name(labels):
+    (labels / "labels" / "part-1.parquet").write_bytes(b"PAR1 nothing PAR1")
+    done = run(labels, *FIT, "--out", "m.likeminds", "--memory", "1GB")
+    assert done.code == 2
+    assert "part-1.parquet could not be read" in done.err
+    assert {path.name for path in labels.iterdir()} == {"labels", "items.parquet"}

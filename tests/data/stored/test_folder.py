@@ -1,0 +1,230 @@
+"""Labels in Parquet files give what they give in memory, and bad files are named."""
+
+import errno
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from likeminds import AnnotationFolder, Annotations, HierarchicalRanker, ThreeLevelRanker
+from likeminds.data.stored import folder as stored
+from likeminds.data.stored.folder import as_bytes
+from likeminds.data.stored.scratch import Grouping, find_grouped
+from likeminds.losses.statistics import Statistics
+
+
+def a_table(n_rows=600, n_people=20, n_items=30, seed=0):
+    """Rows of everybody in any order, the features of an item in each of its rows."""
+    rng = np.random.default_rng(seed)
+    items = rng.standard_normal((n_items, 3))
+    user = rng.integers(n_people, size=n_rows)
+    item = rng.integers(n_items, size=n_rows)
+    weights = rng.normal([1.0, 0.0, -1.0], size=(n_people, 3))
+    score = np.einsum("nd,nd->n", items[item], weights[user])
+    return pa.table(
+        {
+            "user": [f"user-{k}" for k in user],
+            "item": [f"item-{k}" for k in item],
+            "label": (score + rng.standard_normal(n_rows) > 0).astype(int),
+            "rating": np.clip(np.rint(score + 3), 1, 5),
+            **{f"x{k}": items[item, k] for k in range(3)},
+        }
+    )
+
+
+def in_parts(path, table, n_parts=3):
+    path.mkdir()
+    ends = np.linspace(0, len(table), n_parts + 1).astype(int)
+    for k in range(n_parts):
+        piece = table.slice(ends[k], ends[k + 1] - ends[k])
+        parquet.write_table(piece, path / f"part-{k}.parquet")
+    return path
+
+
+def by_person(said):
+    """Everything that is said, sorted."""
+    weights = np.ones(len(said)) if said.weights is None else said.weights
+    rows = zip(said.users, said.items, said.outcomes, weights, said.X.tolist(), strict=True)
+    return sorted((str(u), str(i), float(o), float(w), x) for u, i, o, w, x in rows)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(AnnotationFolder, "_rows_at_once", 37)
+    monkeypatch.setattr(stored, "_RANGES", 1 << 13)  # spill files of a few rows
+
+
+OPTIONS = {
+    "labels": {"label": "label", "features": ["x0", "x1", "x2"]},
+    "grades": {"label": "rating", "features": ["x0", "x1", "x2"]},
+    "above a number": {"label": "rating", "threshold": 3, "features": ["x0", "x1", "x2"]},
+    "above medians": {"label": "rating", "threshold": "median", "features": ["x0", "x1", "x2"]},
+}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_grouped_labels_are_those_in_memory(tmp_path, options):
+    path = in_parts(tmp_path / "labels", a_table())
+    found = AnnotationFolder(path, memory_limit="64MiB", **options)
+    said, known = found.annotations(), Annotations.from_parquet(path, **options)
+    assert by_person(said) == by_person(known)
+    assert said.reading == known.reading
+    assert said.verb == known.verb
+    assert said.user_ids.tolist() == known.user_ids.tolist()
+    changes = np.flatnonzero(np.diff(said.user_codes))
+    assert len(changes) == said.n_people - 1  # the rows of a person are together
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_features_of_items_are_joined(tmp_path):
+    table = a_table()
+    items = table.group_by("item").aggregate([(f"x{k}", "max") for k in range(3)])
+    path = in_parts(tmp_path / "labels", table.select(["user", "item", "label"]))
+    said = AnnotationFolder(path, features=items).annotations()
+    known = Annotations.from_parquet(path, features=items)
+    assert by_person(said) == by_person(known)
+    assert said.features_per == "item"
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("n_rows", [90, 600])  # with fewer rows than features, and with more
+@pytest.mark.parametrize(
+    "options", [OPTIONS["labels"], OPTIONS["grades"]], ids=["labels", "grades"]
+)
+def test_statistics_of_pieces_are_those_of_all(tmp_path, options, n_rows):
+    path = in_parts(tmp_path / "labels", a_table(n_rows))
+    found = AnnotationFolder(path, **options)
+    streamed = Statistics.from_batches(found.batches(), found.counts, found.grades)
+    known = Statistics.from_annotations(Annotations.from_parquet(path, **options), graded=True)
+    np.testing.assert_allclose(streamed.class_weight, known.class_weight)
+    np.testing.assert_allclose(streamed.feature_scale(), known.feature_scale(), rtol=1e-10)
+    assert streamed.dense.people.tolist() == known.dense.people.tolist()
+    np.testing.assert_allclose(streamed.dense.scatter, known.dense.scatter, atol=1e-10)
+    assert streamed.rows.people.tolist() == known.rows.people.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize(
+    "ranker", [ThreeLevelRanker(tol=1e-8), HierarchicalRanker(n_groups=1, item_effects=False)]
+)
+def test_rankers_learn_the_same_from_disk(tmp_path, ranker):
+    path = in_parts(tmp_path / "labels", a_table())
+    options = OPTIONS["labels"]
+    known = ranker.fit(Annotations.from_parquet(path, **options)).coef_.copy()
+    found = ranker.fit(AnnotationFolder(path, **options))
+    np.testing.assert_allclose(found.coef_, known, atol=1e-5)
+    assert found.n_labels_ == 600
+
+
+def test_grouped_labels_are_found_again_until_files_change(tmp_path, monkeypatch):
+    path = in_parts(tmp_path / "labels", a_table())
+    scratch = tmp_path / "scratch"
+    first = AnnotationFolder(path, scratch=scratch, **OPTIONS["labels"]).annotations()
+    written = list(scratch.iterdir())
+    assert len(written) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(Grouping, "spill", None)
+        again = AnnotationFolder(path, scratch=scratch, **OPTIONS["labels"]).annotations()
+    assert by_person(again) == by_person(first)
+    parquet.write_table(a_table(50, seed=1), path / "part-0.parquet")
+    changed = AnnotationFolder(path, scratch=scratch, **OPTIONS["labels"]).annotations()
+    assert len(changed) == 450
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "said"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+        (OSError(errno.ENOSPC, "No space left on device"), OSError, "full.*scratch="),
+    ],
+)
+def test_nothing_is_left_of_what_was_not_finished(tmp_path, monkeypatch, error, expected, said):
+    path = in_parts(tmp_path / "labels", a_table())
+    calls = []
+
+    def fail(*_):
+        calls.append(list(tmp_path.rglob("spill-*")))
+        raise error
+
+    monkeypatch.setattr(Grouping, "spill", fail)
+    with pytest.raises(expected, match=said):
+        AnnotationFolder(path, scratch=tmp_path / "scratch", **OPTIONS["labels"]).annotations()
+    assert calls[0]
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
+    path = in_parts(tmp_path / "labels", a_table())
+    monkeypatch.setattr(Grouping, "n_bytes", 1 << 60)
+    with pytest.raises(OSError, match=r"GB on disk.*scratch="):
+        AnnotationFolder(path, scratch=tmp_path / "scratch", **OPTIONS["labels"]).annotations()
+
+
+def test_half_a_folder_is_not_taken_for_a_whole_one(tmp_path):
+    assert find_grouped(tmp_path) is None
+    (tmp_path / "columns.json").write_text('{"label": ["|u1", [5]]}')
+    assert find_grouped(tmp_path) is None
+
+
+def with_value(table, column, row, value):
+    values = table[column].to_pylist()
+    values[row] = value
+    return table.set_column(table.column_names.index(column), column, pa.array(values))
+
+
+BAD_PARTS = {
+    "other columns": (lambda t: t.drop_columns(["x1"]), r"part-1\.parquet lacks x1"),
+    "more columns": (lambda t: t.append_column("z", t["x1"]), r"part-1\.parquet has z besides"),
+    "other types": (
+        lambda t: t.set_column(2, "label", t["label"].cast(pa.int32())),
+        r"part-1\.parquet has columns of other types.*label \(int32, not int64\)",
+    ),
+    "NaN": (lambda t: with_value(t, "x0", 7, float("nan")), r"part-1\.parquet: features .*row.* 7"),
+    "a gap": (lambda t: with_value(t, "user", 7, None), r"part-1\.parquet: Column 'user'.* 7"),
+    "an empty id": (lambda t: with_value(t, "user", 7, ""), r"part-1\.parquet: Column 'user'.* 7"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), BAD_PARTS.values(), ids=BAD_PARTS)
+@pytest.mark.parametrize("read", ["batches", "annotations"])
+def test_a_bad_part_is_named(tmp_path, change, said, read):
+    path = in_parts(tmp_path / "labels", a_table())
+    file = path / "part-1.parquet"
+    parquet.write_table(change(parquet.read_table(file)), file)
+    with pytest.raises(ValueError, match=said):
+        list(getattr(AnnotationFolder(path, **OPTIONS["labels"]), read)())
+
+
+def test_a_broken_part_is_named(tmp_path):
+    path = in_parts(tmp_path / "labels", a_table())
+    whole = (path / "part-2.parquet").read_bytes()
+    (path / "part-2.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"part-2\.parquet could not be read"):
+        AnnotationFolder(path)
+
+
+def test_folders_without_labels_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        AnnotationFolder(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="no Parquet files"):
+        AnnotationFolder(tmp_path)
+    with pytest.raises(ValueError, match="no rows"):
+        AnnotationFolder(in_parts(tmp_path / "empty", a_table().slice(0, 0)))
+
+
+@pytest.mark.parametrize("column", ["attribute", "group"])
+def test_what_is_not_read_is_refused(tmp_path, column):
+    path = in_parts(tmp_path / "labels", a_table().append_column(column, a_table()["item"]))
+    with pytest.raises(ValueError, match=f"column {column}: leave it out"):
+        len(AnnotationFolder(path, label="label").user_ids)
+
+
+def test_sizes_of_memory():
+    assert as_bytes("4 GB") == 4 * 10**9
+    assert as_bytes("512MiB") == 512 << 20
+    for bad in ("much", "1MB", -1, float("nan")):
+        with pytest.raises(ValueError, match="memory_limit must be"):
+            as_bytes(bad)
