@@ -1,4 +1,4 @@
-"""Labels that do not fit in memory: rows per second beside just reading the same columns, and memory.
+"""Labels that do not fit in memory: time beside just reading the same columns, and memory.
 
     python -m benchmarks.out_of_core --labels 50000000
 
@@ -23,7 +23,7 @@ from likeminds import AnnotationFolder, HierarchicalRanker, ThreeLevelRanker
 
 _ROWS_A_PART = 1_000_000
 RANKERS = {
-    "three levels": lambda: ThreeLevelRanker(),
+    "three levels": ThreeLevelRanker,
     "learned prior": lambda: HierarchicalRanker(item_effects=False),
 }
 

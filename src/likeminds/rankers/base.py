@@ -243,7 +243,8 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
             return annotations.written_as(self.users_)
         if not self._needs_no_features:
             inputs.refuse_no_features(annotations, type(self).__name__)
-        leaks.warn_of_popularity(annotations)
+        if isinstance(annotations, Annotations):  # of labels that stream by, nobody can tell
+            leaks.warn_of_popularity(annotations)
         self.fitted_on_annotations_, self.verb_ = True, annotations.verb
         self.label_reading_, self.n_features_in_ = annotations.reading, annotations.n_features
         self.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
