@@ -33,6 +33,7 @@ BENCHMARKS = {
     "hierarchical_million": ("large", "run_million"),
     "models": ("models", "run"),
     "newcomers": ("newcomers", "run"),
+    "wide": ("wide", "run"),
     "service": ("service", "run"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),

@@ -25,6 +25,7 @@ NAMES = [
     "hierarchical_crowd",
     "models",
     "newcomers",
+    "wide",
     "service",
     "crowd",
 ]

@@ -73,9 +73,18 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
     assert ranker.information_.shape[2] == min(kept, 40)
     again = likeminds.load(likeminds.save(ranker, tmp_path / "wide.likeminds"))
     np.testing.assert_array_equal(again.decision_function(test), ranker.decision_function(test))
+    if kept < 40:
+        assert "coef_" not in vars(ranker)
+        assert "coef_" not in vars(again)
+    weights = np.vstack([ranker.coef_, ranker.consensus_])
+    people = [ranker.users_.tolist().index(user) for user in test.users]
+    expected = np.einsum("nd,nd->n", test.X, weights[people])
+    np.testing.assert_allclose(ranker.decision_function(test), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        ranker.decision_function(few := test.X[:9], ["nobody"] * 9), few @ ranker.consensus_
+    )
     np.testing.assert_array_equal(again.coef_, ranker.coef_)
     somebody = test.users[0]
-    few = test.X[:9]
     for asked in (ranker, again):
         low, high = asked.rank_interval(few, somebody)
         assert ((low >= 1) & (high <= 9) & (low <= high)).all()

@@ -153,6 +153,9 @@ class HierarchicalRanker(ChoiceTables):
         v_i, people's weights of the features that were learned.
     wide_ : bool
         Whether the prior was learned in the space of rows; see ``wide``.
+    points_ : array of shape (n_people, p)
+        Of wide features, people in the coordinates of ``crowd_``; ``coef_``, ``group_`` and
+        ``personal_`` are made of them when they are first asked for.
     covariance_ : str
         Which form of Omega was learned: "full", "diagonal" or "low_rank".
     grade_scores_, grading_ : dict, CumulativeLogit or None

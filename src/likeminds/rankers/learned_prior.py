@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,11 @@ from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.inputs import item_ids_of
 
+# What everybody's points tell.
+_WEIGHTS = ("coef_", "group_", "personal_")
+# Rows of wide features that are scored at a time.
+_ROWS_AT_ONCE = 1 << 10
+
 
 class PriorRanker(GrowingRanker):
     """Base: fitted attributes, scores and uncertainties from prior and posteriors."""
@@ -38,6 +43,9 @@ class PriorRanker(GrowingRanker):
     scale_: Float
     n_groups_: int
     information_: FloatArray
+    group_: Float
+    personal_: Float
+    points_: Float
 
     newcomer = newcomers.newcomer
     predict_grades = grading.predict_grades
@@ -208,19 +216,58 @@ class PriorRanker(GrowingRanker):
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         self.consensus_ = coordinates.weights(prior.mean)
-        self.group_, self.personal_ = self.crowd_.levels(points, self.n_groups_)
-        self.coef_ = self.consensus_ + self.group_ + self.personal_
+        for name in ("points_", *_WEIGHTS):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+        if coordinates.beyond:
+            self.points_ = points
+        else:
+            self._set_weights(points)
         self.directions_ = coordinates.weights(directions.T)
         self.factor_weights_ = points[:, coordinates.size :]
         at_origin = points[:, n_weights : coordinates.size].sum(axis=1)
         self.intercept_ = at_origin
-        if coordinates.intercept:
+        if coordinates.intercept and coordinates.beyond:
+            from_origin = coordinates.differences(coordinates.origin[None])[0]
+            self.intercept_ = at_origin - points @ from_origin
+        elif coordinates.intercept:
             self.intercept_ = at_origin - self.coef_ @ coordinates.origin
         spread = np.eye(n_weights) if coordinates.spread is None else coordinates.spread
         covariance = prior.covariance[:n_weights, :n_weights]
         beyond = prior.beyond * coordinates.beyond
         self.explained_ = _explained(covariance, directions, spread, beyond)
         self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
+
+    def _set_weights(self, points: Float) -> None:
+        self.group_, self.personal_ = self.crowd_.levels(points, self.n_groups_)
+        self.coef_ = self.consensus_ + self.group_ + self.personal_
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Weights of wide features are made of points when they are first asked for.
+            if name in _WEIGHTS and "points_" in self._fitted_names():
+                self._set_weights(self.points_)
+                return self.__dict__[name]
+            return super().__getattr__(name)
+
+    def _fitted_names(self) -> list[str]:
+        """Return the names of the fitted attributes, but for those that others tell."""
+        names = super()._fitted_names()
+        return [n for n in names if n not in _WEIGHTS] if "points_" in names else names
+
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+        """Return scores; of wide features in coordinates, without anybody's weights."""
+        points = self.learned("points_")
+        if points is None:
+            return super()._scores(rows, people, items)
+        scores, crowd = np.empty(len(rows)), self.crowd_
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            piece = slice(start, start + _ROWS_AT_ONCE)
+            own = points[people[piece]]
+            own[people[piece] < 0] = crowd.prior.mean
+            seen = crowd.coordinates.differences(rows[piece])
+            scores[piece] = np.einsum("np,np->n", seen, own)
+        return scores
 
     @property
     def n_item_factors_(self) -> int:
@@ -280,8 +327,12 @@ class PriorRanker(GrowingRanker):
 
     def _beliefs(self, people: slice = slice(None)) -> Beliefs:
         """Return the posteriors of people seen in training."""
-        coordinates, coef = self.crowd_.coordinates, self.coef_[people]
-        points = coordinates.points(coef, self.intercept_[people])
+        points = self.learned("points_")
+        if points is None:
+            coef, intercept = self.coef_[people], self.intercept_[people]
+            points = self.crowd_.coordinates.points(coef, intercept)
+        else:
+            points = points[people]
         if self.crowd_.items is not None:
             points = np.hstack([points, self.factor_weights_[people]])
         ways = newcomers.ways_of(self)

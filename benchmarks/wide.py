@@ -1,0 +1,173 @@
+"""Wide features: how the learned prior grows with them, beside the pooled model.
+
+Simulated pairs of embeddings whose variances fall like 1/j along hidden axes: a crowd that agrees,
+one of three schools, and one that answers at random.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.fft import dct
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.results import Result, at_most
+from likeminds import Annotations, HierarchicalRanker
+from likeminds._support.arrays import Bool, Float, FloatArray, Index
+
+CROWDS = ("agree", "schools", "noise")
+# Pairs that everybody judges, and those of them that are held out.
+N_PAIRS, N_HELD_OUT = 26, 6
+# What scores of pairs differ by: because of the consensus, and because of the school.
+CONSENSUS, SCHOOL, N_SCHOOLS = 2.0, 1.5, 3
+# Penalties that the pooled model chooses from, by a fifth of the pairs.
+PENALTIES = 10.0 ** np.arange(-3.0, 3.0, 0.5)
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Who judged which pair: the winner's features first."""
+
+    users: Index
+    winners: FloatArray
+    losers: FloatArray
+
+    def take(self, chosen: Bool) -> "Pairs":
+        """Return some of the pairs."""
+        return Pairs(self.users[chosen], self.winners[chosen], self.losers[chosen])
+
+    @property
+    def annotations(self) -> Annotations:
+        """The pairs as choices."""
+        number = np.arange(len(self.users))
+        features = (self.winners, self.losers)
+        return Annotations.from_comparisons(
+            self.users, number, number + len(number), features=features
+        )
+
+
+def simulate(kind: str, n_people: int, n_features: int, seed: int = 0) -> Pairs:
+    """Draw a crowd's pairs, in single precision."""
+    rng = np.random.default_rng(seed)
+    variance = 1.0 / np.arange(1, n_features + 1)
+    variance /= variance.sum()
+    signs = rng.choice([-1.0, 1.0], size=(2, n_features))
+
+    def weights(size: float) -> Float:
+        drawn = rng.standard_normal(n_features)
+        return np.asarray(drawn * size / np.sqrt(2.0 * (drawn**2) @ variance))
+
+    W = np.zeros((N_SCHOOLS, n_features))
+    if kind != "noise":
+        W += weights(CONSENSUS)
+    if kind == "schools":
+        W += [weights(SCHOOL) for _ in range(N_SCHOOLS)]
+    users = np.repeat(np.arange(n_people), N_PAIRS)
+    school = rng.integers(0, N_SCHOOLS, size=n_people)
+    sides = np.empty((2, len(users), n_features), dtype=np.float32)
+    for start in range(0, len(users), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        own = users[part]
+        items = rng.standard_normal((2, len(own), n_features)) * np.sqrt(variance)
+        scores = np.einsum("nd,nd->n", items[0] - items[1], W[school[own]])
+        wins = (scores + rng.logistic(size=len(own)) > 0)[:, None]
+        # Two cosine transforms with signs between them hide the axes.
+        seen = dct(signs[1] * dct(signs[0] * items, norm="ortho"), norm="ortho")
+        sides[0, part], sides[1, part] = np.where(wins, *seen), np.where(wins, *seen[::-1])
+    return Pairs(users, *sides)
+
+
+def run(quick: bool) -> Result:
+    """Fit crowds of growing width, and each kind of crowd at the largest."""
+    n_people = 60 if quick else 1000
+    widths = (16, 300) if quick else (64, 256, 1024, 4096)
+    rows = [_measured("schools", n_people, width) for width in widths]
+    rows += [_measured(kind, n_people, widths[-1]) for kind in CROWDS if kind != "schools"]
+    behind = max(row["behind"] for row in rows if row["features"] == widths[-1])
+    widest = rows[len(widths) - 1]["seconds"]
+    judge = not quick
+    return Result(
+        title="Wide features",
+        compares=f"{n_people:,} people with {N_PAIRS - N_HELD_OUT} pairs of embeddings each, and "
+        f"{N_HELD_OUT} more held out: the learned prior beside the pooled model (a logistic "
+        "regression of differences, its penalty chosen by held-out pairs) and one BLAS pass over "
+        "the pairs (their differences times as many vectors as a step of learning has).",
+        tables=[
+            {
+                "columns": [
+                    *("crowd", "features", "wide", "CPU seconds", "over one BLAS pass"),
+                    *("directions", "accuracy", "pooled", "its CPU seconds", "standard error"),
+                ],
+                "rows": [_row(found) for found in rows],
+            }
+        ],
+        goals=[
+            at_most("CPU seconds at 4,096 features, schools", 60.0, widest, judge=judge),
+            at_most("standard errors behind the pooled model, at most", 1.0, behind, judge=judge),
+        ],
+        notes=["CPU seconds of all threads, so that other work on the machine counts little."],
+        series={"features": list(widths), "seconds": [row["seconds"] for row in rows]},
+    )
+
+
+def _row(found: dict[str, Any]) -> list[Any]:
+    names = ("crowd", "features", "wide", "seconds", "ratio", "directions")
+    names += ("accuracy", "pooled", "pooled seconds", "error")
+    return [found[name] for name in names]
+
+
+def _measured(kind: str, n_people: int, n_features: int) -> dict[str, Any]:
+    pairs = simulate(kind, n_people, n_features)
+    held_out = np.arange(len(pairs.users)) % N_PAIRS >= N_PAIRS - N_HELD_OUT
+    train, test = pairs.take(~held_out), pairs.take(held_out)
+    del pairs
+    said = train.annotations
+    ranker, seconds = _timed(lambda: HierarchicalRanker(item_effects=False).fit(said))
+    apart = train.winners - train.losers
+    thin = np.ones((n_features, 1 + ranker.n_groups_), dtype=np.float32)
+    floor = min(_timed(lambda: apart.T @ (apart @ thin))[1] for _ in range(3))
+    weights, pooled_seconds = _timed(lambda: _pooled(apart))
+    right = ranker.decision_function(test.winners, test.users)
+    right = right > ranker.decision_function(test.losers, test.users)
+    pooled_right = (test.winners - test.losers) @ weights > 0
+    by_person = (right.astype(float) - pooled_right).reshape(n_people, N_HELD_OUT).mean(axis=1)
+    error = float(by_person.std() / np.sqrt(n_people))
+    return {
+        "crowd": kind,
+        "features": n_features,
+        "wide": "yes" if ranker.wide_ else "no",
+        "seconds": seconds,
+        "ratio": seconds / floor,
+        "directions": ranker.n_groups_,
+        "accuracy": 100.0 * float(right.mean()),
+        "pooled": 100.0 * float(pooled_right.mean()),
+        "pooled seconds": pooled_seconds,
+        "error": 100.0 * error,
+        "behind": -float(by_person.mean()) / max(error, 1e-12),
+    }
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.process_time()
+    found = work()
+    return found, max(time.process_time() - start, 1e-6)
+
+
+def _pooled(apart: FloatArray) -> Float:
+    """Return the weights of a logistic regression, its penalty chosen by a fifth of the pairs."""
+    rng = np.random.default_rng(0)
+    sign = rng.choice([-1.0, 1.0], size=len(apart)).astype(apart.dtype)
+    turned, judges = apart * sign[:, None], rng.random(len(apart)) < 0.2
+    unit = float(np.square(apart).sum(axis=1).mean())
+    best, found = -np.inf, 0.0
+    for penalty in PENALTIES:
+        model = LogisticRegression(C=penalty * 100.0 / unit, fit_intercept=False, max_iter=100)
+        model.fit(turned[~judges], sign[~judges])
+        right = model.score(turned[judges], sign[judges])
+        if right > best:
+            best, found = right, model.C
+    model = LogisticRegression(C=found, fit_intercept=False, max_iter=200).fit(turned, sign)
+    return np.asarray(model.coef_[0], dtype=np.float64)
