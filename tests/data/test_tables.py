@@ -304,3 +304,14 @@ class TestTextsOfItems:
 
     def test_one_category_for_all_says_nothing(self):
         assert encode_items(self.table(kind=["a"] * 6), "item").left_out == ("kind",)
+
+
+def test_frames_that_are_indexed_by_item():
+    import pandas as pd
+
+    labels = pd.DataFrame({"user": ["a", "b", "a"], "film": ["x", "y", "y"], "label": [1, 0, 1]})
+    for name in (None, "film"):
+        index = pd.Index(["y", "x"], name=name)
+        said = Annotations.from_frame(labels, features=pd.DataFrame({"size": [2.0, 1.0]}, index))
+        assert said.X[:, 0].tolist() == [1.0, 2.0, 2.0]
+        assert said.feature_names == ("size",)

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
 
 # Columns of texts that are names of items, where nobody says which one is.
 _USUAL = ("title", "name")
+# What the index of a data frame is called in a file.
+_INDEX = ("", "Unnamed: 0", "index")
 # Which of several columns of texts says what items are.
 _NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
 
@@ -121,6 +123,8 @@ def item_key(features: Any, column: str = "item") -> str:
     if column in features.column_names:
         return column
     matches = [name for name in features.column_names if is_usual("item", name)]
+    if not matches and features.column_names[0] in _INDEX:
+        matches = [features.column_names[0]]  # a data frame that was written with its index
     if len(matches) != 1:
         raise ValueError(
             "The table of features needs one column with the ids of the items, called "

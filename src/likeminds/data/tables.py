@@ -357,7 +357,7 @@ def read_items(features: Any, item: str, item_column: str | None) -> dict[str, A
     """Read a table of one row per item; return its features, their names, and the items."""
     if isinstance(features, str | PathLike):
         features = read_table(features, item_texts(item_column, item))
-    table = as_frame(features)
+    table = as_frame(_with_index(features, item_column or item))
     if item_column is not None:
         refuse_unknown(table, [item_column], "item_column")
     item_column = find_item_column(table.columns, item_column, item)
@@ -369,3 +369,15 @@ def read_items(features: Any, item: str, item_column: str | None) -> dict[str, A
         "feature_names": columns,
         "item_ids": read_values(table, item_column, as_ids=True),
     }
+
+
+def _with_index(features: Any, item: str) -> Any:
+    """Return a table of items whose index names them (pandas) with the index as a column."""
+    if not hasattr(features, "reset_index"):
+        return features
+    if find_item_column([str(name) for name in features.columns], item) is not None:
+        return features
+    called = features.index.name
+    if called is None and type(features.index).__name__ == "RangeIndex":
+        return features
+    return features.reset_index(names=item if called is None else called)

@@ -29,7 +29,7 @@ def predict_proba(  # the method of every ranker with a learned prior
 
     Scores m of the logistic loss are log-odds, with a variance s^2 that has what is not known about
     the person, and about the item: the probability is sigma(m / sqrt(1 + pi s^2 / 8)), which is
-    less sure of itself than sigma(m), and calibrated (docs/probabilities.md). Of grades, it is
+    less sure of itself than sigma(m); docs/probabilities.md says how far it holds. Of grades, it is
     that of a grade above the one that divides them (see `predict_grades` for that of each). Of
     choices, it is that of being chosen among the rows of the same group.
 

@@ -1,0 +1,81 @@
+"""Models as MLflow's "pyfunc": what serves and registers models by one interface.
+
+MLflow keeps the file that `likeminds.save` wrote, and names this module as its loader: nothing is
+pickled. MLflow is optional (``pip install 'likeminds[mlflow]'``).
+"""
+
+import tempfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.optional import require
+from likeminds.data.columns import as_frame, find_column
+from likeminds.data.tables import feature_matrix
+from likeminds.rankers.base import Ranker
+from likeminds.storage.models import load, save
+
+_FILE = "model.likeminds"
+
+
+def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Path:
+    """Write a ranker as a model of MLflow.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        A fitted one.
+    path : path
+        The folder, which must not exist yet.
+    **options
+        Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, ``metadata``.
+
+    Returns
+    -------
+    Path
+
+    Notes
+    -----
+    ``mlflow.pyfunc.load_model(path).predict(frame)`` takes a data frame with the features, and
+    where there are such, a column of people and one of items, by their usual names. It returns a
+    score for each row; people not seen in training get the consensus.
+    """
+    pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
+    with tempfile.TemporaryDirectory() as folder:
+        file = save(ranker, Path(folder) / _FILE)
+        pyfunc.save_model(
+            path=str(path), loader_module="likeminds.storage.pyfunc", data_path=str(file), **options
+        )
+    return Path(path)
+
+
+class Served:
+    """A ranker behind MLflow's interface.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        A fitted one.
+    """
+
+    def __init__(self, ranker: Any) -> None:
+        self.ranker = ranker
+
+    def predict(self, model_input: Any, params: Any = None) -> Any:
+        """Score each row of a data frame for its person."""
+        del params
+        frame = as_frame(model_input)
+        names = [str(name) for name in self.ranker.feature_names_]
+        free = [name for name in frame.columns if name not in names]
+        people, items = (find_column(role, free) for role in ("person", "item"))
+        X = feature_matrix(frame, names)
+        users = None if people is None else frame.get_column(people).to_list()
+        shown = None if items is None else frame.get_column(items).to_list()
+        return np.asarray(self.ranker.decision_function(X, users, shown))
+
+
+def _load_pyfunc(path: str) -> Served:
+    """Return the model in a file: what MLflow calls."""
+    return Served(load(path))
