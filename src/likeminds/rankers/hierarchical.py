@@ -379,7 +379,8 @@ class HierarchicalRanker(ChoiceTables):
         if self.item_effects and not loss.takes_items:
             raise ValueError(
                 f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
-                'known by their features alone. Leave item_effects at "auto", or change the loss.'
+                'known by their features alone. Leave item_effects at "auto", or change the loss. '
+                "(Comparisons and choices without features= give every item a column of its own.)"
             )
         if self.item_effects and not are_shared(annotations):
             warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
