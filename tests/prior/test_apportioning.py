@@ -23,7 +23,8 @@ def test_the_cost_is_that_of_contrasts():
         return -density - 0.5 * OFF_ZERO * np.log(variance)
 
     first, second = (0.3, 0.7), (2.0, 0.1)
-    apart = _cost(X, y, noise, *first) - _cost(X, y, noise, *second)
+    wide = np.column_stack([X, np.ones(12)])
+    apart = _cost(wide, y, noise, *first) - _cost(wide, y, noise, *second)
     assert apart == pytest.approx(by_definition(*first) - by_definition(*second))
 
 

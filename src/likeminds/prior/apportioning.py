@@ -12,6 +12,7 @@ too small and theta too large, of which only new items learn, who have nothing e
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -24,7 +25,8 @@ from likeminds.prior.items import OFF_ZERO
 
 # Logarithms of s^2 and tau^2 stay within these bounds, and are searched for from these starts.
 _LEAST, _MOST = -16.0, 8.0
-_STARTS = ((-6.0, 0.0), (-2.0, 0.0), (-2.0, -3.0))
+_STARTS = ((-6.0, 0.0), (-2.0, -1.0))
+_EXACT = {"xatol": 1e-3, "fatol": 1e-4}
 # More features than this are left as they were learned: each trial solves with a matrix of them.
 _MOST_FEATURES = 512
 
@@ -83,38 +85,37 @@ class Regression:
     @classmethod
     def of(cls, X: Float, y: Float, noise: Float) -> "Regression":
         """Find s and tau, and what follows from them."""
+        wide = np.column_stack([X, np.ones(len(X))])
 
         def cost(logs: Float) -> float:
-            return _cost(X, y, noise, *np.exp(np.clip(logs, _LEAST, _MOST)))
+            return _cost(wide, y, noise, *np.exp(np.clip(logs, _LEAST, _MOST)))
 
-        trials = [minimize(cost, start, method="Nelder-Mead") for start in _STARTS]
+        find = partial(minimize, cost, method="Nelder-Mead", options=_EXACT)
+        trials = [find(np.array(start)) for start in _STARTS]
         best = min(trials, key=lambda trial: float(trial.fun))
         spread, variance = np.exp(np.clip(best.x, _LEAST, _MOST)).tolist()
-        theta, added = _solution(X, y, variance + noise, spread)
-        return cls(theta, added, spread, variance)
+        solved = np.linalg.solve(*_normal_equations(wide, y, variance + noise, spread))
+        return cls(np.asarray(solved[:-1]), float(solved[-1]), spread, variance)
 
 
-def _cost(X: Float, y: Float, noise: Float, spread: float, variance: float) -> float:
-    """Return minus the log-likelihood of y, a and theta integrated out, with the prior of tau."""
+def _cost(wide: Float, y: Float, noise: Float, spread: float, variance: float) -> float:
+    """Return minus the log-likelihood of y, a and theta integrated out, with the prior of tau.
+
+    The last column of ``wide`` is constant.
+    """
     total = variance + noise
-    precision, right = _normal_equations(X, y, total, spread)
+    precision, right = _normal_equations(wide, y, total, spread)
     factor = np.linalg.cholesky(precision)
     solved = np.linalg.solve(factor, right)
     fit = float((y**2 / total).sum() - solved @ solved)
     half_logs = 0.5 * float(np.log(total).sum()) + float(np.log(factor.diagonal()).sum())
-    half_logs += 0.5 * X.shape[1] * float(np.log(spread))
+    half_logs += 0.5 * (wide.shape[1] - 1) * float(np.log(spread))
     return float(0.5 * fit + half_logs - 0.5 * OFF_ZERO * np.log(variance))
 
 
-def _solution(X: Float, y: Float, total: Float, spread: float) -> tuple[Float, float]:
-    found = np.linalg.solve(*_normal_equations(X, y, total, spread))
-    return np.asarray(found[:-1]), float(found[-1])
-
-
-def _normal_equations(X: Float, y: Float, total: Float, spread: float) -> tuple[Float, Float]:
+def _normal_equations(wide: Float, y: Float, total: Float, spread: float) -> tuple[Float, Float]:
     """Return the precision of (theta, a), and what it is multiplied with to be solved."""
-    wide = np.column_stack([X, np.ones(len(X))])
     scaled = wide / total[:, None]
     precision = scaled.T @ wide
-    precision[np.diag_indices(X.shape[1])] += 1.0 / spread
+    precision.flat[: -1 : len(precision) + 1] += 1.0 / spread
     return np.asarray(precision), np.asarray(scaled.T @ y)
