@@ -51,11 +51,24 @@ def keep_earlier(summary: dict[str, Any], earlier: dict[str, Any]) -> None:
     kept = []
     for kind in ("within", "new items", "bridging", "groups"):
         rows = {name: row for name, row in earlier[kind].items() if name not in summary[kind]}
+        for name, row in summary[kind].items():
+            if "methods" in row and name in earlier[kind]:
+                _keep_rivals(row, earlier[kind][name]["methods"])
         summary[kind] |= rows
         kept += [f"`{name}` ({kind})" for name in rows]
     if kept:
         said = f"Measured with an earlier version: {', '.join(kept)}."
         summary["note"] = f"{summary['note']} {said}".strip()
+
+
+def _keep_rivals(row: dict[str, Any], earlier: dict[str, Any]) -> None:
+    """Take over rivals that were not measured now, with how far ours was above them then."""
+    methods = row["methods"]
+    methods |= {name: one for name, one in earlier.items() if name not in methods}
+    apart = {name: one["difference"] for name, one in methods.items() if "difference" in one}
+    if apart:
+        best = min(apart, key=lambda name: apart[name][0])
+        row |= {"best rival": best, "difference": apart[best]}
 
 
 def _table(
