@@ -289,17 +289,28 @@ class StatisticsRanker(GrowingRanker):
 
 # A matrix of features x features may take this much; solvers hold several.
 _MOST_BYTES = 1 << 31
+# Of more features than this, what they take is said before; and about how many matrices they hold.
+_MANY, _MATRICES = 1024, 8
 
 
 def _refuse_too_wide(ranker: str, n_features: int) -> None:
     """Say what solvers need before they ask for it: matrices of features x features."""
     needed = 8 * n_features**2
+    if n_features > _MANY and needed <= _MOST_BYTES:
+        warnings.warn(
+            f"{ranker} works with matrices of features x features: with {n_features:,} features "
+            f"they take about {_MATRICES * needed / (1 << 30):.1f} GiB, and a step as long as "
+            "their products. Reduce the features first (likeminds.features.Reduce), or use "
+            "HierarchicalRanker, which works in the space of the labels.",
+            UserWarning,
+            stacklevel=6,
+        )
     if needed > _MOST_BYTES:
         raise ValueError(
             f"{ranker} works with matrices of features x features, and one for {n_features} "
             f"features takes {needed / (1 << 30):.0f} GiB. Reduce the features first "
             "(likeminds.features.Reduce), or use HierarchicalRanker, which works in the space of "
-            "the items where they are fewer."
+            "the labels."
         )
 
 
