@@ -1,6 +1,6 @@
-"""Run every command of docs/command-line.md and write down what it printed.
+"""Run every command of docs/command-line.md, or of other pages, and write down what it printed.
 
-python -m tools.command_line_page
+python -m tools.command_line_page [PAGE ...]
 
 The screenshot needs chromium; without it, it is left as it is.
 """
@@ -16,19 +16,24 @@ from tools.screenshots import take
 
 from likeminds.cli._command import broken
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PAGE = DOCS / "command-line.md"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _WIDTH = 100
 
 
-def main() -> None:
-    """Write the page anew."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = PAGE.read_text()
-        written = _BLOCK.sub(lambda block: _answered(block.group(1), Path(folder)), text)
-        PAGE.write_text(written)
-        take(Path(folder) / "shoes.html", DOCS / "command-line-report.png", 1000, 2100)
+def main(pages: list[Path]) -> None:
+    """Write the pages anew, each in a folder of its own."""
+    for page in pages:
+        with tempfile.TemporaryDirectory() as folder:
+            _rewrite(page, Path(folder))
+            if page == PAGE:
+                take(Path(folder) / "shoes.html", DOCS / "command-line-report.png", 1000, 2100)
+
+
+def _rewrite(page: Path, folder: Path) -> None:
+    page.write_text(_BLOCK.sub(lambda block: _answered(block.group(1), folder), page.read_text()))
 
 
 def _answered(block: str, folder: Path) -> str:
@@ -46,6 +51,7 @@ def _run(command: str, folder: Path) -> list[str]:
     beside = Path(sys.executable).parent
     environment = os.environ | {
         "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
         "COLUMNS": str(_WIDTH),
     }
     done = subprocess.run(
@@ -57,4 +63,4 @@ def _run(command: str, folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main([Path(page) for page in sys.argv[1:]] or [PAGE])

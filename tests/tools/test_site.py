@@ -5,6 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.badges import badges
+
+from tools import films
 
 ROOT = Path(__file__).parents[2]
 DOORS = ("baselines", "components", "datasets", "features", "laplacian", "losses", "metrics")
@@ -73,3 +76,19 @@ def test_names_and_examples_stay(as_markup):
         "",
         ">>> x = coef_ | 1",
     ]
+
+
+def test_badges_say_what_the_project_says():
+    drawn = {path.stem: path.read_text() for path in (ROOT / "docs" / "badges").glob("*.svg")}
+    assert drawn == badges(), "python -m tools.badges"
+    assert set(re.findall(r"docs/badges/(\w+)\.svg", (ROOT / "README.md").read_text())) == set(
+        drawn
+    )
+
+
+def test_films_are_written_as_they_are_published(tmp_path):
+    films.write(tmp_path, n_people=3, n_films=5, n_ratings=4)
+    ratings = (tmp_path / "ratings.csv").read_text().splitlines()
+    assert ratings[0] == "userId,movieId,rating,timestamp"
+    assert len(ratings) == 1 + 3 * 4
+    assert {row.split(",")[2] for row in ratings[1:]} <= set("12345")
