@@ -1,9 +1,12 @@
 """Pictures: they draw what they say, into the axes they are given."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from likeminds import (
@@ -19,6 +22,7 @@ from likeminds import (
 )
 from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.figures import new_axes, set_title
+from likeminds.plots.night import INK, PAPER, darken
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
 mpl.use("Agg")
@@ -64,8 +68,34 @@ def test_the_map_has_a_dot_for_everybody(schools):
 def test_the_map_of_one_direction_and_of_none(simulation):
     line = find_schools(ThreeLevelRanker(n_groups=0).fit(simulation.annotations))
     axes = plots.people_map(line, ax=pyplot.figure().add_subplot())
-    assert "all agree" in axes.get_title(loc="left")
+    assert "no difference that these labels can show" in axes.get_title(loc="left")
+    assert not axes.collections
     assert texts(axes) == []
+
+
+def test_the_map_of_one_direction_heaps_dots_up(simulation):
+    found = find_schools(ThreeLevelRanker(n_groups=1).fit(simulation.annotations))
+    line = replace(found, coordinates=found.coordinates[:, :1], axes=found.axes[:1])
+    axes = plots.people_map(line)
+    dots = np.concatenate([part.get_offsets() for part in axes.collections])
+    assert len(dots) == 60
+    assert np.ptp(dots[:, 1]) > 2
+    assert len(np.unique(dots, axis=0)) == 60  # none hides another
+    assert axes.figure.get_figheight() < plots.people_map(found).figure.get_figheight()
+
+
+def test_dark_pictures_turn_greys_around_and_keep_colours(ranker, schools):
+    axes = plots.people_map(schools)
+    before = [tuple(dots.get_facecolor()[0]) for dots in axes.collections]
+    darken(axes.figure)
+    assert to_hex(axes.figure.get_facecolor()) == PAPER
+    assert to_hex(axes.title.get_color()) == to_hex(axes._left_title.get_color()) == INK
+    after = [tuple(dots.get_facecolor()[0]) for dots in axes.collections]
+    assert after[1] == before[1]
+    figure = darken(plots.heatmap(ranker, schools))
+    middle = figure.axes[0].images[0].get_cmap()(0.5)
+    assert max(middle[:3]) < 0.2
+    figure.canvas.draw()
 
 
 def test_loners_are_ringed(simulation):
@@ -89,15 +119,17 @@ def test_the_heat_map_is_ordered_by_school(ranker, schools):
     figure = plots.heatmap(ranker, schools)
     figure.canvas.draw()
     consensus, group = figure.axes[0].images[0], figure.axes[1].images[0]
-    assert np.asarray(consensus.get_array()).shape == (1, 8)
+    assert np.asarray(consensus.get_array()).shape == (8, 1)
     drawn = np.asarray(group.get_array())
-    assert drawn.shape == (60, 8)
-    names = [tick.get_text() for tick in figure.axes[1].get_xticklabels()]
+    assert drawn.shape == (8, 60)
+    ticks = figure.axes[0].get_yticklabels()
+    assert min(tick.get_fontsize() for tick in ticks) * 110 / 72 >= 11  # pixels on the page
+    names = [tick.get_text() for tick in ticks]
     strongest = max(schools[1].features, key=lambda name: abs(schools[1].features[name]))
-    column = drawn[:, names.index(strongest)]
+    column = drawn[names.index(strongest)]
     assert np.sign(column[:30].mean()) == np.sign(schools[1].features[strongest])
     assert np.sign(column[30:].mean()) == -np.sign(schools[1].features[strongest])
-    assert [tick.get_text() for tick in figure.axes[1].get_yticklabels()] == [
+    assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == [
         "school 1",
         "school 2",
     ]

@@ -91,13 +91,16 @@ def outline(path):
 def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     path = write_report(ranker, tmp_path / "page.html", crowd, title="Shoes & <boots>")
     found = outline(path)
-    assert found.headings[0] == ("h1", "Shoes & <boots>")
+    finding = "50 people form two schools of thought on what they want"
+    assert found.headings[0] == ("h1", finding)
+    assert '<p class="kicker">Shoes &amp; &lt;boots&gt;</p>' in path.read_text()
+    assert path.read_text().count("screen and (prefers-color-scheme: dark)") >= 3
     assert "<boots>" not in path.read_text()
     sections = [words for level, words in found.headings if level == "h2"]
     assert sections == [
         "Schools of thought",
         "What every school likes",
-        "Items that divide people most",
+        "What divides people most",
         "Where people stand",
         "Accuracy",
         "Annotators",
@@ -243,3 +246,16 @@ def test_pieces_of_a_page():
     assert "<caption>&amp;</caption>" in cells
     assert html.tag("a", "x", href='"') == '<a href="&quot;">x</a>'
     Outline(html.page("t", html.paragraph("x"), contents={"a": "b"}))
+
+
+@pytest.mark.slow
+def test_numbers_are_those_of_the_data_and_nothing_is_claimed_beyond_them(tmp_path):
+    plain = make_schools(40, 12, 90, 4, 1, random_state=1).annotations
+    few = plain[plain.item_codes < 60]  # the table still has all items
+    ranker = HierarchicalRanker(n_groups=0, item_effects=False).fit(few)
+    content = write_report(ranker, tmp_path / "page.html", few, diagnostics=False).read_text()
+    n_items = len(np.unique(few.item_codes))
+    assert f"{len(few):,} labels about {n_items} distinct items" in content
+    assert "No difference between 40 people" in content
+    for claim in ("divides people", "below", "-0.00", "all agree", "very stable"):
+        assert claim not in re.sub("<style>.*?</style>", "", content, flags=re.DOTALL)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.grammar import counted
 from likeminds.plots.figures import (
     COLOURS,
     DIVERGING,
@@ -20,16 +21,21 @@ from likeminds.schools import Schools
 from likeminds.schools.levels import Levels
 
 # More than these would be a blot, or thinner than a pixel.
-_MOST_DOTS, _MOST_ROWS, _MOST_COLUMNS = 3_000, 400, 40
+_MOST_DOTS, _MOST_PEOPLE, _MOST_FEATURES = 3_000, 400, 24
 # Of a feature on an axis, in each of two lines.
 _LETTERS = 34
+# Inches: of a picture that fits a page unscaled, and of a row of the heat map; and points of its
+# labels, which are then larger than 11 pixels.
+_WIDTH, _ROW, _LABEL = 8.2, 0.3, 8.5
+_COLUMNS_OF_DOTS = 70
 
 
 def people_map(schools: Schools, *, ax: Any = None) -> Any:
     """Draw where people stand in the two directions in which they differ most.
 
     People near each other rank the items alike. Colour and marker are the school; a ring is
-    somebody who sees it their own way. Of very many people, some are drawn.
+    somebody who sees it their own way. Of very many people, some are drawn. With one direction,
+    dots are heaped up on a line; with none, there is nothing to draw but that.
 
     Parameters
     ----------
@@ -42,40 +48,63 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    axes = new_axes(7.5, 5.0 + 0.3 * len(schools)) if ax is None else ax
-    places = _two_directions(schools.coordinates)
-    shown = np.zeros(len(places), dtype=np.bool_)
-    shown[evenly_spaced(len(places), _MOST_DOTS)] = True
-    for school in schools.schools:
+    axes = new_axes(_WIDTH, _height_of_map(schools)) if ax is None else ax
+    shown = np.zeros(len(schools.users), dtype=np.bool_)
+    shown[evenly_spaced(len(shown), _MOST_DOTS)] = True
+    places = _places(schools, shown)
+    several = len(schools) > 1
+    for school in schools.schools if schools.axes else ():
         position = school.number - 1
         mine = shown & (schools.labels == position)
         look = position % len(COLOURS)
         axes.scatter(
             *places[mine].T,
-            s=22,
+            s=26,
             color=COLOURS[look],
             marker=MARKERS[look],
-            alpha=0.65,
+            alpha=0.7,
             linewidths=0,
-            label=wrap_text(f"{school.number}. ({school.size:,}) {school.name}", 90, 2),
+            label=wrap_text(f"{school.number}. ({school.size:,}) {school.name}", 86, 2)
+            if several
+            else None,
         )
     _ring_loners(axes, places, shown & schools.loner)
     _label_axes(axes, schools)
-    if len(schools) > 1 or schools.loner.any():
+    if schools.axes and (len(schools) > 1 or schools.loner.any()):
         if ax is None:
-            axes.figure.legend(loc="outside lower left", fontsize="small", frameon=False)
+            axes.figure.legend(loc="outside lower left", fontsize="medium", frameon=False)
         else:
             axes.legend(fontsize="small")
     return set_title(axes, _map_title(schools))
 
 
-def _two_directions(coordinates: Float) -> Float:
-    places = np.zeros((len(coordinates), 2))
-    n = min(2, coordinates.shape[1])
-    places[:, :n] = coordinates[:, :n]
-    if n < 2:  # nothing to see upwards: dots are spread so that they do not hide each other
-        places[:, 1] = np.random.default_rng(0).uniform(-1, 1, len(places)) * 0.1
+def _height_of_map(schools: Schools) -> float:
+    if not schools.axes:
+        return 1.2
+    return (5.2 if len(schools.axes) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
+
+
+def _places(schools: Schools, shown: Bool) -> Float:
+    """Return where people are drawn: by their coordinates; along one direction, heaped up."""
+    n = schools.coordinates.shape[1]
+    if n > 1:
+        return schools.coordinates[:, :2]
+    places = np.zeros((len(schools.users), 2))
+    if n:
+        places[:, 0] = schools.coordinates[:, 0]
+        places[shown, 1] = _heaps(places[shown, 0])
     return places
+
+
+def _heaps(values: Float) -> Float:
+    """Return heights that heap up equal values, so that dots do not hide each other."""
+    spread = float(np.ptp(values)) or 1.0
+    column = np.round((values - values.min()) / spread * _COLUMNS_OF_DOTS).astype(np.intp)
+    heights = np.zeros(len(values))
+    for heap in np.unique(column):
+        mine = np.flatnonzero(column == heap)
+        heights[mine[np.argsort(values[mine], kind="stable")]] = np.arange(len(mine))
+    return heights
 
 
 def _ring_loners(axes: Any, places: Float, loner: Bool) -> None:
@@ -89,9 +118,12 @@ def _label_axes(axes: Any, schools: Schools) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
-    style = {"transform": axes.transAxes, "fontsize": "small"}
+    style = {"transform": axes.transAxes, "fontsize": "medium"}
     for axis, upwards in zip(schools.axes, (False, True), strict=False):
-        low, high = (wrap_text(end, 30 if upwards else 44, 3) for end in (axis.low, axis.high))
+        low, high = (
+            wrap_text(end, 27 if upwards else 42, 2 if upwards else 3)
+            for end in (axis.low, axis.high)
+        )
         if upwards:
             style |= {"rotation": 90, "ha": "right"}
             axes.text(-0.02, 0, f"{left} {low}", va="bottom", **style)
@@ -100,13 +132,17 @@ def _label_axes(axes: Any, schools: Schools) -> None:
             axes.text(0, -0.02, f"{left} {low}", va="top", ha="left", **style)
             axes.text(1, -0.02, f"{high} {right}", va="top", ha="right", **style)
     if len(schools.axes) < 2:
-        axes.set_ylabel("(heights mean nothing)", fontsize="small")
+        axes.spines["left"].set_visible(False)
+    if not schools.axes:
+        axes.set_axis_off()
 
 
 def _map_title(schools: Schools) -> str:
-    n = f"{len(schools.users):,} people"
+    n = counted(len(schools.users), "person", "people")
     if len(schools) == 1:
-        return f"{n}: one cloud, no separate camps" if schools.axes else f"{n} who all agree"
+        if schools.axes:
+            return f"{n}: one cloud, no separate camps"
+        return f"{n}: no difference that these labels can show"
     if schools.suggested:
         return f"{n} form {len(schools)} schools: near each other, they rank alike"
     return f"{n}, cut into {len(schools)} schools as asked"
@@ -115,7 +151,7 @@ def _map_title(schools: Schools) -> str:
 def heatmap(ranker: Any, schools: Schools) -> Any:
     """Draw everybody's weights level by level, people and features ordered by school.
 
-    Above, what all agree on; below, what each person's group and personal level add to it. A
+    On the left, what all agree on; then what each person's group and personal level add to it. A
     school is a band of people with the same colours on the same features. All are made equally
     decided, as in `find_schools`, and weights are times the spread of their feature; of very many
     people and features, some are drawn.
@@ -134,33 +170,33 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
     levels = Levels.of_ranker(ranker).alike(schools.spread)
     unit = np.sqrt(schools.spread.diagonal())
     people, features = _people_in_order(schools), _features_in_order(schools)
-    consensus = (levels.consensus * unit)[None, features]
+    consensus = (levels.consensus * unit)[features, None]
     parts = {
-        name: (part * unit)[np.ix_(people, features)]
+        name: (part * unit)[np.ix_(people, features)].T
         for name, part in (("group", levels.group), ("personal", levels.personal))
     }
     drawn = {name: part for name, part in parts.items() if np.abs(part).max(initial=0.0) > 1e-9}
     drawn = drawn or {"group": parts["group"]}
     limit = float(np.quantile(np.abs(parts["group"]), 0.99)) or float(np.abs(consensus).max()) or 1
-    figure = new_figure(max(7.5, (1.6 + 0.24 * len(features)) * len(drawn)), 6.5)
-    grid = figure.subplots(2, len(drawn), squeeze=False, height_ratios=[1, 16], sharex="col")
+    figure = new_figure(_WIDTH, 1.5 + _ROW * len(features))
+    ratios = [1.0, *([16.0 / len(drawn)] * len(drawn))]
+    first, *others = figure.subplots(1, 1 + len(drawn), width_ratios=ratios, sharey=True)
     style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"}
-    for column, (name, part) in enumerate(drawn.items()):
-        above, below = grid[:, column]
-        above.imshow(consensus, **style)
-        above.set_yticks([0], ["consensus"] if not column else [""])
-        above.tick_params(axis="x", bottom=False)
-        image = below.imshow(part, interpolation="nearest", **style)
-        below.set_title(f"{name} level", fontsize="small", loc="left")
-        _mark_schools(below, schools, people, label=not column)
-        names = [wrap_text(schools.feature_words[j], _LETTERS, 2) for j in features]
-        below.set_xticks(range(len(names)), names, rotation=90, fontsize="x-small")
-    bar = figure.colorbar(image, ax=grid[:, -1], shrink=0.6)
-    bar.set_label("weight x spread of the feature", fontsize="small")
+    first.imshow(consensus, **style)
+    first.set_xticks([0], ["all"], fontsize=_LABEL)
+    names = [wrap_text(schools.feature_words[j], _LETTERS, 2) for j in features]
+    first.set_yticks(range(len(names)), names, fontsize=_LABEL)
+    first.tick_params(length=0)
+    for axes, (name, part) in zip(others, drawn.items(), strict=True):
+        image = axes.imshow(part, interpolation="nearest", **style)
+        axes.set_title(f"{name} level", fontsize="medium", loc="left")
+        _mark_schools(axes, schools, people)
+    bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
+    bar.set_label("weight x spread of the feature", fontsize=_LABEL)
     title = "What each person adds to the consensus, by school: bands of one colour agree"
     if len(schools) == 1:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
-    figure.suptitle(wrap_text(title, 90), fontsize="medium", x=0.01, ha="left")
+    figure.suptitle(wrap_text(title, 84), fontsize="large", x=0.01, ha="left")
     return draw_once(figure)
 
 
@@ -168,7 +204,7 @@ def _people_in_order(schools: Schools) -> Index:
     """Order people by school, and inside by the direction in which they differ most."""
     first = schools.coordinates[:, :1].sum(axis=1)
     order = np.lexsort((first, schools.labels))
-    return order[evenly_spaced(len(order), _MOST_ROWS)]
+    return order[evenly_spaced(len(order), _MOST_PEOPLE)]
 
 
 def _features_in_order(schools: Schools) -> Index:
@@ -176,18 +212,18 @@ def _features_in_order(schools: Schools) -> Index:
     strongest = np.abs(schools.strength).max(axis=0)
     if len(schools) == 1 and schools.axes:
         strongest = np.max([np.abs(axis.strength) for axis in schools.axes], axis=0)
-    kept = np.argsort(-strongest, kind="stable")[:_MOST_COLUMNS]
+    kept = np.argsort(-strongest, kind="stable")[:_MOST_FEATURES]
     school = schools.feature_school[kept]
     return kept[np.lexsort((-strongest[kept], np.where(school < 0, len(schools), school)))]
 
 
-def _mark_schools(axes: Any, schools: Schools, people: Index, *, label: bool) -> None:
+def _mark_schools(axes: Any, schools: Schools, people: Index) -> None:
     labels = schools.labels[people]
     edges = np.flatnonzero(np.diff(labels)) + 1
     for edge in edges:
-        axes.axhline(edge - 0.5, color="black", linewidth=1)
+        axes.axvline(edge - 0.5, color="black", linewidth=1)
     starts, ends = np.append(0, edges), np.append(edges, len(labels))
     middles = (starts + ends - 1) / 2
     names = [f"school {labels[s] + 1}" if len(schools) > 1 else "people" for s in starts]
-    axes.set_yticks(middles, names if label else [""] * len(names), rotation=90, va="center")
-    axes.tick_params(axis="y", length=0)
+    axes.set_xticks(middles, names, fontsize=_LABEL)
+    axes.tick_params(length=0)

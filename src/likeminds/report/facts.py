@@ -67,6 +67,16 @@ class Facts:
         """How many people the ranker knows."""
         return len(self.ranker.people_)
 
+    @cached_property
+    def n_items(self) -> int:
+        """How many distinct items the labels are about; without ids, by their features."""
+        said = self.annotations
+        if said is None:
+            return 0
+        if said.has_items:
+            return len(np.unique(said.item_codes))
+        return len(np.unique(said.X, axis=0))
+
     @property
     def ranker(self) -> Any:
         """What was fitted."""

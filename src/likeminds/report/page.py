@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from likeminds.plots.figures import as_png, require_matplotlib
+from likeminds.plots.night import darken
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #5b6570;
@@ -18,48 +19,71 @@ _CSS = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
-h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .75rem; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .75rem;
+main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+.kicker { color: var(--faint); font-size: .95rem; margin: 0 0 .4rem; }
+h1 { font-size: clamp(1.6rem, 4.2vw, 2.5rem); line-height: 1.15; letter-spacing: -.015em;
+  margin: 0 0 1rem; max-width: 24em; text-wrap: balance; }
+h2 { font-size: 1.4rem; margin: 3rem 0 .5rem; padding-top: 1rem; line-height: 1.25;
   border-top: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 1.5rem 0 .35rem; }
+h3 { font-size: 1.1rem; margin: 1.5rem 0 .35rem; line-height: 1.3; }
 p, ul, ol { margin: .5rem 0; max-width: 46rem; }
-.lead { font-size: 1.12rem; max-width: 50rem; }
+.lead { font-size: 1.15rem; max-width: 48rem; }
 .note, figcaption, caption, footer { color: var(--faint); font-size: .9rem; }
 a { color: var(--accent); }
 code { background: var(--wash); padding: .1rem .3rem; border-radius: 4px; font-size: .9em; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; }
+.numbers { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0;
+  list-style: none; max-width: none; }
+.numbers b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650;
+  font-variant-numeric: tabular-nums; }
+.numbers li { color: var(--faint); font-size: .9rem; }
+.numbers b { color: var(--ink); }
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .35rem; }
-th, td { padding: .3rem .7rem .3rem 0; text-align: left; vertical-align: top;
+th, td { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
+th { font-weight: 600; }
 th.number, td.number { text-align: right; white-space: nowrap; }
-figure { margin: 1rem 0; }
-figure > img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
-  padding: .5rem; border: 1px solid var(--line); }
+figure { margin: 1.25rem 0; overflow-x: auto; }
+figure > picture > img { display: block; max-width: 100%; height: auto; }
 .strip { display: flex; flex-wrap: wrap; gap: .6rem; margin: .5rem 0; padding: 0;
   list-style: none; max-width: none; }
-.strip li { width: 6.2rem; font-size: .8rem; color: var(--faint); overflow-wrap: anywhere; }
+.strip li { width: 6.4rem; font-size: .8rem; color: var(--faint); overflow-wrap: anywhere; }
 .strip img { display: block; width: 100%; height: auto; border-radius: 4px; background: #ffffff; }
-.strip.text li { width: 13rem; padding: .5rem .6rem; background: var(--wash);
+.strip.text li { width: 13.5rem; padding: .5rem .6rem; background: var(--wash);
   border-radius: 6px; color: var(--ink); }
+.strip.text .value, .strip .value { color: var(--faint); display: block; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
+  gap: 1rem; margin: 1rem 0; }
 .card { background: var(--wash); border-radius: 8px; padding: .25rem 1.1rem .8rem;
-  margin: 1rem 0; }
+  border-top: 5px solid var(--line); min-width: 0; }
+.card .strip.text li { background: var(--paper); }
+.card h3, .card h4 { margin: .8rem 0 .35rem; font-size: 1.1rem; line-height: 1.3; }
+details { margin: .75rem 0; }
 details > summary { cursor: pointer; color: var(--accent); }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75rem; }
+@media (max-width: 40rem) {
+  main { padding: 1.25rem 1rem 3rem; }
+  figure > picture > img { max-width: none; width: 40rem; }
+  .strip.text li { width: 100%; }
+  .numbers { gap: .75rem 1.75rem; }
+}
 @media print {
   :root { --ink: #000; --paper: #fff; --faint: #444; --line: #bbb; --wash: #fff;
     --accent: #000; color-scheme: light; }
   html { font-size: 11.5px; }
   main { max-width: none; padding: 0; }
-  .card { border: 1px solid var(--line); }
-  figure > img { max-height: 11cm; }
+  .cards { grid-template-columns: 1fr 1fr; }
+  .card { border: 1px solid var(--line); border-top-width: 4px; }
+  figure > picture > img { max-width: 100%; max-height: 16cm; width: auto; }
   figure, .card, tr, .strip li { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   nav { display: none; }
 }
 """
+# Pixels of the page to an inch of a picture; files have twice as many, for sharp screens.
+_PIXELS, _SHARP = 110, 1.6
 
 
 class Html(str):
@@ -140,20 +164,37 @@ def _kind(cells: Sequence[str]) -> str | None:
 
 def image(png: bytes, alt: str) -> Html:
     """Return a picture, inlined."""
-    data = base64.b64encode(png).decode()
-    return Html(f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}">')
+    return Html(f'<img src="{_inlined(png)}" alt="{escape(alt)}">')
 
 
-def picture(figure: Any, alt: str, caption: str | None = None, dpi: int = 110) -> Html:
-    """Return a matplotlib Figure (or the figure of Axes), inlined; it is closed."""
+def picture(figure: Any, alt: str, caption: str | None = None) -> Html:
+    """Return a matplotlib Figure (or the figure of Axes), inlined for light and dark; it is closed.
+
+    On paper it is always light.
+    """
     drawn = getattr(figure, "figure", None) or figure
-    png = as_png(drawn, dpi)
+    width = round(drawn.get_figwidth() * _PIXELS)
+    light = _inlined(as_png(drawn, round(_PIXELS * _SHARP)))
+    dark = _inlined(as_png(darken(drawn), round(_PIXELS * _SHARP)))
     require_matplotlib().close(drawn)
     below = [] if caption is None else [tag("figcaption", caption)]
-    return tag("figure", image(png, alt), *below)
+    both = Html(
+        f'<picture><source srcset="{dark}" media="screen and (prefers-color-scheme: dark)">'
+        f'<img src="{light}" alt="{escape(alt)}" width="{width}"></picture>'
+    )
+    return tag("figure", both, *below)
 
 
-def page(title: str, *inside: object, contents: Mapping[str, str] | None = None) -> str:
+def _inlined(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def page(
+    title: str,
+    *inside: object,
+    contents: Mapping[str, str] | None = None,
+    kicker: str | None = None,
+) -> str:
     """Return a whole page.
 
     Parameters
@@ -165,6 +206,8 @@ def page(title: str, *inside: object, contents: Mapping[str, str] | None = None)
     contents : mapping from anchor to words, optional
         Links to sections; they come after the first piece, which should be a first paragraph
         that a busy person can stop after.
+    kicker : str, optional
+        A line above the title: what the page is about.
 
     Examples
     --------
@@ -179,7 +222,8 @@ def page(title: str, *inside: object, contents: Mapping[str, str] | None = None)
         tag("li", tag("a", words, href=f"#{anchor}")) for anchor, words in (contents or {}).items()
     ]
     menu = [tag("nav", tag("ul", *links))] if links else []
-    body = tag("main", tag("h1", title), *first, *menu, *rest)
+    above = [] if kicker is None else [paragraph(kicker, kind="kicker")]
+    body = tag("main", *above, tag("h1", title), *first, *menu, *rest)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -13,11 +13,12 @@ from likeminds._version import __version__
 from likeminds.diagnostics import Diagnostics
 from likeminds.features.png import png_bytes
 from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report import page as html
 from likeminds.report.facts import Facts
 from likeminds.report.page import Html
-from likeminds.report.words import interval
+from likeminds.report.words import interval, signed
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
 from likeminds.schools.naming import are_named, shorten
@@ -27,26 +28,46 @@ _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 _FEATURES_TOLD, _LETTERS = 12, 140
 
 
+def first_picture(facts: Facts) -> Html:
+    """Return what one should see first: the map of people, or what they say yes to most."""
+    found = facts.schools
+    if found is None or not found.axes:
+        return Html("")
+    caption = "Each dot is a person; people near each other rank the items alike."
+    if found.loner.any():
+        caption += " Rings: on their own."
+    return html.picture(plots.people_map(found), "Map of people by school of thought", caption)
+
+
 def schools_section(facts: Facts, level: int) -> Html:
     """Return who thinks alike, on which features, with examples."""
     found = facts.schools
     if found is None:
         return Html("")
-    parts: list[object] = [html.paragraph(_how_found(found)), _map(found)]
+    parts: list[object] = [html.paragraph(_how_found(found))]
     if len(found) > 1:
-        parts += [_school_card(facts, school, level + 1) for school in found.schools]
+        cards = [_school_card(facts, school, level + 1) for school in found.schools]
+        parts.append(html.tag("div", *cards, class_="cards"))
     elif found.axes:
         parts.append(_axes_table(found))
     parts.append(_heatmap(facts, found))
-    return html.section("Schools of thought", *parts, level=level)
+    title = "Schools of thought" if len(found) > 1 else "How people differ"
+    return html.section(title, *parts, level=level)
 
 
 def _how_found(found: Schools) -> str:
+    if not found.axes:
+        return (
+            "People's rankings were compared with the consensus. What is left of the differences "
+            "is no more than chance lets it be, with as many labels as there are: people may "
+            "differ more than this shows."
+        )
     if len(found) == 1:
+        directions = "Its longest direction is" if len(found.axes) == 1 else "Its directions are"
         return (
             "People were divided by how their rankings deviate from the consensus. No division "
-            "stands apart clearly enough to speak of schools: opinions are one cloud. Its longest "
-            "directions are below."
+            "stands apart clearly enough to speak of schools: opinions are one cloud. "
+            f"{directions} below."
         )
     how = "suggested by the data" if found.suggested else "asked for"
     return (
@@ -54,13 +75,6 @@ def _how_found(found: Schools) -> str:
         f"schools were {how}. When people are drawn again at random, the same division comes "
         f"back with an adjusted Rand index of {found.agreement:.2f} (1 is the same, 0 is chance)."
     )
-
-
-def _map(found: Schools) -> Html:
-    caption = "People near each other rank the items alike. Black rings: on their own."
-    if not found.loner.any():
-        caption = "People near each other rank the items alike."
-    return html.picture(plots.people_map(found), "Map of people by school of thought", caption)
 
 
 def _heatmap(facts: Facts, found: Schools) -> Html:
@@ -78,7 +92,7 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
     found = facts.schools
     members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
     named = {name: value for name, value in school.features.items() if are_named([name])}
-    features = ", ".join(f"{name.replace('_', ' ')} {v:+.2f}" for name, v in named.items())
+    features = ", ".join(f"{name.replace('_', ' ')} {signed(v, 2)}" for name, v in named.items())
     apart = f" Set apart by: {features}." if features else ""
     more = school.size - len(members)
     rest = f" and {more:,} more" if more else ""
@@ -92,7 +106,8 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
         *_items(facts, "Where it differs most from all others", school.divisive, _higher),
         html.paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", kind="note"),
     ]
-    return html.tag("div", *parts, class_="card")
+    colour = COLOURS[(school.number - 1) % len(COLOURS)]  # as on the map
+    return html.tag("div", *parts, class_="card", style=f"border-top-color: {colour}")
 
 
 def _stable(stability: float) -> str:
@@ -108,7 +123,7 @@ def _higher(value: float) -> str:
 def _axes_table(found: Schools) -> Html:
     rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
     header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
-    return html.table(header, rows, "Directions in which people differ")
+    return html.table(header, rows)
 
 
 def divisive_section(facts: Facts, level: int) -> Html:
@@ -122,7 +137,7 @@ def divisive_section(facts: Facts, level: int) -> Html:
     )
     items = _items(facts, None, facts.schools.divisive, "{:.2f}".format)
     table = _shares(facts, facts.schools, facts.schools.divisive)
-    return html.section("Items that divide people most", intro, *items, *table, level=level)
+    return html.section("What divides people most", intro, *items, *table, level=level)
 
 
 def agreed_section(facts: Facts, level: int) -> Html:
@@ -154,7 +169,7 @@ def _shares(facts: Facts, found: Schools, judged: Sequence[Judged]) -> list[Html
     rows = []
     for one in judged:
         soft = found.soft_labels.of_row(one.row)
-        told = str(one.item) if one.text is None else shorten(one.text, _LETTERS)
+        told = ", ".join(describe(facts.items, one, _FEATURES_TOLD))
         cells = [(soft["share"], soft["error"])]
         if several:
             cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
@@ -181,7 +196,8 @@ def _items(
             told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
         shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]
         value = "" if say is None else say(item.value)
-        entries.append(html.tag("li", *shown, told, *([Html("<br>"), value] if value else [])))
+        below = [html.tag("span", value, class_="value")] if value else []
+        entries.append(html.tag("li", *shown, told, *below))
     above = [] if title is None else [html.paragraph(html.tag("strong", title))]
     return [*above, html.tag("ul", *entries, class_="strip" if pictured else "strip text")]
 
@@ -219,7 +235,7 @@ def accuracy_section(facts: Facts, level: int) -> Html:
         ["the consensus", interval(shared)],
         [
             "difference",
-            f"{difference.mean:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})",
+            f"{signed(difference.mean)} ({signed(difference.low)} to {signed(difference.high)})",
         ],
     ]
     how = (
@@ -336,7 +352,8 @@ def fit_section(facts: Facts, level: int) -> Html:
         f"scikit-learn {sklearn.__version__}."
     )
     parts.append(html.paragraph(versions, kind="note"))
-    return html.section("How it was fitted", *parts, level=level)
+    whole = html.tag("details", html.tag("summary", "Parameters and versions"), *parts)
+    return html.section("How it was fitted", whole, level=level)
 
 
 def _plain(value: object) -> str:

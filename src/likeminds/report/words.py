@@ -17,6 +17,53 @@ def summary(facts: Facts) -> str:
     return " ".join(sentences)
 
 
+def finding(facts: Facts) -> str:
+    """Return what was found, in one line: the title of a page."""
+    people = counted(facts.n_people, "person", "people")
+    schools, verb = facts.schools, facts.verb
+    what = f"what they {'want' if verb.wishes else verb.many()}"
+    if schools is None:
+        return f"What {people} {'want' if verb.wishes else verb.many()}"
+    if len(schools) > 1:
+        how = "form" if schools.suggested else "cut into"
+        return f"{people} {how} {_in_words(len(schools))} schools of thought on {what}"
+    if schools.axes:
+        return f"{people} differ gradually on {what}, without separate camps"
+    return f"No difference between {people} on {what} that these labels can show"
+
+
+def numbers(facts: Facts) -> dict[str, str]:
+    """Return the few numbers that one looks for first, by what they are."""
+    told = {"people": f"{facts.n_people:,}"}
+    if facts.annotations is not None:
+        told |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
+    if facts.schools is not None and len(facts.schools) > 1:
+        told["schools of thought"] = str(len(facts.schools))
+    found = facts.accuracy()
+    if found is not None:
+        own, shared, _ = found
+        told["of held-out pairs in order, by own ranking"] = f"{own.mean:.0%}"
+        told["by the consensus"] = f"{shared.mean:.0%}"
+    return told
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """Return a number with its sign, and without one where it is zero as it is written.
+
+    Examples
+    --------
+    >>> signed(-0.0001), signed(0.0312)
+    ('0.000', '+0.031')
+    """
+    shown = f"{value:+.{digits}f}"
+    return shown if float(shown) else shown[1:]
+
+
+def _in_words(number: int) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[number] if number < len(words) else f"{number:,}"
+
+
 def agreed(facts: Facts) -> str:
     """Say what all agree on, strongest first."""
     if facts.schools is None:
@@ -37,9 +84,7 @@ def _who(facts: Facts) -> str:
     if facts.annotations is None:
         return f"The model knows {people}."
     labels = counted(len(facts.annotations), "label")
-    by_item = facts.annotations.features_per == "item"
-    n_items = facts.annotations.n_items if by_item else len(facts.items or ())
-    return f"{people} gave {labels} about {counted(n_items, 'distinct item')}."
+    return f"{people} gave {labels} about {counted(facts.n_items, 'distinct item')}."
 
 
 def _camps(facts: Facts) -> list[str]:
@@ -56,7 +101,8 @@ def _camps(facts: Facts) -> list[str]:
         how = "They form" if schools.suggested else "As asked, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
-        told = named or facts.items is not None
+        # Ids of pictures say nothing; the pictures themselves come below.
+        told = named or (facts.items is not None and facts.images is None)
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
         return [*said, "There is no difference between them that these labels can show."]

@@ -15,7 +15,7 @@ from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import Facts
 from likeminds.report.page import Html
-from likeminds.report.words import interval, summary
+from likeminds.report.words import finding, interval, numbers, signed, summary
 
 _SECTIONS = (
     sections.schools_section,
@@ -59,7 +59,8 @@ def write_report(
     images : mapping from item id to picture, or sequence in the order of the items, optional
         Paths or arrays; items are then shown as thumbnails.
     title : str, optional
-        By default made from the attributes, or from the kind of ranker.
+        What the page is about; it stands above the first heading, which says what was found.
+        By default the attribute.
     held_out : Annotations, optional
         Labels that the model has not seen, to judge accuracy and annotators by. Without them
         the ranker is fitted five more times, to parts of ``annotations``.
@@ -141,9 +142,17 @@ def _about(
 
 
 def _page_of_one(attribute: Hashable, facts: Facts, title: str | None) -> str:
-    what = type(facts.ranker).__name__ if attribute == NAMELESS else str(attribute)
-    lead = html.paragraph(summary(facts), kind="lead")
-    return html.page(title or f"What people make of it: {what}", lead, *_parts(facts, 2), _footer())
+    about = title or (None if attribute == NAMELESS else str(attribute))
+    first = html.join([*_first_words(facts), sections.first_picture(facts)])
+    return html.page(finding(facts), first, *_parts(facts, 2), _footer(), kicker=about)
+
+
+def _first_words(facts: Facts) -> list[Html]:
+    told = [html.tag("li", html.tag("b", n), what) for what, n in numbers(facts).items()]
+    return [
+        html.paragraph(summary(facts), kind="lead"),
+        html.tag("ul", *told, class_="numbers"),
+    ]
 
 
 def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
@@ -156,7 +165,9 @@ def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
     parts = [
         html.section(
             str(attribute),
-            html.paragraph(summary(found), kind="lead"),
+            html.paragraph(html.tag("strong", finding(found))),
+            *_first_words(found),
+            sections.first_picture(found),
             *_parts(found, 3),
             anchor=anchor,
         )
@@ -181,7 +192,7 @@ def _of_all(facts: Mapping[Hashable, Facts]) -> str:
     }
     if gains:
         most = max(gains, key=lambda name: gains[name])
-        what += f" Knowing who it is helps most on {most}: {gains[most]:+.3f} in AUC."
+        what += f" Knowing who it is helps most on {most}: {signed(gains[most])} in AUC."
     return what
 
 

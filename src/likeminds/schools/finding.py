@@ -23,6 +23,8 @@ from likeminds.schools.standing import loners, shares
 
 # What makes the result reproducible, unless somebody asks for another one.
 _USUAL = 0
+# Items whose places differ less between people divide nobody.
+_DIVIDED = 0.05
 
 
 def find_schools(
@@ -107,7 +109,8 @@ def find_schools(
         axes=crowd.axes(coordinates, directions),
         standing=shares(levels, spread),
         loner=loners(levels, spread),
-        divisive=() if items is None else items.judged(apart, ITEMS_SHOWN),
+        # Where no direction is more than chance, nothing divides people that labels can show.
+        divisive=() if items is None or not directions.size else _most_divisive(items, apart),
         agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
@@ -209,6 +212,11 @@ def items_of(
 def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:
     """Return the labels that were given, or else those that the ranker has kept."""
     return annotations if isinstance(annotations, Annotations) else as_ranker(ranker).kept_
+
+
+def _most_divisive(items: Items, apart: Float) -> tuple[Judged, ...]:
+    found = items.judged(apart, ITEMS_SHOWN)
+    return tuple(one for one in found if one.value >= _DIVIDED)
 
 
 def _feature_school(strength: Float) -> Index:

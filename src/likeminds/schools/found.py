@@ -267,8 +267,9 @@ class Schools:
         people = counted(len(self.users), "person", "people")
         if len(self) > 1:
             return f"{len(self)} schools of thought among {people}"
-        how = "differ gradually" if self.axes else "want the same"
-        return f"No separate schools of thought: {people} {how}"
+        if self.axes:
+            return f"No separate schools of thought: {people} differ gradually"
+        return f"No difference that these labels can show: {people}"
 
 
 def plain_items(judged: Iterable[Judged], what: str) -> list[Facts]:

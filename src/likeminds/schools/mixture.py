@@ -4,7 +4,7 @@ Schools are a mixture of normal distributions with one common covariance: people
 each school as they do inside any other. The number is that with the best integrated completed
 likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian information criterion plus twice
 the entropy of the memberships, so that schools must not only fit but stand apart. Opinions that
-are spread out without a gap are one school.
+are spread out without a gap are one school, also where they have a long tail.
 """
 
 import warnings
@@ -30,6 +30,9 @@ _MOST_SCHOOLS = 8
 # More people than these are represented by a sample of so many.
 _MOST_PEOPLE = 5_000
 _STARTS, _STEPS = 3, 200
+# Between two schools: how far from a place people still count, as a share of the way from one to
+# the other, and by how many standard deviations they must be fewer half way.
+_WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
 
 
@@ -121,8 +124,33 @@ def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> flo
     smallest = max(_FEWEST, _SMALLEST * len(points))
     if ruled and mixture.n_components > 1 and sizes.min() < smallest:
         return float("inf")
+    if ruled and not _stand_apart(mixture, points, membership.argmax(axis=1)):
+        return float("inf")
     entropy = -(membership * np.log(np.maximum(membership, 1e-300))).sum()
     return float(mixture.bic(points) + 2.0 * entropy)
+
+
+def _stand_apart(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
+    """Say whether there are fewer people between any two schools than in either.
+
+    A tail of one cloud fits as a school of its own, and comes back in resampled crowds; but from
+    the cloud to its tail there is no gap. People of two schools are put on the line from one mean
+    to the other (in the direction that tells them apart best), and those near the middle must be
+    fewer than those near either mean, by more than chance.
+    """
+    for a in range(mixture.n_components):
+        for b in range(a):
+            way = mixture.means_[b] - mixture.means_[a]
+            best = np.linalg.solve(mixture.covariances_, way)
+            both = points[(labels == a) | (labels == b)]
+            place = (both - mixture.means_[a]) @ best / (way @ best)
+            here, between, there = (
+                int((np.abs(place - middle) < _WINDOW).sum()) for middle in (0.0, 0.5, 1.0)
+            )
+            fewer = min(here, there)
+            if fewer - between <= _GAP * np.sqrt(fewer + between):
+                return False
+    return True
 
 
 def _stability(points: Float, found: "GaussianMixture", rng: Generator) -> tuple[Float, float]:

@@ -1,0 +1,53 @@
+"""Pictures for dark pages: what is black on white becomes light on dark, colours stay."""
+
+from typing import Any
+
+from likeminds.plots.figures import BLUE, DIVERGING, SKY, require_matplotlib
+
+PAPER, INK = "#15181c", "#e6e9ec"
+# Blue hardly differs from a dark page; its lighter neighbour of the same palette does.
+_BRIGHTER = {BLUE: SKY}
+
+
+def darken(figure: Any) -> Any:
+    """Turn a figure for light pages into one for dark pages, and return it.
+
+    Greys are turned around, from black to white and from white to the dark of the page; the middle
+    of a diverging colour map is dark. Pictures that are shown in it stay as they are.
+    """
+    colors = require_matplotlib("colors")
+    artists = require_matplotlib("artist").Artist
+    for artist in figure.findobj(artists):
+        _recolour(artist, colors)
+    figure.patch.set_facecolor(PAPER)
+    return figure
+
+
+def _recolour(artist: Any, colors: Any) -> None:
+    for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+        get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
+        if get is None or put is None:
+            continue
+        put(_turned(get(), colors))
+    if hasattr(artist, "get_cmap") and artist.get_cmap().name == DIVERGING:
+        artist.set_cmap(_dark_middle(colors))
+
+
+def _turned(colour: Any, colors: Any) -> Any:
+    """Return a colour, or several of them, for a dark page."""
+    if isinstance(colour, str) and colour in {"none", "auto"}:
+        return colour
+    array = colors.to_rgba_array(colour)
+    dark, light = (colors.to_rgba_array(end)[0, :3] for end in (PAPER, INK))
+    bright = {colors.to_rgb(a): colors.to_rgb(b) for a, b in _BRIGHTER.items()}
+    for row in array:
+        if max(row[:3]) - min(row[:3]) < 0.02:
+            row[:3] = light + (dark - light) * row[0]
+        else:
+            row[:3] = bright.get(tuple(row[:3]), tuple(row[:3]))
+    return array if len(array) != 1 else array[0]
+
+
+def _dark_middle(colors: Any) -> Any:
+    ends = ["#7cc4f5", "#2b7bb0", PAPER, "#b5482e", "#ff9d7a"]
+    return colors.LinearSegmentedColormap.from_list(f"{DIVERGING}-dark", ends)
