@@ -28,6 +28,8 @@ _LETTERS = 34
 # labels, which are then larger than 11 pixels.
 _WIDTH, _ROW, _LABEL = 8.2, 0.3, 8.5
 _COLUMNS_OF_DOTS = 70
+# Of the differences, for a direction to be drawn.
+_LEAST_SHARE = 0.1
 
 
 def people_map(schools: Schools, *, ax: Any = None) -> Any:
@@ -81,12 +83,18 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
 def _height_of_map(schools: Schools) -> float:
     if not schools.axes:
         return 1.2
-    return (5.2 if len(schools.axes) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
+    return (5.2 if _n_drawn(schools) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
+
+
+def _n_drawn(schools: Schools) -> int:
+    """Return in how many directions people are drawn: a second one must hold its share."""
+    telling = [axis for axis in schools.axes[:2] if axis.share >= _LEAST_SHARE]
+    return min(len(telling), int(schools.coordinates.shape[1]))
 
 
 def _places(schools: Schools, shown: Bool) -> Float:
     """Return where people are drawn: by their coordinates; along one direction, heaped up."""
-    n = schools.coordinates.shape[1]
+    n = _n_drawn(schools)
     if n > 1:
         return schools.coordinates[:, :2]
     places = np.zeros((len(schools.users), 2))
@@ -119,7 +127,7 @@ def _label_axes(axes: Any, schools: Schools) -> None:
     axes.set_yticks([])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
     style = {"transform": axes.transAxes, "fontsize": "medium"}
-    for axis, upwards in zip(schools.axes, (False, True), strict=False):
+    for axis, upwards in zip(schools.axes[: _n_drawn(schools)], (False, True), strict=False):
         low, high = (
             wrap_text(end, 27 if upwards else 42, 2 if upwards else 3)
             for end in (axis.low, axis.high)
@@ -131,7 +139,7 @@ def _label_axes(axes: Any, schools: Schools) -> None:
         else:
             axes.text(0, -0.02, f"{left} {low}", va="top", ha="left", **style)
             axes.text(1, -0.02, f"{high} {right}", va="top", ha="right", **style)
-    if len(schools.axes) < 2:
+    if _n_drawn(schools) < 2:
         axes.spines["left"].set_visible(False)
     if not schools.axes:
         axes.set_axis_off()

@@ -97,12 +97,12 @@ def _camps(facts: Facts) -> list[str]:
     verb = facts.verb
     want = f"want {wanted}" if verb.wishes else verb.many(wanted)
     said = [f"On the whole they {want}."] if wanted else []
+    # Ids of pictures say nothing; the pictures themselves come below.
+    told = named or (facts.items is not None and facts.images is None)
     if len(schools) > 1:
         how = "They form" if schools.suggested else "As asked, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
-        # Ids of pictures say nothing; the pictures themselves come below.
-        told = named or (facts.items is not None and facts.images is None)
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
         return [*said, "There is no difference between them that these labels can show."]
@@ -110,7 +110,7 @@ def _camps(facts: Facts) -> list[str]:
     ends = f", most of all between one end that {axis.low} and one that {axis.high}"
     return [
         *said,
-        f"They form no separate schools of thought but differ gradually{ends if named else ''}.",
+        f"They form no separate schools of thought but differ gradually{ends if told else ''}.",
     ]
 
 
