@@ -14,7 +14,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
 from likeminds.schools.found import Schools
-from likeminds.schools.items import Items
+from likeminds.schools.items import Items, Judged
 from likeminds.schools.kept import keep, kept, mark_of
 from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.mixture import Division, divide
