@@ -91,7 +91,7 @@ class SharedCrowd:
 def with_texts(crowd: SharedCrowd, known: Bool | None = None) -> SharedCrowd:
     """Describe items by their texts; the vocabulary is that of the known ones, by default all."""
     known = np.ones(len(crowd.texts), dtype=np.bool_) if known is None else known
-    words = TextFeatures(N_WORDS, random_state=0).fit(crowd.texts[known].tolist())
+    words = TextFeatures(N_WORDS, characters=False, random_state=0).fit(crowd.texts[known].tolist())
     said = Annotations(
         crowd.said.users,
         crowd.said.items,

@@ -31,26 +31,40 @@ TABLE = np.random.default_rng(3).standard_normal((len(VOCABULARY), 4))
 class TestTextFeatures:
     def test_all_components_keep_the_likeness_of_the_texts(self):
         counts = TfidfVectorizer(sublinear_tf=True).fit_transform(TEXTS).toarray()
-        rows = TextFeatures(100, random_state=0).fit_transform(TEXTS)
+        rows = TextFeatures(100, characters=False, random_state=0).fit_transform(TEXTS)
         assert rows.shape == (5, 5)
         np.testing.assert_allclose(rows @ rows.T, counts @ counts.T, atol=1e-10)
 
     def test_few_components_are_the_best_ones(self):
         counts = TfidfVectorizer(sublinear_tf=True).fit_transform(TEXTS).toarray()
-        features = TextFeatures(2, random_state=0)
+        features = TextFeatures(2, characters=False, random_state=0)
         rows = features.fit_transform(TEXTS)
         u, s, _ = np.linalg.svd(counts, full_matrices=False)
         best = u[:, :2] * s[:2]
         best /= np.linalg.norm(best, axis=1, keepdims=True)
         np.testing.assert_allclose(rows @ rows.T, best @ best.T, atol=1e-8)
-        assert list(features.get_feature_names_out()) == ["text_0", "text_1"]
+        names = list(features.get_feature_names_out())
+        assert all(name.startswith("text: ") for name in names)
+        assert len(set(names)) == 2
 
     def test_new_texts_use_what_was_learnt(self):
         features = TextFeatures(3, random_state=0).fit(TEXTS)
         np.testing.assert_allclose(
             features.transform(TEXTS), TextFeatures(3, random_state=0).fit_transform(TEXTS)
         )
-        np.testing.assert_array_equal(features.transform(["unheard words"]), np.zeros((1, 3)))
+        np.testing.assert_array_equal(features.transform(["12 @ 34"]), np.zeros((1, 3)))
+
+    def test_pieces_of_words_know_misspelt_ones(self):
+        both = TextFeatures(4, random_state=0).fit(TEXTS)
+        assert np.ptp([*both.transform(["sandals"]) @ both.transform(TEXTS).T]) > 0.5
+        words = TextFeatures(4, characters=False, random_state=0).fit(TEXTS)
+        np.testing.assert_array_equal(words.transform(["sandals"]), np.zeros((1, 4)))
+
+    def test_components_have_much_of_the_words_they_are_called_by(self):
+        features = TextFeatures(4, random_state=0).fit(TEXTS)
+        for column, name in enumerate(features.get_feature_names_out()):
+            word = name.removeprefix("text: ").split(", ")[0]
+            assert features.transform([word])[0, column] > 0
 
     @pytest.mark.parametrize(
         ("texts", "error", "message"),

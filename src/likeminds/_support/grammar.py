@@ -217,6 +217,8 @@ class Verb:
 
 
 LIKE = Verb("like it")
+# How the names of features of texts begin; the words that a text has follow.
+TEXT_NAME = "text: "
 
 
 def read_verb(said: str | None) -> str | None:

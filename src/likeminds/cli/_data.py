@@ -26,6 +26,8 @@ class ReadLabels:
     annotations: "Annotations"
     reduction: "Reduction | None" = None
     names: dict[Any, str] | None = None
+    # Whether all that is known about items is what they say.
+    words_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,25 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     columns: Columns,
     model: Any = None,
     pairs: Pairs = NO_PAIRS,
+    texts: str | None = None,
 ) -> ReadLabels:
-    """Read labels with the features of their items; a model says which features it knows."""
+    """Read labels with the features of their items; a model says which features it knows.
+
+    ``texts`` is where one reads what items say: that becomes features, and is kept to be shown.
+    """
     from likeminds.cli._pairs import NAMES, items_by_id
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
-    refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons)
+    refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons, texts)
+    if texts is not None and items.images is not None:
+        raise ValueError("Give --texts or --images, not both.")
     tables = _read_tables(talk, source, columns, pairs)
     compares = any(names is NAMES for _, names in tables)
     shown = None
-    if compares and model is None and items == ItemOptions():
+    if compares and model is None and items == ItemOptions() and texts is None:
         shown = items_by_id(*((table, _item_column(table, names)) for table, names in tables))
-    parts = [_annotated(talk, *one, items, columns, model, shown) for one in tables]
+    parts = [_annotated(talk, *one, items, columns, model, shown, texts) for one in tables]
     said = parts[0].annotations
     if len(parts) > 1 and said.grades is not None:
         said = said.choices()  # grades beside comparisons are preferences, too
@@ -125,6 +133,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     columns: Columns,
     model: Any,
     shown: Any,
+    texts: str | None = None,
 ) -> ReadLabels:
     """Return what one table says; ``shown`` are items that are known by their ids alone."""
     from likeminds.cli._pairs import NAMES
@@ -144,12 +153,17 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     elif shown is not None:
         column = _item_column(table, names)
         options["features"] = shown.rename_columns([column, *shown.column_names[1:]])
+    words_only = texts is not None and options.get("features") is None
+    if texts is not None:
+        options["features"], called = _with_texts(
+            texts, table, _item_column(table, names), options.get("features")
+        )
     options["people"] = columns.people
     if names is NAMES:  # pairs have no names that others could have, too
         said = Annotations.from_frame(table, **options)
-        return ReadLabels(said.without_group_names(), reduction, called)
+        return ReadLabels(said.without_group_names(), reduction, called, words_only)
     options |= label_reading(table, names, columns, model)
-    return ReadLabels(Annotations.from_frame(table, **options), reduction, called)
+    return ReadLabels(Annotations.from_frame(table, **options), reduction, called, words_only)
 
 
 def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:
@@ -214,6 +228,39 @@ def _with_features(
         features = features.select([key, *_known_columns(features, known, source)])
     features = features.rename_columns([column if c == key else c for c in features.column_names])
     return table, features, called
+
+
+def _with_texts(source: str, table: Any, column: str, features: Any) -> tuple[Any, dict[Any, str]]:
+    """Return features of what items say, beside others if there are any, and what they say."""
+    import pyarrow as pa
+
+    from likeminds._support.checks import listing
+    from likeminds.cli._names import read_texts
+    from likeminds.data.columns import as_arrow
+    from likeminds.features.text import TextFeatures
+
+    said = read_texts(source, column)
+    kind = type(table[column][0].as_py())
+    labelled = dict.fromkeys(table[column].to_pylist())
+    ids = [*labelled, *(item for item in said if isinstance(item, kind) and item not in labelled)]
+    if features is not None:
+        row = {item: place for place, item in enumerate(features[column].to_pylist())}
+        ids = [item for item in ids if item in row or item in labelled]
+    silent = [item for item in labelled if item not in said]
+    if silent:
+        raise ValueError(f"{source} has no text for {listing(silent)}, which people judged.")
+    words = TextFeatures(random_state=0).fit([said[item] for item in ids])
+    matrix = words.transform([said[item] for item in ids])
+    columns = dict(zip(words.get_feature_names_out(), matrix.T, strict=True))
+    made = pa.table({column: as_arrow(ids)} | columns)
+    if features is not None:
+        unknown = [item for item in labelled if item not in row]
+        if unknown:
+            raise ValueError(f"--features has no row for {listing(unknown)}, which people judged.")
+        others = features.take([row[item] for item in ids]).drop_columns([column])
+        for name in others.column_names:
+            made = made.append_column(name, others[name])
+    return made, {item: said[item] for item in ids}
 
 
 def _as_numbers(talk: Talk, features: Any, key: str, known: Sequence[str] | None) -> Any:

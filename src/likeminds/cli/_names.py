@@ -75,15 +75,16 @@ def find_item(text: str, ids: "IdArray", names: dict[Any, str]) -> Any:
         raise ValueError(f"There is no item {text!r}.{hint}") from None
 
 
-def read_texts(source: str) -> dict[Any, str]:
+def read_texts(source: str, column: str = "item") -> dict[Any, str]:
     """Read what items say, by their ids, as they are and as texts."""
     import pyarrow as pa
 
     from likeminds._support.checks import listing
+    from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
-    table = read_table(source)
-    key = item_key(table)
+    table = read_table(source, item_texts(column))
+    key = item_key(table, column)
     texts = [
         field.name
         for field in table.schema

@@ -38,7 +38,8 @@ Texts = Annotated[
     str | None,
     typer.Option(
         "--texts",
-        help="What items say, or are called: a table with a column of item ids and one of texts.",
+        help="What items say: a table with a column of item ids and one of texts. They are shown, "
+        "and fit learns from their words.",
         rich_help_panel=_DATA,
     ),
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, OnDisk, Pairs, Seed
+from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, OnDisk, Pairs, Seed, Texts
 from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 
@@ -40,6 +40,7 @@ def fit(
     *,
     annotations: Source = None,
     items: ItemOptions,
+    texts: Texts = None,
     columns: Columns,
     pairs: Pairs,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
@@ -111,11 +112,13 @@ def fit(
         _tell(talk, path, {}, time.perf_counter() - started)
         _propose(talk, path, items)
         return
-    said = read_said(talk, annotations, items, columns, pairs=pairs)
+    said = read_said(talk, annotations, items, columns, pairs=pairs, texts=texts)
     if verb is not None:
         said = replace(said, annotations=said.annotations.with_verb(verb))
     talk.tell(str(said.annotations))
     new = _new_ranker(ranker, loss, folds, seed)
+    if said.words_only and "standardize" in new.get_params():
+        new.set_params(standardize=False)  # words differ in size as they matter
     _tell_of_items(talk, new, said.annotations)
     started = time.perf_counter()
     scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)

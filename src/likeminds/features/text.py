@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -14,10 +15,15 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.checks import listing
+from likeminds._support.grammar import TEXT_NAME
 from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
 from likeminds.features.base import Extractor, Names, one_of, positive_integer
 from likeminds.features.cache import Rows, digest
 from likeminds.features.wordpiece import WordPiece
+
+# How many letters pieces of words have; those of a single text tell nothing where there are many.
+_PIECES, _MANY_TEXTS = (2, 5), 100
+_WORDS_IN_A_NAME = 3
 
 
 def as_texts(texts: Any) -> list[str]:
@@ -37,10 +43,12 @@ def as_texts(texts: Any) -> list[str]:
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Latent semantic analysis: TF-IDF of words, then a truncated SVD.
+    """Latent semantic analysis: TF-IDF of words and of pieces of words, then a truncated SVD.
 
     Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training
-    texts. Each row has length 1, or 0 if it has none of the words.
+    texts. Each row has length 1, or 0 if it has none of the words. Components are called by their
+    strongest words. They differ in size as they matter to the texts, so rankers should take them
+    as they are (``standardize=False``) where there are no other features.
 
     Parameters
     ----------
@@ -52,70 +60,104 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Leave out words in fewer texts than that (a number, or a share).
     stop_words : "english" or list of str, optional
         Words to leave out.
+    characters : bool
+        Take pieces of words, too, of 2 to 5 letters: they know inflected and misspelt words.
     random_state : int, optional
         Makes the decomposition reproducible.
 
     Attributes
     ----------
-    vectorizer_, svd_ : TfidfVectorizer, TruncatedSVD
-        The two steps, fitted.
+    vectorizer_, pieces_, svd_ : TfidfVectorizer, TfidfVectorizer or None, TruncatedSVD
+        The steps, fitted.
 
     Examples
     --------
     >>> texts = ["a red shoe", "a red boot", "an open sandal", "an open sandal, red"]
-    >>> rows = TextFeatures(n_components=2, random_state=0).fit_transform(texts)
+    >>> words = TextFeatures(n_components=2, random_state=0).fit(texts)
+    >>> rows = words.transform(texts)
     >>> likeness = rows @ rows.T
     >>> bool(likeness[0, 1] > likeness[0, 2])
     True
+    >>> words.get_feature_names_out()[0]
+    'text: an, open, sandal'
     """
 
     def __init__(
         self,
-        n_components: int = 100,
+        n_components: int = 300,
         *,
         ngram_range: tuple[int, int] = (1, 1),
         min_df: float = 1,
         stop_words: str | Sequence[str] | None = None,
+        characters: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.ngram_range = ngram_range
         self.min_df = min_df
         self.stop_words = stop_words
+        self.characters = characters
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
         """Learn the vocabulary and the singular vectors."""
         texts = as_texts(X)
         positive_integer(self.n_components, "n_components")
-        vectorizer = TfidfVectorizer(
+        words = TfidfVectorizer(
             ngram_range=self.ngram_range,
             min_df=self.min_df,
             stop_words=self.stop_words,
             sublinear_tf=True,
         )
         try:
-            counts = vectorizer.fit_transform(texts)
+            words.fit(texts)
         except ValueError as error:
             raise ValueError(
                 f"No words are left in the {len(texts)} texts: {error} "
                 "Lower min_df, or leave out stop_words."
             ) from error
+        self.vectorizer_, self.pieces_ = words, None
+        if self.characters:
+            least = 2 if len(texts) >= _MANY_TEXTS else 1
+            pieces = TfidfVectorizer(
+                analyzer="char_wb", ngram_range=_PIECES, min_df=least, sublinear_tf=True
+            )
+            self.pieces_ = pieces.fit(texts)
+        counts = self._counts(texts)
         svd = TruncatedSVD(min(self.n_components, *counts.shape), random_state=self.random_state)
         with np.errstate(invalid="ignore"):  # one text has no variance to explain
             svd.fit(counts)
-        self.vectorizer_, self.svd_ = vectorizer, svd
+        # The same signs whatever the solver: a component is called by words it has much of.
+        of_words = svd.components_[:, : len(words.vocabulary_)]
+        strongest = np.abs(of_words).argmax(axis=1)
+        signs = np.sign(of_words[np.arange(len(of_words)), strongest])
+        svd.components_ = svd.components_ * np.where(signs == 0, 1.0, signs)[:, np.newaxis]
+        self.svd_ = svd
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the features of texts; words that are new count for nothing."""
         check_is_fitted(self)
-        return _of_length_one(self.svd_.transform(self.vectorizer_.transform(as_texts(X))))
+        return _of_length_one(self.svd_.transform(self._counts(as_texts(X))))
 
     def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
-        """Return the names of the columns."""
+        """Return the names of the columns: the words that each component has most of."""
         check_is_fitted(self)
-        return np.array([f"text_{k}" for k in range(len(self.svd_.components_))], dtype=object)
+        words = self.vectorizer_.get_feature_names_out()
+        of_words = self.svd_.components_[:, : len(words)]
+        named: list[str] = []
+        for weights in of_words:
+            best = np.argsort(-weights, kind="stable")[:_WORDS_IN_A_NAME]
+            name = f"{TEXT_NAME}{', '.join(words[best])}"
+            again = sum(other == name or other.startswith(f"{name} (") for other in named)
+            named.append(f"{name} ({again + 1})" if again else name)
+        return np.array(named, dtype=object)
+
+    def _counts(self, texts: list[str]) -> Any:
+        counts = self.vectorizer_.transform(texts)
+        if self.pieces_ is None:
+            return counts
+        return sparse.hstack([counts, self.pieces_.transform(texts)]).tocsr()
 
 
 @dataclass(eq=False, repr=False)

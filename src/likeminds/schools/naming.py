@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
-from likeminds._support.grammar import LIKE, Verb, join_words
+from likeminds._support.grammar import LIKE, TEXT_NAME, Verb, join_words
 
 # Below this share of what the school adds, the crowd's own wish is as good as none.
 _INDIFFERENT = 0.25
@@ -39,8 +39,13 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
     ('high contract length', 'no local company')
     >>> wish("heel", True, False, Verb.of("find comfortable"))
     'what has no heel'
+    >>> wish("text: damn, hell", False, True)
+    'texts with "damn, hell"'
     """
     words = feature.replace("_", " ")
+    if feature.startswith(TEXT_NAME):
+        how = "with" if positive else "without"
+        return f'texts {how} "{feature.removeprefix(TEXT_NAME)}"'
     if binary:
         # "finds no heel comfortable" would be about every heel.
         return words if positive else f"no {words}" if verb.wishes else f"what has no {words}"

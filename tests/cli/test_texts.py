@@ -1,0 +1,82 @@
+"""``likeminds fit --texts``: items that are texts need nothing else."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from likeminds import load
+from likeminds.cli.main import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "140"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Comments, some of them with an insult; half of the people mind only the worse one."""
+    place = tmp_path_factory.mktemp("comments")
+    rng = np.random.default_rng(0)
+    filler = [
+        "we",
+        "went",
+        "to",
+        "see",
+        "the",
+        "new",
+        "house",
+        "by",
+        "the",
+        "river",
+        "with",
+        "some",
+        "friends",
+        "yesterday",
+    ]
+    insults = ["", "nitwit", "scoundrel"]
+    kinds = rng.integers(3, size=60)
+    texts = [" ".join([*rng.permutation(filler)[:6], insults[kind]]) for kind in kinds]
+    lines = ["item,comment", *(f"{n:03d},{text}" for n, text in enumerate(texts))]
+    (place / "comments.csv").write_text("\n".join(lines))
+    said = [
+        f"p{person},{item:03d},{int((kinds[item] > person % 2) ^ (rng.random() < 0.05))}"
+        for person in range(24)
+        for item in rng.permutation(60)[:25]
+    ]
+    (place / "labels.csv").write_text("\n".join(["person,item,rude", *said]))
+    return place
+
+
+@pytest.mark.slow
+def test_words_are_features_and_are_shown(folder):
+    model = folder / "rude.likeminds"
+    told = run(
+        *("fit", "--annotations", folder / "labels.csv", "--label", "rude", "--out", model),
+        *("--texts", folder / "comments.csv", "--holdout", "0.3"),
+    )
+    assert told.exit_code == 0, told.output
+    assert "what everyone finds most rude" in told.output
+    fitted = load(model)
+    assert fitted.verb.one("it") == "finds it rude"
+    assert not fitted.standardize
+    assert any("nitwit" in name for name in fitted.feature_names_)
+    explained = json.loads(run("explain", "--model", model, "--json").stdout)["explained"][0]
+    assert explained["verb"] == "find rude"
+    assert any("nitwit" in one["text"] or "scoundrel" in one["text"] for one in explained["agreed"])
+    assert explained["consensus"][0]["wish"].startswith("texts with")
+    shown = run("explain", "--model", model).stdout
+    assert "What people find rude" in shown
+    assert " 1 features" not in shown
+
+
+def test_what_nobody_wrote_is_named(folder, tmp_path):
+    lines = (folder / "comments.csv").read_text().splitlines()
+    (tmp_path / "few.csv").write_text("\n".join(lines[:-3]))
+    asked = ("fit", "--annotations", folder / "labels.csv", "--label", "rude", "--out")
+    told = run(*asked, tmp_path / "m", "--texts", tmp_path / "few.csv")
+    assert told.exit_code == 2
+    assert "has no text for 0" in told.output
+    told = run(*asked, tmp_path / "m", "--texts", tmp_path / "few.csv", "--images", tmp_path)
+    assert "Give --texts or --images, not both" in told.output

@@ -1,0 +1,75 @@
+"""What labels cannot show is not claimed: tails are no schools, batches are none, agreement is."""
+
+import numpy as np
+import pytest
+
+from likeminds import Annotations, HierarchicalRanker, find_schools
+from likeminds.schools.mixture import divide
+
+CLOUDS = {
+    "normal": lambda rng: rng.standard_normal((300, 2)),
+    "one-sided tail": lambda rng: np.column_stack(
+        [rng.gamma(1.0, size=300), 0.3 * rng.standard_normal(300)]
+    ),
+    "long tails": lambda rng: rng.standard_t(3, size=(300, 2)),
+    "evenly spread": lambda rng: rng.uniform(size=(300, 1)),
+}
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
+def test_people_who_differ_gradually_are_one_cloud(cloud, seed):
+    rng = np.random.default_rng(seed)
+    points = CLOUDS[cloud](rng)
+    found = divide(points - points.mean(axis=0), None, rng)
+    assert found.membership.shape[1] == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
+def test_camps_with_a_gap_between_them_are_schools(seed):
+    rng = np.random.default_rng(seed)
+    camps = np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], [80, 40, 20], axis=0)
+    found = divide(camps + rng.standard_normal(camps.shape), None, rng)
+    assert np.bincount(found.labels).tolist() == [80, 40, 20]
+    assert found.stability.min() > 0.9
+
+
+@pytest.mark.slow
+def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools():
+    rng = np.random.default_rng(0)
+    n_people, n_items, n_batches = 90, 90, 3
+    features = rng.standard_normal((n_items, 4))
+    # What all see in items beyond their features differs by batch, and so does what was shown.
+    batch = np.arange(n_items) % n_batches
+    score = features @ (1.0, -1.0, 0.5, 0.0) + rng.standard_normal(n_items)
+    rows = [
+        (person, item, rng.random() < 1 / (1 + np.exp(-2 * score[item])))
+        for person in range(n_people)
+        for item in rng.permutation(np.flatnonzero(batch == person % n_batches))[:20]
+    ]
+    users, items, labels = zip(*rows, strict=True)
+    said = Annotations(users, items, labels, features, item_ids=range(n_items))
+    found = find_schools(HierarchicalRanker().fit(said))
+    assert len(found) == 1
+    assert not found.loner.any()
+    if not found.axes:
+        assert str(found).startswith("No difference that these labels can show: 90 people")
+        assert found.divisive == ()
+    # Whatever direction is left, it does not tell batches apart.
+    for along in found.coordinates.T:
+        groups = [along[np.arange(n_people) % n_batches == b] for b in range(n_batches)]
+        between = np.var([group.mean() for group in groups])
+        assert between <= 0.2 * along.var()
+
+
+def test_nothing_divides_people_who_do_not_differ():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((40, 3))
+    users, items = np.repeat(np.arange(30), 20), np.tile(np.arange(40), 15)
+    said = Annotations(users, items, features[items, 0] > 0, features, item_ids=range(40))
+    found = find_schools(HierarchicalRanker(n_groups=0, item_effects=False).fit(said))
+    assert found.divisive == ()
+    assert found.axes == ()
+    assert "No difference that these labels can show: 30 people" in str(found)
