@@ -81,9 +81,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jokes", action="store_true")
     asked = parser.parse_args()
-    print(
-        "| data | held out | way | mean AUC by seed | mean | CPU s a fit |\n|---|---|---|---|---|---|"
-    )
+    print("| data | held out | way | mean AUC by seed | mean | CPU s a fit |")
+    print("|---|---|---|---|---|---|")
     for name in ["offensive", *(["jokes"] if asked.jokes else [])]:
         said, texts = read(asked.folder / f"{name}.npz")
         found: dict[tuple[str, str], list[float]] = {}
