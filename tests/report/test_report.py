@@ -23,7 +23,7 @@ from likeminds.report import page as html
 
 mpl.use("Agg")
 
-_VOID = {"br", "img", "meta"}
+_VOID = {"source", "br", "img", "meta"}
 
 
 class Outline(HTMLParser):

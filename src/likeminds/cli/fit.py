@@ -106,7 +106,7 @@ def fit(
             _new_ranker(ranker, loss, folds, seed),
             target,
             learn=learn_watched,
-            refused={"--holdout": holdout, "--comparisons": pairs.comparisons},
+            refused={"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts},
             verb=verb,
         )
         _tell(talk, path, {}, time.perf_counter() - started)

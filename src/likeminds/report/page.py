@@ -34,10 +34,10 @@ code { background: var(--wash); padding: .1rem .3rem; border-radius: 4px; font-s
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; }
 .numbers { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0;
   list-style: none; max-width: none; }
-.numbers b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650;
+.numbers strong { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650;
   font-variant-numeric: tabular-nums; }
 .numbers li { color: var(--faint); font-size: .9rem; }
-.numbers b { color: var(--ink); }
+.numbers strong { color: var(--ink); }
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .35rem; }

@@ -148,7 +148,7 @@ def _page_of_one(attribute: Hashable, facts: Facts, title: str | None) -> str:
 
 
 def _first_words(facts: Facts) -> list[Html]:
-    told = [html.tag("li", html.tag("b", n), what) for what, n in numbers(facts).items()]
+    told = [html.tag("li", html.tag("strong", n), what) for what, n in numbers(facts).items()]
     return [
         html.paragraph(summary(facts), kind="lead"),
         html.tag("ul", *told, class_="numbers"),
