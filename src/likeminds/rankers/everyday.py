@@ -4,13 +4,14 @@ from typing import Any
 
 from likeminds._support.grammar import counted
 from likeminds._support.html import html_page, html_table
-from likeminds.rankers import alike, ranking, reasons
+from likeminds.rankers import alike, everybody, ranking, reasons
 
 
 class Everyday:
     """The everyday verbs of every ranker, and what it looks like in a notebook."""
 
     rank = ranking.rank
+    rank_everybody = everybody.rank_everybody
     explain = reasons.explain
     similar_people = alike.similar_people
     similar_items = alike.similar_items

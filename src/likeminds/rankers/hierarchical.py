@@ -322,6 +322,7 @@ class HierarchicalRanker(ChoiceTables):
             shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
             quick=learned.sampling is not None,
         )
+        del tasks, learned, said  # a large crowd's levels need the memory that its rows take
         self._set_levels(points)
         self.grading_ = None
         if annotations.grades is not None and loss.has_intercept:

@@ -1,0 +1,144 @@
+"""What one waits for, each beside its floor in the same run.
+
+python -m benchmarks.latency [--rows 10000000] [--people 2000]
+
+Starts of the program beside that of Python, one newcomer, the best ten of 100,000 items for
+everybody beside the bare product, and tables of labels beside pyarrow alone (time, and peak memory
+over the size of the table).
+"""
+
+import argparse
+import json
+import multiprocessing
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+_REPEATS = 5
+
+
+def _seconds(work: Callable[[], Any], repeats: int = _REPEATS) -> float:
+    """Return the shortest of a few times."""
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def _starts() -> dict[str, float]:
+    def start(*words: str) -> float:
+        run = [sys.executable, *words]
+        return _seconds(lambda: subprocess.run(run, check=False, capture_output=True))
+
+    likeminds = ("-c", "from likeminds.cli import main; main()")
+    return {
+        "python": start("-c", "pass"),
+        "import numpy": start("-c", "import numpy"),
+        "import likeminds": start("-c", "import likeminds; likeminds.Annotations"),
+        "likeminds --help": start(*likeminds, "--help"),
+        "likeminds rank --help": start(*likeminds, "rank", "--help"),
+    }
+
+
+def _newcomer() -> dict[str, float]:
+    from likeminds import HierarchicalRanker, load_electricity  # noqa: PLC0415
+
+    said = load_electricity()
+    ranker = HierarchicalRanker(n_groups=2).fit(said)
+    X, y = said.X[:8], said.labels[:8]
+    one = _seconds(lambda: ranker.newcomer(X, y).decision_function(X), 20)
+    return {"newcomer": one, "decision_function alone": _seconds(lambda: ranker.coef_ @ X.T, 20)}
+
+
+def _everybody(n_people: int, n_items: int = 100_000, n_features: int = 64) -> dict[str, float]:
+    from likeminds.rankers.everybody import best_of_each  # noqa: PLC0415
+
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((n_people, n_features))
+    columns = rng.standard_normal((n_features, n_items))
+    size = max(1, (1 << 26) // (8 * n_items))
+    blocks = [weights[start : start + size] for start in range(0, n_people, size)]
+
+    def products() -> None:
+        for block in blocks:
+            block @ columns
+
+    def best() -> None:
+        for block in blocks:
+            best_of_each(block @ columns, 10)
+
+    bare, found = _seconds(products, 3), _seconds(best, 3)
+    return {"bare product": bare, "best ten": found, "ratio": found / bare}
+
+
+def _write_labels(folder: Path, n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    people = pa.array([f"user-{k}" for k in range(n_rows // 100)])
+    items = pa.array([f"item-{k}" for k in range(20_000)])
+    columns = {
+        "user": people.take(pa.array(rng.integers(len(people), size=n_rows))),
+        "item": items.take(pa.array(rng.integers(len(items), size=n_rows))),
+        "label": rng.integers(2, size=n_rows),
+        **{f"x{k}": rng.standard_normal(n_rows) for k in range(4)},
+    }
+    parquet.write_table(pa.table(columns), folder / "labels.parquet")
+    csv.write_csv(pa.table(columns), folder / "labels.csv")
+
+
+def _read(send: Any, path: str, alone: bool) -> None:
+    from likeminds import Annotations  # noqa: PLC0415
+
+    readers = {".csv": csv.read_csv, ".parquet": parquet.read_table}
+    ours = {".csv": Annotations.from_csv, ".parquet": Annotations.from_parquet}
+    read = (readers if alone else ours)[Path(path).suffix]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    found = read(path)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    send.send((seconds, peak / 1024, found.nbytes / (1 << 20) if alone else 0.0))
+
+
+def _reading(folder: Path, kind: str) -> dict[str, float]:
+    context = multiprocessing.get_context("spawn")
+    found = []
+    for alone in (True, False):
+        receive, send = context.Pipe(duplex=False)
+        process = context.Process(target=_read, args=(send, str(folder / f"labels.{kind}"), alone))
+        process.start()
+        found.append(receive.recv())
+        process.join()
+    (floor, _, table), (seconds, peak, _) = found
+    return {"pyarrow": floor, "annotations": seconds, "ratio": seconds / floor} | {
+        "peak over table": peak / table
+    }
+
+
+def main() -> None:
+    """Measure, and print one line of JSON for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--people", type=int, default=2_000)
+    given = parser.parse_args()
+    print(json.dumps({"starts": _starts()}), flush=True)
+    print(json.dumps({"one newcomer": _newcomer()}), flush=True)
+    print(json.dumps({"everybody": _everybody(given.people)}), flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        _write_labels(Path(place), given.rows)
+        for kind in ("parquet", "csv"):
+            print(json.dumps({f"reading {kind}": _reading(Path(place), kind)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
