@@ -108,6 +108,17 @@ def _in_pool(pool: ThreadPoolExecutor, work: Callable[[T], R], blocks: Iterable[
         wait(waiting)
 
 
+@contextmanager
+def in_this_thread() -> Iterator[None]:
+    """Do in this thread what others would help with: they have people of their own to visit."""
+    before = getattr(_own, "is_of_pool", False)
+    _own.is_of_pool = True
+    try:
+        yield
+    finally:
+        _own.is_of_pool = before
+
+
 def scratch(shape: tuple[int, ...]) -> Float:
     """Return this thread's scratch array in the shape asked for, its values undefined.
 

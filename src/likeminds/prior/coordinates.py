@@ -58,14 +58,23 @@ class Coordinates:
         With ``every``, all directions are kept, also those in which items do not differ, and
         ``spread`` is left out.
         """
-        if not annotations.n_features:
+        given = {"standardize": standardize, "intercept": intercept, "every": every}
+        return cls.of_table(annotations.features, labels_of_rows(annotations), **given)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: FloatArray,
+        weight: Float,
+        *,
+        standardize: bool,
+        intercept: bool,
+        every: bool = False,
+    ) -> "Coordinates":
+        """Measure the rows of a table, each of which counts as much as its labels."""
+        if not table.shape[1]:
             return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
-        weight = np.bincount(
-            annotations.feature_rows,
-            weights=annotations.weights,
-            minlength=len(annotations.features),
-        ).astype(np.float64)
-        items = _Centred.of(annotations.features, weight / weight.sum())
+        items = _Centred.of(table, weight / weight.sum())
         differs = items.unit > 0
         if not differs.any():
             raise ValueError(
@@ -150,6 +159,13 @@ class Coordinates:
         if self.intercept:
             points[:, -1] = intercept + weights @ self.origin
         return points
+
+
+def labels_of_rows(annotations: Annotations) -> Float:
+    """Return how many labels each row of the table of features has, by their weights."""
+    return np.bincount(
+        annotations.feature_rows, weights=annotations.weights, minlength=len(annotations.features)
+    ).astype(np.float64)
 
 
 @dataclass(frozen=True)

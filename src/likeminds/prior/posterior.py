@@ -260,9 +260,11 @@ def newton(
     """Find the modes of a block from a state: see `find_mode`."""
     eta = system.eta(state)
     said, penalty = likelihood.at(eta, task), system.penalty(state, eta)
+    # Whoever has arrived stays, so that nobody's mode depends on who else is in the block.
+    moves = np.ones(len(state), dtype=np.bool_)
     for _ in range(_STEPS):
         whole_step = system.newton(state, eta, said.pull, said.curvature) - state
-        share = np.ones(len(state))
+        share = moves.astype(np.float64)
         for _ in range(_HALVINGS):
             new = state + share[:, None] * whole_step
             new_eta = system.eta(new)
@@ -273,7 +275,8 @@ def newton(
                 break
             share = np.where(rises, 0.5 * share, share)
         state, eta, said, penalty = new, new_eta, new_said, new_penalty
-        if likelihood.is_quadratic or gain.max() <= enough:
+        moves &= gain > enough
+        if likelihood.is_quadratic or not moves.any():
             break
     return Mode(task, system, state, said, penalty)
 

@@ -79,7 +79,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder,
+        X: ArrayLike | Annotations | AnnotationFolder | inputs.Elsewhere,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -90,7 +90,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         ----------
         X : array of shape (n_rows, n_features), data frame, Annotations or AnnotationFolder
             One row per label. With `Annotations`, leave out all other arguments; with an
-            `AnnotationFolder`, labels need not fit in memory.
+            `AnnotationFolder`, labels need not fit in memory; `cluster.Shards` are elsewhere.
         y : array of shape (n_rows,)
             The labels, two values; the larger one is positive. More than two numbers are
             grades, where ``users`` say who gave them.
@@ -105,7 +105,10 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         self
         """
         self._validate_params()
-        self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+        if isinstance(X, inputs.Elsewhere):
+            X.teach(self)
+        else:
+            self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
         return self
 
     def decision_function(

@@ -1,6 +1,7 @@
 """Arrays that a caller passes to a ranker, checked: labels, columns, names of features."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -15,6 +16,14 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.grades import read_answers
 from likeminds.data.identifiers import encode
 from likeminds.data.labels import LabelReading
+
+
+class Elsewhere(ABC):
+    """A crowd whose rows are not in this process: it teaches rankers itself."""
+
+    @abstractmethod
+    def teach(self, ranker: Any) -> None:
+        """Fit a ranker, whose parameters were checked, to this crowd."""
 
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:

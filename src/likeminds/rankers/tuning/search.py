@@ -27,6 +27,7 @@ from likeminds.rankers import newcomers
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain_values
 from likeminds.rankers.fitting import GrowingRanker
+from likeminds.rankers.inputs import Elsewhere
 from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
 
 Grid = Mapping[str, Sequence[Any]]
@@ -161,7 +162,7 @@ class RankerCV(GrowingRanker):
 
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder,
+        X: ArrayLike | Annotations | AnnotationFolder | Elsewhere,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -181,6 +182,8 @@ class RankerCV(GrowingRanker):
         self
         """
         self._validate_params()
+        if isinstance(X, Elsewhere):
+            raise TypeError("Searches need rows to divide into folds: fit one ranker to shards.")
         self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
         return self
 

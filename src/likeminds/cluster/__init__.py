@@ -1,0 +1,5 @@
+"""Crowds on a Dask cluster (extra ``dask``): people in shards, visited where they are."""
+
+from likeminds.cluster.shards import Shards
+
+__all__ = ["Shards"]

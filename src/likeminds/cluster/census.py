@@ -1,0 +1,139 @@
+"""What all people of a crowd say together: sums over shards, before anything is learned."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import iadd
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode
+from likeminds.losses.rows import Rows, has_both_classes
+from likeminds.prior.choices import are_choices, are_mixed
+from likeminds.prior.coordinates import labels_of_rows
+from likeminds.prior.crossed import are_shared
+from likeminds.prior.losses import ChoiceLoss, LogisticLoss, MixedLoss
+
+_SINGLE, _OTHER = "single", "other"
+
+
+@dataclass(frozen=True)
+class Count:
+    """What one shard says.
+
+    Attributes
+    ----------
+    user_ids : array of shape (b,)
+        Its people.
+    has_pairs : array of shape (b,)
+        Who has labels of both classes.
+    n_labels, n_positive : int
+        Labels, and positive ones.
+    counted : (float, float)
+        The weight of negative and positive labels.
+    by_item : array of shape (n_items,)
+        The weight of each item's labels.
+    judged : array of shape (n_items,)
+        People who judged each item, two standing for more.
+    kind : str
+        How labels were asked for.
+    """
+
+    user_ids: IdArray
+    has_pairs: Bool
+    n_labels: int
+    n_positive: int
+    counted: Float
+    by_item: Float
+    judged: Index
+    kind: str
+
+
+@dataclass(frozen=True)
+class Census:
+    """What all shards say: ids are in the order in which `Annotations` would have them.
+
+    Attributes
+    ----------
+    user_ids, has_pairs, n_labels, n_positive, counted, by_item
+        As in `Count`.
+    places : list of arrays
+        The positions of each shard's people among all people.
+    is_shared : bool
+        Whether any item was judged by two people.
+    loss : str
+        The loss that suits how labels were asked for.
+    """
+
+    user_ids: IdArray
+    has_pairs: Bool
+    n_labels: int
+    n_positive: int
+    counted: Float
+    by_item: Float
+    places: list[Index]
+    is_shared: bool
+    loss: str
+
+
+def count(said: Annotations | None) -> Count | None:
+    """Return what a shard says; None if nobody is in it."""
+    if said is None:
+        return None
+    weight = Rows.of_annotations(said).class_weight(said.n_people)
+    some = np.minimum(np.bincount(said.item_codes, minlength=said.n_items), 1)
+    if are_shared(said):
+        pairs = np.unique(said.item_codes * said.n_people + said.user_codes) // said.n_people
+        some = np.minimum(np.bincount(pairs, minlength=said.n_items), 2)
+    return Count(
+        said.user_ids,
+        has_both_classes(weight),
+        len(said),
+        int(said.labels.sum()),
+        weight.sum(axis=0),
+        labels_of_rows(said),
+        some,
+        _kind(said),
+    )
+
+
+def joint_census(counts: Sequence[Count]) -> Census:
+    """Add up what shards say."""
+    codes, user_ids = encode(np.concatenate([one.user_ids for one in counts]), "users")
+    ends = np.cumsum([len(one.user_ids) for one in counts])
+    has_pairs = np.zeros(len(user_ids), dtype=np.bool_)
+    has_pairs[codes] = np.concatenate([one.has_pairs for one in counts])
+    judged = reduce(iadd, (one.judged.copy() for one in counts))
+    return Census(
+        user_ids,
+        has_pairs,
+        sum(one.n_labels for one in counts),
+        sum(one.n_positive for one in counts),
+        reduce(iadd, (one.counted.copy() for one in counts)),
+        reduce(iadd, (one.by_item.copy() for one in counts)),
+        np.split(codes, ends[:-1]),
+        bool(judged.max() > 1),
+        _loss_of({one.kind for one in counts}),
+    )
+
+
+def _kind(said: Annotations) -> str:
+    if said.group_codes is None:
+        return LogisticLoss.name
+    if are_choices(said):
+        return ChoiceLoss.name
+    if are_mixed(said):
+        return MixedLoss.name
+    return _SINGLE if np.bincount(said.group_codes).max() == 1 else _OTHER
+
+
+def _loss_of(kinds: set[str]) -> str:
+    """Return the loss for all shards together: see `choose_loss`."""
+    if kinds == {ChoiceLoss.name}:
+        return ChoiceLoss.name
+    some_are_sets = kinds & {ChoiceLoss.name, MixedLoss.name}
+    if some_are_sets and kinds <= {ChoiceLoss.name, MixedLoss.name, _SINGLE}:
+        return MixedLoss.name
+    return LogisticLoss.name

@@ -1,0 +1,159 @@
+"""Partitions of a table as Arrow tables, and their rows by the shard of their person."""
+
+import zlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.checks import listing
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are called, and which labels are positive.
+
+    Attributes
+    ----------
+    user, item, label : str
+        Who, about what, and what they said.
+    weight, group : str, optional
+        How much a label counts; the set that items were shown in.
+    positive : id, optional
+        The label that is positive; without it, labels are true and false, 0 and 1, or -1 and 1.
+    threshold : float, optional
+        Labels are ratings, positive above this.
+    """
+
+    user: str = "user"
+    item: str = "item"
+    label: str = "label"
+    weight: str | None = None
+    group: str | None = None
+    positive: Hashable | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The items, which every worker has."""
+
+    ids: IdArray
+    features: FloatArray
+    names: tuple[str, ...]
+
+
+def read_part(part: Any, name: str, columns: Columns, catalogue: Catalogue) -> pa.Table:
+    """Return a partition as a plain table: user, item, label, and weight and group if there are.
+
+    Parameters
+    ----------
+    part : data frame, Arrow table, Annotations, or the path of a Parquet file
+        The partition.
+    name : str
+        What it is called in errors.
+    columns : Columns
+        Where to look.
+    catalogue : Catalogue
+        The items: a label of any other is refused.
+    """
+    table = _as_table(part)
+    wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
+    wanted |= {"weight": columns.weight} if columns.weight else {}
+    wanted |= {"group": columns.group} if columns.group else {}
+    missing = [column for column in wanted.values() if column not in table.column_names]
+    if missing:
+        raise ValueError(f"{name} has no column {listing(missing)}: {listing(table.column_names)}.")
+    plain = {to: _plain(table[column]) for to, column in wanted.items()}
+    for column, values in plain.items():
+        if values.null_count:
+            raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
+    plain["label"] = _positive(plain["label"], name, columns)
+    table = pa.table(plain)
+    items = plain["item"].unique().to_pylist()
+    unknown = np.array(items, dtype=object)[lookup(items, catalogue.ids, "items") < 0]
+    if unknown.size:
+        raise ValueError(f"{name} has labels of items that have no features: {listing(unknown)}.")
+    return table
+
+
+def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
+    """Return the rows of each shard: a person's are in one, by the checksum of their id."""
+    people = table["user"].combine_chunks().dictionary_encode()
+    ids = people.dictionary.to_pylist()
+    shards = np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
+    mine = shards[people.indices.to_numpy(zero_copy_only=False)] if ids else np.zeros(0)
+    return [table.filter(pa.array(mine == number)) for number in range(n_shards)]
+
+
+def join_pieces(pieces: Sequence[pa.Table], catalogue: Catalogue) -> Annotations | None:
+    """Return the labels of a shard; None if nobody is in it."""
+    some = [piece for piece in pieces if piece.num_rows]
+    if not some:
+        return None
+    kinds = {str(piece.schema.field(name).type) for piece in some for name in ("user",)}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Ids of people are {' in one partition and '.join(sorted(kinds))} in another: write "
+            "them in the same way."
+        )
+    table = pa.concat_tables(some, promote_options="permissive")
+    columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    return Annotations(
+        users=columns["user"],
+        items=columns["item"],
+        labels=columns["label"].astype(np.bool_),
+        weights=columns.get("weight"),
+        groups=columns.get("group"),
+        features=catalogue.features,
+        item_ids=catalogue.ids,
+        feature_names=list(catalogue.names),
+        features_per="item",
+    )
+
+
+def _as_table(part: Any) -> pa.Table:
+    if isinstance(part, pa.Table):
+        return part
+    if isinstance(part, str | Path):
+        return pq.ParquetFile(part).read()
+    if isinstance(part, Annotations):
+        columns = {"user": part.users, "item": part.items, "label": part.labels}
+        columns |= {} if part.weights is None else {"weight": part.weights}
+        columns |= {} if part.group_codes is None else {"group": part.group_codes}
+        return pa.table({name: pa.array(list(values)) for name, values in columns.items()})
+    return pa.Table.from_pandas(part, preserve_index=False)
+
+
+def _plain(column: Any) -> Any:
+    """Return values instead of categories, which may differ between partitions."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def _positive(labels: Any, name: str, columns: Columns) -> Any:
+    if columns.threshold is not None:
+        return pc.greater(labels, columns.threshold)
+    if columns.positive is not None:
+        return pc.equal(labels, columns.positive)
+    if pa.types.is_boolean(labels.type) or not len(labels):
+        return labels.cast(pa.bool_()) if len(labels) else pa.array([], pa.bool_())
+    found = set(labels.unique().to_pylist())
+    if not (found <= {0, 1} or found <= {-1, 1}):
+        raise ValueError(
+            f"{name} has labels that are neither true and false, 0 and 1, nor -1 and 1: "
+            f"{listing(sorted(map(str, found)))}. Say which is positive=, or give a threshold=."
+        )
+    return pc.greater(labels, 0)
