@@ -4,4 +4,5 @@ import sys
 
 from benchmarks.command import main
 
-sys.exit(main())
+if __name__ == "__main__":  # workers of a cluster import this, too
+    sys.exit(main())

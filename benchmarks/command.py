@@ -35,6 +35,7 @@ BENCHMARKS = {
     "newcomers": ("newcomers", "run"),
     "wide": ("wide", "run"),
     "service": ("service", "run"),
+    "cluster": ("cluster", "run"),
     "crowd": ("crowd", "run"),
     "million": ("crowd", "run_million"),
 }

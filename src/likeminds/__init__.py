@@ -119,6 +119,7 @@ _HOMES = {
 _PUBLIC = frozenset(
     {
         "baselines",
+        "cluster",
         "components",
         "datasets",
         "features",

@@ -27,6 +27,7 @@ NAMES = [
     "newcomers",
     "wide",
     "service",
+    "cluster",
     "crowd",
 ]
 

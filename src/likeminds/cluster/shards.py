@@ -16,7 +16,7 @@ from likeminds.cluster.census import Census, count, joint_census
 from likeminds.cluster.checkpoints import Journal
 from likeminds.cluster.reading import Catalogue, Columns, by_shard, join_pieces, read_part
 from likeminds.cluster.teaching import teach_prior, teach_statistics
-from likeminds.cluster.visiting import Traffic
+from likeminds.cluster.visiting import Traffic, let_go
 from likeminds.data.identifiers import as_id_array
 from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -52,7 +52,7 @@ class Shards(Elsewhere):
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> homes = load_electricity()
     >>> parts = [homes[start : start + 1000] for start in range(0, 4000, 1000)]
-    >>> here = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    >>> here = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     >>> with Client(**here) as client:
     ...     named = {"item_ids": homes.item_ids, "group": "group"}
     ...     shards = Shards.from_parts(parts, client, homes.features, n_shards=3, **named)
@@ -186,7 +186,7 @@ class Shards(Elsewhere):
 
     def release(self) -> None:
         """Take the labels off the cluster."""
-        self.client.cancel(self.said)
+        let_go(self.said)
 
 
 def _same(catalogue: Catalogue) -> Catalogue:

@@ -10,13 +10,14 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
 from likeminds.cluster.reading import Catalogue
-from likeminds.cluster.visiting import ShardTasks, make_shard, people_of
+from likeminds.cluster.visiting import ShardTasks, let_go, make_shard, people_of
 from likeminds.data.annotations import Annotations
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.losses import ALL_LOSSES, GRADE_LOSSES, PriorLoss
+from likeminds.prior.settling import posterior_of
 from likeminds.prior.tasks import Tasks
 from likeminds.rankers.fitting import warn_of_one_class
 
@@ -24,7 +25,7 @@ from likeminds.rankers.fitting import warn_of_one_class
 def teach_prior(crowd: Any, ranker: Any) -> None:
     """Fit a `HierarchicalRanker` to shards."""
     census, catalogue, client = crowd.census, crowd.catalogue, crowd.client
-    _begin(crowd, ranker)
+    ranker.annotations_ = _begin(crowd, ranker)
     loss = _loss_of(ranker, census)
     if not loss.one_class_teaches:
         warn_of_one_class(census.user_ids, census.has_pairs)
@@ -36,7 +37,7 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
         standardize=ranker.standardize,
         intercept=loss.has_intercept,
     )
-    crowd.journal.open(_about(crowd, ranker, loss))
+    crowd.journal.open(_about(crowd, ranker, loss), len(crowd.said))
     submit = partial(client.submit, pure=False)
     shards = [
         submit(make_shard, said, loss, loss.likelihood, coordinates, places)
@@ -53,9 +54,12 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
             crowd.journal,
             crowd.traffic,
         )
-        ranker._fit_tasks(tasks, loss.likelihood, coordinates, census.user_ids)
+        try:
+            _learn(ranker, tasks, loss, coordinates, census.user_ids)
+        finally:
+            tasks.release()
     finally:
-        client.cancel(shards)
+        let_go(shards)
 
 
 def teach_statistics(crowd: Any, ranker: Any) -> None:
@@ -66,7 +70,7 @@ def teach_statistics(crowd: Any, ranker: Any) -> None:
     try:
         found = crowd.client.gather(waiting)
     finally:
-        crowd.client.cancel(waiting)
+        let_go(waiting)
     # Rows of people who have few point into the table of items, which is here already.
     table = crowd.catalogue.features
     parts = [replace(one, rows=replace(one.rows, table=table)) for one in found]
@@ -80,7 +84,28 @@ def _statistics_of(said: Annotations, graded: bool) -> Statistics:
     return replace(found, rows=replace(found.rows, table=found.rows.table[:0]))
 
 
-def _begin(crowd: Any, ranker: Any) -> None:
+def _learn(
+    ranker: Any, tasks: Tasks, loss: PriorLoss, coordinates: Coordinates, users: IdArray
+) -> None:
+    """Learn the prior, and find everybody's posterior."""
+    nobody = ranker.__dict__.pop("annotations_")
+    learned, traits = ranker._learn(tasks, loss.likelihood, nobody, coordinates)
+    ranker._interrupted = learned.interrupted
+    ranker._warn_if_unfinished(learned)
+    ranker.users_, ranker.grading_, ranker.wide_ = users, None, False
+    ranker._set_prior(learned, coordinates, traits)
+    points, ranker.information_ = posterior_of(
+        tasks,
+        len(users),
+        ranker.crowd_,
+        pulls=learned.pulls,
+        rank=ranker.covariance_rank,
+        quick=learned.sampling is not None,
+    )
+    ranker._set_levels(points)
+
+
+def _begin(crowd: Any, ranker: Any) -> Annotations:
     """Note what a fit notes of its annotations; refuse labels that are all alike."""
     if not crowd.census.counted.all():
         raise ValueError(
@@ -90,7 +115,7 @@ def _begin(crowd: Any, ranker: Any) -> None:
     one = _rows(crowd.catalogue, ["nobody"], np.zeros(1, np.intp), np.ones(1, np.bool_))
     ranker._as_annotations(one, None, None, None)
     ranker.n_labels_ = crowd.census.n_labels
-    ranker.__dict__.pop("annotations_", None)
+    return one
 
 
 def _loss_of(ranker: Any, census: Any) -> PriorLoss:
@@ -125,6 +150,7 @@ def _about(crowd: Any, ranker: Any, loss: PriorLoss) -> dict[str, Any]:
         "labels": census.n_labels,
         "positive": census.n_positive,
         "data": digest.hexdigest(),
+        "shards": [len(places) for places in census.places],
     }
 
 
@@ -144,7 +170,7 @@ def _locally(
     try:
         found = crowd.client.gather(waiting)
     finally:
-        crowd.client.cancel(waiting)
+        let_go(waiting)
     users, items, labels, weights, groups = ([one[column] for one in found] for column in range(5))
     has_weights, has_groups = weights[0] is not None, groups[0] is not None
     if has_groups:
