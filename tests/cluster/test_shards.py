@@ -177,6 +177,8 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
         HierarchicalRanker().fit(shards)
     with pytest.raises(ValueError, match="yes or no"):
         ranker(loss="cumulative").fit(shards)
+    with pytest.raises(ValueError, match="wide=False"):
+        ranker(wide=True).fit(shards)
     with pytest.raises(TypeError, match="folds"):
         ThreeLevelRankerCV().fit(shards)
     with pytest.raises(ValueError, match="one class"):

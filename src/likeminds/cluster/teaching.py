@@ -20,6 +20,7 @@ from likeminds.prior.losses import ALL_LOSSES, GRADE_LOSSES, PriorLoss
 from likeminds.prior.settling import posterior_of
 from likeminds.prior.tasks import Tasks
 from likeminds.rankers.fitting import warn_of_one_class
+from likeminds.rankers.widths import WIDE
 
 
 def teach_prior(crowd: Any, ranker: Any) -> None:
@@ -127,6 +128,13 @@ def _loss_of(ranker: Any, census: Any) -> PriorLoss:
         )
     if not ranker._specification().is_plain:
         raise ValueError("draws, fixed and signs cannot be learned on a cluster.")
+    size = min(int((census.by_item > 0).sum()), ranker.n_features_in_)
+    if ranker.wide is True or (ranker.wide == "auto" and size > WIDE):
+        raise ValueError(
+            f"With more than {WIDE} features, priors are learned in the space of rows, which is "
+            "not done on a cluster: reduce the features (likeminds.features.Reduce), or ask for "
+            "wide=False."
+        )
     wants_items = ranker.item_effects is True
     if wants_items or (ranker.item_effects == "auto" and loss.takes_items and census.is_shared):
         raise ValueError(
