@@ -184,7 +184,7 @@ def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
     tuned = ThreeLevelRankerCV(grid, n_folds=2).fit(train)
     found = outline(write_report(tuned, tmp_path / "page.html", train, held_out=test))
     assert any(words.startswith("Labels that the model had not seen.") for words in found.said)
-    assert "Cross-validated AUC over the parameters searched" in found.alts
+    assert "Cross-validated scores over the parameters searched" in found.alts
     assert any(words.startswith("alpha_group (chosen)") for words in found.said)
 
 

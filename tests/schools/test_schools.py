@@ -68,7 +68,8 @@ def test_the_learned_prior_finds_them_too(n_schools):
     found = find_schools(HierarchicalRanker().fit(simulation.annotations))
     assert len(found) == n_schools
     assert adjusted_rand_score(simulation.school, found.labels) >= 0.9
-    assert found.divisive  # the ranker still has its annotations, and so its items
+    assert found.agreed  # the ranker still has its annotations, and so its items
+    assert bool(found.divisive) == bool(found.axes)
 
 
 @pytest.mark.slow

@@ -82,6 +82,6 @@ def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(cr
     columns = [
         label.get_text()
         for axes in heatmap(ranker, explained.schools).axes
-        for label in axes.get_xticklabels()
+        for label in axes.get_yticklabels()
     ]
     assert words in columns
