@@ -32,7 +32,7 @@ RANKERS = [
 
 
 def exceptions(ranker):
-    if isinstance(ranker, HierarchicalRanker):
+    if isinstance(ranker, HierarchicalRanker) and ranker.loss == "auto":
         return {
             "check_sample_weight_equivalence_on_dense_data": (
                 "what is known about people is kept in single precision: probabilities agree to "

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, Index
@@ -19,6 +20,12 @@ from likeminds.rankers.inputs import item_ids_of
 _OF_CHOICES = ("choice", "mixed")
 
 
+def _may_have_log_odds(ranker: Any) -> bool:
+    """Say whether scores can be log-odds; those of the squared AUC loss never are."""
+    return bool(ranker.loss != "auc")
+
+
+@available_if(_may_have_log_odds)  # type: ignore[untyped-decorator]
 def predict_proba(  # the method of every ranker with a learned prior
     self: Any,
     X: ArrayLike | Annotations,
