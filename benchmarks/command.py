@@ -22,6 +22,7 @@ from benchmarks.picture import write_picture
 # Name: the module and the function in it.
 BENCHMARKS = {
     "floor": ("floor", "run"),
+    "starts": ("starts", "run"),
     "table2": ("table2", "run"),
     "growth": ("growth", "run"),
     "tuning": ("tuning", "run"),

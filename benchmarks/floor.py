@@ -82,8 +82,8 @@ def _over_floor(annotations: Annotations, people: list[Person], repeats: int) ->
             "whole": whole,
             "statistics": lambda: SquaredAUC().of(Statistics.from_annotations(annotations)),
             "solve": lambda: FastSolver().solve(loss, components, tol=tol),
-            "floor, BLAS threads": lambda: _products(people),
-            "floor, threads over people": lambda: _products_in_threads(people),
+            "floor, BLAS threads": lambda: products(people),
+            "floor, threads over people": lambda: products_in_threads(people),
         },
         repeats,
     )
@@ -91,12 +91,12 @@ def _over_floor(annotations: Annotations, people: list[Person], repeats: int) ->
     return times | {"tol": tol, "gap": (found - best) / best}
 
 
-def _products(people: list[Person]) -> None:
+def products(people: list[Person]) -> None:
     for person in people:
         person.rows.T @ person.rows
 
 
-def _products_in_threads(people: list[Person]) -> None:
+def products_in_threads(people: list[Person]) -> None:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_cores()) as pool:
         list(pool.map(lambda person: person.rows.T @ person.rows, people))
 

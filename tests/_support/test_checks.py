@@ -116,7 +116,26 @@ def test_read_only_leaves_the_owner_alone():
     assert read_only("text") == "text"
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_large_matrices_are_looked_at_everywhere(dtype, is_turned):
+    shape = (4, 300_000)
+    matrix = np.ones(shape[::-1], dtype=dtype).T if is_turned else np.ones(shape, dtype=dtype)
+    matrix[1, 7] = 1e30  # its square is beyond single precision
+    assert as_matrix(matrix, "X") is matrix
+    for bad in (np.nan, np.inf, -np.inf):
+        matrix[3, -1] = bad
+        with pytest.raises(ValueError, match=r"X contains NaN or infinity in row\(s\) 3"):
+            as_matrix(matrix, "X")
+
+
 class TestRange:
+    def test_among_many(self):
+        matrix = np.ones((4, 300_000))
+        matrix[2, 5] = -1e101
+        with pytest.raises(ValueError, match=r"X contains numbers beyond 1e\+100 in row\(s\) 2"):
+            as_matrix(matrix, "X")
+
     @pytest.mark.parametrize("value", [1e101, -1e160, 1e308])
     def test_numbers_without_room_for_squares(self, value):
         with pytest.raises(ValueError, match=r"X contains numbers beyond 1e\+100 in row\(s\) 1"):

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 NAMES = [
     "floor",
+    "starts",
     "table2",
     "growth",
     "tuning",

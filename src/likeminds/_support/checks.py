@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeminds._support.arrays import FloatArray, Index
+from likeminds._support.threads import in_threads
 from likeminds._support.visible import visible
 
 # Products of squares of larger numbers may overflow.
@@ -15,6 +16,8 @@ LARGEST = 1e100
 # Beside a row of more weight than the first, all others are lost to rounding; below the second,
 # products of weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
+# Numbers of a large array that are looked at together.
+_BLOCK = 1 << 19
 # How many bad values a message names before it says "and N more".
 _NAMED = 5
 
@@ -177,8 +180,10 @@ def _numeric(values: ArrayLike, name: str) -> FloatArray:
 
 def refuse_not_finite(array: FloatArray, name: str) -> None:
     """Say which rows have NaN, infinity, or numbers too large to compute with, if any."""
+    if not array.size or _has_small_squares(array):
+        return
     # Two cheap passes and no temporary array in the usual case; NaN compares as false.
-    if not array.size or (float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST):
+    if float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST:
         return
     bad = ~np.isfinite(array)
     if bad.any():
@@ -193,6 +198,18 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
         f"{name} contains numbers beyond {LARGEST:g} in row(s) {listing(rows)}: their squares "
         "cannot be computed with. Measure in a larger unit, or leave out what is no number."
     )
+
+
+def _has_small_squares(array: FloatArray) -> bool:
+    """Say whether sums of squares show that all is well: one pass over a large array, by threads.
+
+    False says nothing: the array is small, or has gaps, or squares do not tell.
+    """
+    if array.size <= _BLOCK or not array.flags.c_contiguous:
+        return False
+    flat = array.reshape(-1)
+    blocks = (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
+    return all(in_threads(lambda block: float(np.vdot(block, block)) <= LARGEST**2, blocks))
 
 
 def refuse_outside_unit(**shares: float) -> None:

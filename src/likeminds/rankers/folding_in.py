@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.stacks import row_dots, times
+from likeminds._support.threads import one_blas_thread
 from likeminds.components.singular import top_directions
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss, QuadraticLoss
@@ -65,6 +66,7 @@ class FoldingIn:
     knee: float
 
     @classmethod
+    @one_blas_thread()
     def learn(
         cls,
         kind: Loss,
