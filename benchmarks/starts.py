@@ -126,7 +126,7 @@ def gap(problem: Random, n_starts: int) -> float:
     best = min(_solve(problem, start).objective for start in _more(found, n_starts))
     # Where everything can be fitted, the objective is rounding: that is no gap.
     at_zero = 0.5 * float(problem.decomposition.loss.constant.sum())
-    return max(found.objective - best, 0.0) / max(best, 1e-6 * at_zero)
+    return max(found.objective - best, 0.0) / max(best, 1e-4 * at_zero)
 
 
 def _more(found: Solution, n_starts: int) -> Iterator[Parts]:
