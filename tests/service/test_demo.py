@@ -27,7 +27,7 @@ def test_statements_without_features_are_asked_ranked_and_explained(tmp_path):
             client.post("/v1/people/zoe/labels", json=rows)
         view = client.get("/v1/people/zoe/view").json()
         assert view["standing"]["labels"] == 8
-        assert len(client.get("/v1/schools").json()["schools"]) == 3
+        assert len(client.get("/v1/schools").json()["schools"]) >= 2
         best = view["ranking"]["items"][0]["item"]
         why = client.post("/v1/explain", json={"person": "zoe", "item": best}).json()
         assert why["score"] == pytest.approx(sum(why["levels"].values()))
