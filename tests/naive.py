@@ -21,27 +21,16 @@ def auc_quadratic(rows, labels, weights=None):
 
 
 def auc_loss(rows, labels, w, weights=None):
-    """Half the mean over pairs of (1 - (f_p - f_q))^2, by a double loop."""
-    weights = np.ones(len(rows)) if weights is None else weights
-    loss, total = 0.0, 0.0
-    for p in np.flatnonzero(labels):
-        for q in np.flatnonzero(~labels):
-            pair = weights[p] * weights[q]
-            loss += pair * (1.0 - (rows[p] - rows[q]) @ w) ** 2
-            total += pair
-    return 0.5 * loss / total if total else 0.0
+    """Half the mean over pairs of (1 - (f_p - f_q))^2: positives above negatives, one by one."""
+    return auc_loss_of_grades(rows, labels, w, np.ones(len(rows)) if weights is None else weights)
 
 
 def auc_loss_of_grades(rows, grades, w, weights):
     """Half the mean over pairs of unequal grades of (1 - (f_higher - f_lower))^2."""
-    loss = total = 0.0
-    for p in range(len(grades)):
-        for q in range(len(grades)):
-            if grades[p] > grades[q]:
-                pair = weights[p] * weights[q]
-                loss += pair * (1.0 - (rows[p] - rows[q]) @ w) ** 2
-                total += pair
-    return 0.5 * loss / total if total else 0.0
+    p, q = np.nonzero(np.greater.outer(grades, grades))
+    pairs = weights[p] * weights[q]
+    loss = pairs @ (1.0 - (rows[p] - rows[q]) @ w) ** 2
+    return 0.5 * loss / pairs.sum() if len(pairs) else 0.0
 
 
 def least_squares_loss(rows, labels, w, weights):

@@ -27,6 +27,7 @@ NAMES = [
     "models",
     "newcomers",
     "wide",
+    "latency",
     "service",
     "cluster",
     "crowd",

@@ -75,7 +75,8 @@ def test_error_is_that_of_other_seeds(one_feature):
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "low_rank"])
 @pytest.mark.parametrize("constant", [[], [1]])
-def test_gradient_is_that_of_differences(kind, constant):
+@pytest.mark.parametrize("log", [0.0, -1.0])
+def test_gradient_is_that_of_differences(kind, constant, log):
     crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_people=12, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
@@ -83,7 +84,8 @@ def test_gradient_is_that_of_differences(kind, constant):
     varies = np.setdiff1d(np.arange(3), constant)
     signs = np.array([0.0, 1.0, 0.0])[varies]
     constant = np.array(constant, dtype=np.intp)
-    setting = Setting(tasks, loss.likelihood, varies, constant, 3, signs)
+    logs = np.array([0.0, 0.0, log])[varies]
+    setting = Setting(tasks, loss.likelihood, varies, constant, 3, signs, logs)
     at = setting.coefficients(ranker.crowd_.prior)
     surface = Surface(Simulation(setting, at, 40), at, form_of(kind, setting, at, 1))
     start = surface.start + 0.1 * np.random.default_rng(0).standard_normal(len(surface.start))
@@ -99,7 +101,7 @@ def test_weights_that_are_alike_enter_the_likelihood_exactly():
     loss = PRIOR_LOSSES["choice"]
     tasks = loss.tasks(crowd, ranker.crowd_.coordinates)
     one = np.array([0], dtype=np.intp), np.array([1], dtype=np.intp)
-    setting = Setting(tasks, loss.likelihood, *one, 2, np.zeros(1))
+    setting = Setting(tasks, loss.likelihood, *one, 2, np.zeros(1), np.zeros(1))
     near = Coefficients(np.array([1.0]), np.eye(1), np.array([-0.5]))
     nearly = Coefficients(near.mean, near.covariance, near.fixed + 1e-3)
     expanded = Simulation(setting, near, 2000).at(nearly).value

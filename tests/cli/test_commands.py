@@ -316,6 +316,15 @@ class TestRank:
             np.argsort(-scores)
         ].tolist()
 
+    def test_each_person_is_ranked_as_if_alone(self, crowd):
+        ask = ("rank", "--model", "m.likeminds", "--top", "3")
+        together = told(crowd, *ask, "--each-person")["rankings"]
+        alone = told(crowd, *ask, "--person", "person-007", "--person", "person-011")["rankings"]
+        found = [row for row in together if row["person"] in {"person-007", "person-011"}]
+        scores = [[row.pop("score") for row in rows] for rows in (found, alone)]
+        assert found == alone
+        np.testing.assert_allclose(*scores)
+
     def test_each_person_in_a_file_or_on_standard_output(self, copy):
         ask = ("rank", "--model", "m.likeminds", "--each-person", "--top", "2", "--out")
         assert run(copy, *ask, "all.csv").code == 0
@@ -371,7 +380,10 @@ class TestNewcomer:
 
     def test_unknown_items_are_told(self, crowd):
         done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
-        assert done.err == "Error: There are no features of item(s) none.\n"
+        assert done.err == (
+            "Error: There are no features of item(s) none. Give them with --features, or drop the "
+            "rows about these items.\n"
+        )
 
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):
         ask = ("newcomer", "--model", "m.likeminds", "--images", "images", "--labels", "-")

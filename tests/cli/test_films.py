@@ -33,7 +33,7 @@ def films(tmp_path_factory):
 
 def test_one_command_makes_the_model(films):
     folder, done = films
-    assert "title: texts, and no features" in done.out
+    assert "title: what items are called, and no feature." in done.out
     card = told(folder, "explain", "--model", "films.likeminds")
     assert "genres: Crime" in str(card)
     assert "timestamp" not in str(card)

@@ -6,7 +6,8 @@ import pytest
 from pyarrow import parquet
 
 from commands import run
-from likeminds import load
+from likeminds import HierarchicalRanker, load
+from likeminds.data.stored.scratch import Grouping
 
 
 @pytest.fixture
@@ -59,3 +60,22 @@ def test_a_broken_part_ends_the_fit_with_its_name(labels):
     assert done.code == 2
     assert "part-1.parquet could not be read" in done.err
     assert {path.name for path in labels.iterdir()} == {"labels", "items.parquet"}
+
+
+def test_an_interrupted_fit_goes_on_from_what_it_has_grouped(labels, monkeypatch):
+    words = (*FIT, "--memory", "1GB", "--out", "m.likeminds")
+    assert run(labels, *words).code == 0
+    expected = load(labels / "m.likeminds").coef_.copy()
+    (labels / "m.likeminds").unlink()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HierarchicalRanker, "_fit_annotations", interrupt)
+        assert run(labels, *words, "--scratch", "grouped").code == 130
+    assert not (labels / "m.likeminds").exists()
+    assert len(list((labels / "grouped").iterdir())) == 1
+    monkeypatch.setattr(Grouping, "spill", None)
+    assert run(labels, *words, "--scratch", "grouped").code == 0
+    np.testing.assert_array_equal(load(labels / "m.likeminds").coef_, expected)

@@ -1,7 +1,5 @@
 """Fitted on a cluster, rankers are what they are when they are fitted here."""
 
-import os
-import signal
 import threading
 from itertools import pairwise
 
@@ -13,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from likeminds import (
+    Annotations,
     HierarchicalRanker,
+    RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
     load,
@@ -21,7 +21,9 @@ from likeminds import (
     make_schools,
     save,
 )
+from likeminds.baselines import Popularity
 from likeminds.cluster import Shards
+from sharded import same, spread, table_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -36,6 +38,12 @@ def said():
     return made._with(user_ids=np.array([f"p{n:02d}" for n in range(40)], dtype=object))
 
 
+def given_by(said):
+    rows = {"users": said.users, "items": said.items, "labels": said.labels}
+    items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
+    return rows | items
+
+
 def ranker(**more):
     return HierarchicalRanker(item_effects=False, **more)
 
@@ -48,23 +56,6 @@ def fitted(said):
 @pytest.fixture(scope="module")
 def crowd(client, said):
     return client, said
-
-
-def spread(said, client, parts=None, **more):
-    parts = [said[::2], said[1::2]] if parts is None else parts
-    named = {"item_ids": said.item_ids, "feature_names": said.feature_names}
-    return Shards.from_parts(parts, client, said.features, **named, **more)
-
-
-def table_of(said, **more):
-    columns = {"user": said.users.tolist(), "item": said.items.tolist(), "label": said.labels}
-    return pa.table(columns | more)
-
-
-def same(first, second):
-    assert first.users_.tolist() == second.users_.tolist()
-    np.testing.assert_allclose(first.coef_, second.coef_, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(first.consensus_, second.consensus_, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -114,12 +105,39 @@ def test_a_crowd_that_is_sampled_first_is_the_same(client):
     same(ranker(n_groups=1).fit(spread(made, client)), ranker(n_groups=1).fit(made))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [2000, 500])
+def test_a_large_crowd_learns_from_a_sample_and_is_corrected(client, few, monkeypatch):
+    # Samples come to this process, or, where they are larger than a few, stay in their shards.
+    monkeypatch.setattr("likeminds.cluster.visiting._FEW", few)
+    made = make_schools(8100, 4, 50, 4, n_schools=2, contested=0.5, random_state=1).annotations
+    here, there = ranker(n_groups=1).fit(made), ranker(n_groups=1).fit(spread(made, client))
+    assert here.sampling_ is not None
+    assert (there.sampling_.n_learned, there.sampling_.n_asked) == (
+        here.sampling_.n_learned,
+        here.sampling_.n_asked,
+    )
+    assert there.sampling_.n_steps == here.sampling_.n_steps
+    same(there, here)
+
+
 def test_statistics_are_merged(client, said):
     shards = spread(said, client)
     there = ThreeLevelRanker().fit(shards)
     same(there, ThreeLevelRanker().fit(said))
     few = said[::5]
     assert there.update(few).n_labels_ == len(said) + len(few)
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_a_search_chooses_the_same_from_statistics_of_folds(client, said, n_shards):
+    given = {"param_grid": {"alpha_group": [0.3, 3.0], "n_groups": [0, 1]}, "n_folds": 3}
+    here = ThreeLevelRankerCV(**given, folds_by="ids").fit(said[::-1])
+    there = ThreeLevelRankerCV(**given).fit(spread(said, client, n_shards=n_shards))
+    assert there.best_params_ == here.best_params_
+    scores = [one.cv_results_["mean_test_score"] for one in (there, here)]
+    np.testing.assert_allclose(*scores, atol=1e-9)
+    same(there, here)
 
 
 def test_a_ranker_from_a_cluster_is_saved_and_loaded(client, said, fitted, tmp_path):
@@ -147,6 +165,36 @@ def test_files_frames_categories_and_empty_partitions(client, said, fitted, tmp_
     same(ranker(n_groups=1).fit(folder), fitted)
 
 
+def test_items_are_joined_from_a_table_or_found_in_the_rows(client, said, fitted, tmp_path):
+    whole = table_of(said)
+    names = [str(name) for name in said.feature_names]
+    columns = dict(zip(names, said.features.T, strict=True))
+    pq.write_table(pa.table({"item": said.item_ids.tolist()} | columns), tmp_path / "items.parquet")
+    joined = Shards.from_parts([whole[:99], whole[99:]], client, tmp_path / "items.parquet")
+    same(ranker(n_groups=1).fit(joined), fitted)
+    each = {name: said.X[:, place] for place, name in enumerate(names)}
+    wide = table_of(said, **each)
+    inside = Shards.from_parts([wide[:99], wide[99:]], client, names)
+    assert inside.catalogue.names == tuple(names)
+    same(ranker(n_groups=1).fit(inside), fitted)
+    frame = pytest.importorskip("dask.dataframe").from_pandas(wide.to_pandas(), npartitions=3)
+    same(ranker(n_groups=1).fit(Shards.from_frame(frame, client, names)), fitted)
+    other = wide.set_column(3, names[0], pa.array(np.arange(len(wide)) / 7.0))
+    with pytest.raises(ValueError, match="Partition 1 has different features in the rows of item"):
+        Shards.from_parts([wide[:99], other[99:]], client, names)
+    moved = wide.set_column(3, names[0], pa.array(said.X[:, 0] + 1.0))
+    with pytest.raises(ValueError, match="different features in Partition 0 and Partition 1"):
+        Shards.from_parts([wide[:99], moved[99:]], client, names)
+
+
+def test_ids_that_look_like_numbers_in_one_shard_and_not_in_another(client, said):
+    # Texts that are all numbers are in the order of numbers, others in that of texts.
+    named = np.array(["a1", *(str(n) for n in range(1, said.n_people))], dtype=object)
+    mixed = said._with(user_ids=named)
+    here = ranker(n_groups=1).fit(Annotations(**given_by(mixed)))
+    same(ranker(n_groups=1).fit(spread(mixed, client, n_shards=5)), here)
+
+
 def test_one_giant_person_and_shards_without_anybody(client, said):
     mine = said._with(user_ids=np.array(["one"], dtype=object), user_codes=said.user_codes * 0)
     shards = spread(mine, client, n_shards=6)
@@ -160,7 +208,7 @@ def test_one_giant_person_and_shards_without_anybody(client, said):
     [
         (lambda t: t.drop_columns(["label"]), "Partition 1 has no column label"),
         (lambda t: t.set_column(1, "item", pa.array([99] * len(t))), "Partition 1 .*features: 99"),
-        (lambda t: t.set_column(2, "label", pa.array([3] * len(t))), "Partition 1 .*threshold="),
+        (lambda t: t.set_column(2, "label", pa.array(["no"] * len(t))), "texts in Partition 1"),
         (lambda t: t.set_column(0, "user", pa.nulls(len(t), pa.string())), "Partition 1 .*without"),
         (lambda t: t.set_column(0, "user", pa.array([7] * len(t))), "int64 in one partition"),
     ],
@@ -173,17 +221,17 @@ def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):
 
 def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     shards = spread(said, client)
-    with pytest.raises(ValueError, match="item_effects=False"):
-        HierarchicalRanker().fit(shards)
-    with pytest.raises(ValueError, match="yes or no"):
-        ranker(loss="cumulative").fit(shards)
     with pytest.raises(ValueError, match="wide=False"):
         ranker(wide=True).fit(shards)
-    with pytest.raises(TypeError, match="folds"):
-        ThreeLevelRankerCV().fit(shards)
+    with pytest.raises(TypeError, match="learns from rows"):
+        RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)
+    with pytest.raises(ValueError, match="in one place"):
+        ThreeLevelRanker(item_effects=True).fit(shards)
+    with pytest.raises(TypeError, match="cannot be fitted on a cluster"):
+        Popularity().fit(shards)
     with pytest.raises(ValueError, match="one class"):
         ranker().fit(spread(said, client, [table_of(said[said.labels])]))
-    with pytest.raises(FileNotFoundError, match="no Parquet files"):
+    with pytest.raises(ValueError, match="no Parquet files"):
         Shards.from_parquet(tmp_path, client, said.features)
     with pytest.raises(ValueError, match="all partitions are empty"):
         spread(said, client, [table_of(said)[:0]])
@@ -247,21 +295,6 @@ def test_two_fits_at_once_do_not_disturb_each_other(client, said, fitted):
         one.join()
     same(found[1], fitted)
     same(found[0], ranker(n_groups=0).fit(said))
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(said, fitted):
-    from distributed import Client, LocalCluster
-
-    setup = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**setup) as cluster, Client(cluster) as client:
-        shards = spread(said, client, n_shards=4)
-
-        def kill(step, value, residual):
-            if step == 2:
-                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-
-        same(ranker(n_groups=1, callback=kill).fit(shards), fitted)
 
 
 @pytest.mark.slow

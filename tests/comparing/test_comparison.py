@@ -82,7 +82,7 @@ def test_test_rows_reach_no_fit_and_all_rankers_see_the_same_splits(schools, fit
             assert not rows_of(seen) & rows_of(test)
             assert rows_of(seen) | rows_of(test) == rows_of(schools)
         aucs = auc_by_person(test.labels, test.X[:, 0], test.users).values
-        measured = result.table["auc_by_person"].to_pylist()[repeat]
+        measured = result.table["score_by_person"].to_pylist()[repeat]
         np.testing.assert_allclose(measured, aucs)
 
 
@@ -106,9 +106,9 @@ def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):
     train, test = split_within_people(schools, 0.15, 1)
     by_hand = RankerCV(OnePerPerson(), {"alpha": [1.0, 0.1]}, n_folds=2).fit(train)
     row = found.table.to_pylist()[4]
-    assert row["mean_auc"] == pytest.approx(by_hand.score(test))
+    assert row["mean_score"] == pytest.approx(by_hand.score(test))
     assert json.loads(row["parameters"]) == by_hand.best_params_
-    assert row["mean_auc"] == pytest.approx(np.nanmean(row["auc_by_person"]))
+    assert row["mean_score"] == pytest.approx(np.nanmean(row["score_by_person"]))
     assert row["seconds"] > 0
 
 
@@ -116,7 +116,7 @@ def test_several_workers_find_the_same(schools, found):
     parallel = compare(schools, QUICK, repeats=3, n_jobs=2, **QUIET)
     for column in ("ranker", "repeat", "parameters"):
         assert parallel.table[column] == found.table[column]
-    ours, theirs = (np.array(c.table["auc_by_person"].to_pylist()) for c in (found, parallel))
+    ours, theirs = (np.array(c.table["score_by_person"].to_pylist()) for c in (found, parallel))
     np.testing.assert_allclose(theirs, ours)
 
 
@@ -189,8 +189,8 @@ def test_a_killed_comparison_continues_where_it_was(tmp_path, schools):
     before = [path.stat().st_mtime_ns for path in kept]
     resumed = compare(schools, {"crowd": ConsensusOnly()}, repeats=3, folder=tmp_path, **QUIET)
     assert [path.stat().st_mtime_ns for path in kept] == before  # read, not computed again
-    assert [json.loads(path.read_text())["mean_auc"] for path in kept] == pytest.approx(
-        resumed.table["mean_auc"].to_pylist()
+    assert [json.loads(path.read_text())["mean_score"] for path in kept] == pytest.approx(
+        resumed.table["mean_score"].to_pylist()
     )
 
 
@@ -218,7 +218,7 @@ def test_what_was_changed_is_computed_again(tmp_path, schools, fits):
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
         lambda text: text.replace('"fingerprint": "', '"fingerprint": "x'),
-        lambda text: text.replace('"aucs": [', '"aucs": [0.5, '),
+        lambda text: text.replace('"scores": [', '"scores": [0.5, '),
     ],
 )
 def test_damaged_files_are_computed_again(tmp_path, schools, fits, damage):
@@ -227,7 +227,7 @@ def test_damaged_files_are_computed_again(tmp_path, schools, fits, damage):
     path.write_text(damage(path.read_text()))
     again = compare(schools, {"up": Recorder()}, repeats=2, folder=tmp_path, **QUIET)
     assert len(fits) == 3
-    assert again.table["mean_auc"] == first.table["mean_auc"]
+    assert again.table["mean_score"] == first.table["mean_score"]
 
 
 def test_progress_is_on_stderr_or_nowhere(schools, capsys):

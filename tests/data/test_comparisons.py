@@ -137,13 +137,27 @@ def pairs(winners, losers, **options):
         (lambda: Annotations.from_choices(["ann"], [["a"]], ["a"]), "there was no choice"),
         (
             lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["a"]),
-            "without its best item",
+            "the same item, a, as best and worst",
+        ),
+        (
+            lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["c"]),
+            "without its best item, .* not shown: c; shown were b",
         ),
     ],
 )
 def test_what_is_wrong_is_said(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make()
+
+
+def test_columns_are_asked_for_by_the_names_of_arguments():
+    table = pd.DataFrame({"user": ["ann"], "better": ["a"], "rejected": ["b"]})
+    with pytest.raises(KeyError, match=r"chosen: no such column\(s\) best"):
+        Annotations.from_preferences(table, chosen="best")
+    with pytest.raises(ValueError, match="Pass chosen= to name the column of the winner"):
+        Annotations.from_preferences(table)
+    said = Annotations.from_preferences(table, chosen="better")
+    assert said.statements() == "1 choice"
 
 
 def test_cycles_are_fine_and_so_is_one_person():

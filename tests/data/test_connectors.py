@@ -1,5 +1,6 @@
 """Exports of labelling tools: what is taken, and what is left out, counted and named."""
 
+import contextlib
 import json
 
 import pytest
@@ -327,3 +328,76 @@ def test_an_unknown_tool_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"'doccano' are not known; there are label-studio"):
         read_export("doccano", tmp_path)
     assert len(CONNECTORS) == 7
+
+
+WHOLE = {
+    "label-studio": [
+        {
+            "id": 1,
+            "data": {"text": "Oh.", "other": "Ah."},
+            "annotations": [
+                annotation(1, chose("glad", "sad")),
+                annotation(
+                    {"id": 2},
+                    {"from_name": "stars", "type": "rating", "value": {"rating": 4}},
+                    {"from_name": "best", "type": "pairwise", "value": {"selected": "left"}},
+                ),
+            ],
+        }
+    ],
+    "argilla": [
+        {
+            "id": "a",
+            "fields": {"text": "Oh."},
+            "responses": {"mood": [{"user_id": "u", "value": "glad", "status": "submitted"}]},
+        },
+        {
+            "id": "b",
+            "fields": {"text": "Ah."},
+            "responses": [{"user_id": "u", "values": {"mood": {"value": ["sad"]}}}],
+        },
+    ],
+    "prodigy": [
+        {"text": "Oh.", "answer": "accept", "_annotator_id": "u", "_input_hash": 1},
+        {"text": "Ah.", "answer": "accept", "_session_id": "u", "accept": ["glad"]},
+    ],
+    "lewidi": {
+        "1": {"text": "Oh.", "annotators": "Ann1,Ann2", "annotations": "0,1"},
+        "2": {"text": "Ah.", "annotations": {"Ann1": 1}},
+    },
+    "preferences": [
+        {
+            "prompt": "Say.",
+            "chosen": [{"role": "a", "content": "Oh."}],
+            "rejected": "Ah.",
+            "user": 1,
+        }
+    ],
+}
+BROKEN = (None, 3, "x", [], {}, [1], {"a": 1}, [[]], [{}])
+
+
+def everywhere(node):
+    """Yield copies of a document, each with one node replaced by something broken."""
+    yield from BROKEN
+    if not isinstance(node, dict | list):
+        return
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        for other in everywhere(value):
+            copy = dict(node) if isinstance(node, dict) else list(node)
+            copy[key] = other
+            yield copy
+
+
+@pytest.mark.parametrize("tool", sorted(WHOLE))
+def test_whatever_is_broken_is_counted_or_refused_in_a_sentence(tool, tmp_path):
+    path = tmp_path / "export.json"
+    tried = 0
+    for broken in everywhere(WHOLE[tool]):
+        write(path, json.dumps(broken))
+        tried += 1
+        with contextlib.suppress(ValueError):  # a sentence; anything else is a failure
+            export = read_export(tool, path)
+            assert str(export)
+            assert not export.labels or export.to_table().num_rows == len(export.labels)
+    assert tried > 50

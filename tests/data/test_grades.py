@@ -43,6 +43,7 @@ def test_grades_are_found(labels, options, expected):
     [
         ([0, 1], {}),
         ([0.0, 1.0, 1.0000001], {}),
+        ([0, 1, 1.0000001], {}),
         ([1, 3, 7], {"threshold": 3}),
         ([1, 3, 7], {"threshold": "median"}),
         (pd.Categorical(["yes", "no"], ["no", "yes"], ordered=True), {}),

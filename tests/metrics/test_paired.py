@@ -33,10 +33,10 @@ def found(aucs):
     table = {
         "ranker": np.repeat(NAMES, N_REPEATS).tolist(),
         "repeat": np.tile(np.arange(N_REPEATS), 3),
-        "mean_auc": np.nanmean(flat, axis=1),
+        "mean_score": np.nanmean(flat, axis=1),
         "seconds": np.arange(n, dtype=float),
         "parameters": ["{}"] * n,
-        "auc_by_person": flat.tolist(),
+        "score_by_person": flat.tolist(),
     }
     return Comparison(pa.table(table), np.arange(N_PEOPLE), 0.15)
 
@@ -46,7 +46,7 @@ def test_summary(found, aucs):
     summary = found.summary().to_pylist()
     assert [row["ranker"] for row in summary] == ["good", "plain", "bad"]
     good = np.nanmean(aucs[1], axis=1)
-    assert summary[0]["mean_auc"] == pytest.approx(good.mean())
+    assert summary[0]["mean_score"] == pytest.approx(good.mean())
     assert summary[0]["deviation_over_repeats"] == pytest.approx(good.std(ddof=1))
     by_person = np.nanmean(aucs[1], axis=0)
     error = stats.sem(by_person, nan_policy="omit")

@@ -2,30 +2,50 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.prior.apportioning import Regression, _cost, apportion
+from likeminds.prior.apportioning import Regression, SeenItems, apportion, judged_alone
 from likeminds.prior.items import OFF_ZERO
-from likeminds.rankers import hierarchical
+from likeminds.rankers import learning
 
 
-def test_the_cost_is_that_of_contrasts():
-    """A and theta integrated out: the density of y without its weighted mean."""
-    rng = np.random.default_rng(0)
-    X, y, noise = rng.normal(size=(12, 3)), rng.normal(size=12), rng.random(12)
-    contrasts = np.linalg.qr(np.column_stack([np.ones(12), rng.normal(size=(12, 11))]))[0][:, 1:]
+def make_items(n_items=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y, noise = rng.normal(size=(n_items, 3)), rng.normal(size=n_items), rng.random(n_items)
+    alone = judged_alone(rng.integers(1, 4, n_items))
+    return X, alone, y, noise
+
+
+def test_the_cost_is_that_of_all_else_integrated_out():
+    X, alone, y, noise = make_items()
+    others = np.column_stack([np.ones(12), alone])
 
     def by_definition(spread, variance):
-        whole = spread * X @ X.T + np.diag(variance + noise)
-        inner = contrasts.T @ whole @ contrasts
-        density = multivariate_normal(np.zeros(11), inner).logpdf(contrasts.T @ y)
-        return -density - 0.5 * OFF_ZERO * np.log(variance)
+        whole = spread * X @ X.T + others @ others.T / 0.01 + np.diag(variance + noise)
+        density = multivariate_normal(np.zeros(12), whole).logpdf(y)
+        return -density - 0.5 * OFF_ZERO * np.log(spread * variance)
 
-    first, second = (0.3, 0.7), (2.0, 0.1)
-    wide = np.column_stack([X, np.ones(12)])
-    apart = _cost(wide, y, noise, *first) - _cost(wide, y, noise, *second)
+    items = SeenItems(np.column_stack([X, others]), 3, y, noise)
+    first, second = np.array([0.3, 0.7]), np.array([2.0, 0.1])
+    apart = items.cost(np.log(first))[0] - items.cost(np.log(second))[0]
     assert apart == pytest.approx(by_definition(*first) - by_definition(*second))
+
+
+def test_the_slope_is_that_of_the_cost():
+    X, alone, y, noise = make_items()
+    items = SeenItems(np.column_stack([X, np.ones(12), alone]), 3, y, noise)
+    for logs in ([0.3, -1.0], [-4.0, 2.0]):
+        naive = approx_fprime(np.array(logs), lambda at: items.cost(at)[0], 1e-6)
+        np.testing.assert_allclose(items.cost(np.array(logs))[1], naive, atol=1e-4)
+
+
+def test_being_judged_alone_is_zero_for_the_average_label():
+    counts = np.array([1, 1, 5, 20])
+    alone = judged_alone(counts)
+    assert counts @ alone == pytest.approx(0.0)
+    assert alone[0] - alone[2] == 1.0
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0])
@@ -34,7 +54,7 @@ def test_features_get_what_is_theirs(strength):
     X, theta = rng.normal(size=(200, 5)), strength * np.array([1.0, -1.0, 0.5, 0.0, 0.0])
     noise = np.full(200, 0.1)
     y = 3.0 + X @ theta + rng.normal(0, 0.8, 200) + rng.normal(0, np.sqrt(0.1), 200)
-    found = Regression.of(X, y, noise)
+    found = Regression.of(X, y, noise, np.zeros(200))
     assert found.added == pytest.approx(3.0, abs=0.2)
     assert np.abs(found.theta - theta).max() < 0.2
     assert found.variance == pytest.approx(0.64, abs=0.2)
@@ -52,10 +72,37 @@ def test_known_items_keep_their_scores_and_features_lose_what_is_not_theirs(monk
         crowd = Annotations(user, item, said, X, item_ids=np.arange(30))
         found = []
         for divide in (apportion, lambda learned, *_: learned):
-            monkeypatch.setattr(hierarchical, "apportion", divide)
+            monkeypatch.setattr(learning, "apportion", divide)
             ranker = HierarchicalRanker(n_groups=0, n_item_factors=0).fit(crowd)
             found.append((X @ ranker.consensus_, X @ ranker.consensus_ + ranker.item_effect_))
         lengths.append([consensus.std() for consensus, _ in found])
         assert np.corrcoef(found[0][1], found[1][1])[0, 1] > 0.98
     divided, learned = np.mean(lengths, axis=0)
     assert divided < 0.6 * learned
+
+
+@pytest.mark.slow
+def test_authors_who_agree_with_their_own_statements_teach_features_nothing():
+    """Statements that nobody but their author has seen are agreed with, whatever they say."""
+    rng = np.random.default_rng(0)
+    n_people, n_seen, n_own, n_new, d = 120, 60, 120, 200, 20
+    X = rng.normal(size=(n_seen + n_own + n_new, d))
+    X[n_seen : n_seen + n_own, 0] += 2.0  # what is not shown to others reads differently
+    told = X @ rng.normal(size=d) / np.sqrt(d)
+    liked = told + 0.7 * rng.normal(size=len(X))
+    user, item = np.nonzero(rng.random((n_people, n_seen)) < 0.3)
+    said = rng.random(len(user)) < 1 / (1 + np.exp(-liked[item]))
+    own = n_seen + np.arange(n_own)
+    crowd = Annotations(
+        np.concatenate([user, rng.integers(n_people, size=n_own)]),
+        np.concatenate([item, own]),
+        np.concatenate([said, np.ones(n_own, dtype=bool)]),
+        X,
+        item_ids=np.arange(len(X)),
+    )
+    found = [
+        X @ HierarchicalRanker(n_item_factors=0).fit(a).consensus_
+        for a in (crowd, crowd[: len(user)])
+    ]
+    with_own, without = (np.corrcoef(x[-n_new:], told[-n_new:])[0, 1] for x in found)
+    assert with_own > without - 0.05

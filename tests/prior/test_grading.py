@@ -8,11 +8,13 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 
 from likeminds import Annotations, HierarchicalRanker, load, save
+from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
 from likeminds.prior.likelihoods import Logistic
 from likeminds.prior.losses import GRADE_LOSSES
 from likeminds.prior.tasks import Task
 from likeminds.rankers.grading import CANDIDATES, choose_grade_loss
+from likeminds.rankers.voices import Here
 
 SEVERAL = 30
 
@@ -104,10 +106,10 @@ def test_cuts_and_slope_are_recovered_from_scores():
     people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_people=200)
     first = replace(CumulativeLogit.first(grades, people), use=use)
     none = np.zeros(len(eta))
-    found = first.refined(first.scale.codes(grades), people, eta / 3.0, none, free_slope=True)
+    found = first.refined(first.scale.codes(grades), use[people], eta / 3.0, none, free_slope=True)
     np.testing.assert_allclose(found.cuts, cuts, atol=0.15)
     assert found.slope == pytest.approx(3.0, abs=0.1)
-    fixed = first.refined(first.scale.codes(grades), people, eta, none, free_slope=False)
+    fixed = first.refined(first.scale.codes(grades), use[people], eta, none, free_slope=False)
     np.testing.assert_allclose(fixed.cuts, cuts, atol=0.15)
     assert fixed.slope == 1.0
     chances = fixed.chances(eta, none, use[people])
@@ -118,11 +120,12 @@ def test_cuts_and_slope_are_recovered_from_scores():
 def test_how_people_use_the_scale():
     people, _, grades, _, use = simulated(np.random.default_rng(1))
     scale = Scale.of(grades, people)
-    spreads = scale.spreads(grades, people)
+    spreads = scale.spreads(GradesGiven.of(grades, people))
     assert spreads[use < 1].mean() > 1.2 * spreads[use > 1].mean()
     alike = Scale.of(np.tile([1.0, 2.0, 3.0], 20), np.repeat(np.arange(20), 3))
     assert alike.differ == 0.0
-    assert alike.spreads(np.array([1.0, 3.0]), np.array([0, 0])).tolist() == [alike.spread]
+    two = GradesGiven.of(np.array([1.0, 3.0]), np.array([0, 0]))
+    assert alike.spreads(two).tolist() == [alike.spread]
 
 
 def test_very_many_grades_are_binned_by_rank():
@@ -200,7 +203,7 @@ def test_new_items_are_known_by_their_grades():
 def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     said = crowd(np.random.default_rng(1))
     ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
-    chosen, scores = choose_grade_loss(ranker, said)
+    chosen, scores = choose_grade_loss(ranker, Here(said))
     assert set(scores) == set(CANDIDATES)
     assert scores[chosen] == max(scores.values())
     first, more = said[said.user_codes < 25], said[said.user_codes >= 25]
@@ -208,7 +211,7 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     kept = ranker.loss_
     assert kept == max(ranker.grade_scores_, key=ranker.grade_scores_.get)
     assert ranker.update(more).loss_ == kept
-    assert choose_grade_loss(ranker, said[said.user_codes < 5]) == ("cumulative", {})
+    assert choose_grade_loss(ranker, Here(said[said.user_codes < 5])) == ("cumulative", {})
 
 
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
@@ -250,7 +253,7 @@ def test_words_are_predicted_as_words_and_yes_or_no_has_no_grades():
 def test_one_grade_only_is_refused():
     said = crowd(np.random.default_rng(2))
     same = Annotations(said.users, said.items, [4] * len(said), said.features, grades=True)
-    with pytest.raises(ValueError, match="one class, so there is nothing to rank by"):
+    with pytest.raises(ValueError, match="All grades are the same, so there is nothing to rank by"):
         HierarchicalRanker().fit(same)
 
 

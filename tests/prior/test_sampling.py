@@ -6,11 +6,12 @@ from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.prior import sampling
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.modes import find_mode
 from likeminds.prior.objective import LOW_RANK, Model, Objective
-from likeminds.prior.posterior import find_mode, system_of
 from likeminds.prior.prior import Prior
 from likeminds.prior.sampling import Plan, Sampling
 from likeminds.prior.settling import _known, _nearly_known
+from likeminds.prior.systems import system_of
 from likeminds.prior.tasks import LabelTasks, TaskBlock, sample
 
 

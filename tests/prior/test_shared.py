@@ -168,6 +168,22 @@ def test_a_factor_is_found_without_features():
     assert ranker.score(everything) > none.score(everything) + 0.03
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.slow
+def test_two_camps_are_one_factor_and_two_schools(seed):
+    """Also where a fifth of the votes is missing: neither a second factor nor a third school."""
+    rng = np.random.default_rng(seed)
+    side = np.repeat([-1.0, 1.0], 40)
+    chance = expit(rng.normal(size=40) + side[:, None] * rng.choice([-1.5, 0.0, 1.5], 40))
+    user, item = np.nonzero(rng.random(chance.shape) < 0.8)
+    said = Annotations(user, item, rng.random(len(user)) < chance[user, item])
+    ranker = HierarchicalRanker().fit(said)
+    assert ranker.n_item_factors_ == 1
+    found = find_schools(ranker, said)
+    assert len(found) == 2
+    assert adjusted_rand_score(side, found.labels) > 0.9
+
+
 def make_batches(schools, seed=0):
     """240 people in six batches of 50 items, whose effects are twice what features say."""
     rng = np.random.default_rng(seed)
@@ -336,3 +352,52 @@ def test_new_items_are_folded_in_without_a_refit():
     np.testing.assert_allclose(wiser.item_effect_[-5:], together.item_effect_[35:], atol=0.5)
     with pytest.raises(ValueError, match="known already"):
         wiser.new_items(late)
+
+
+@pytest.mark.slow
+def test_the_order_of_rows_and_of_items_does_not_matter():
+    said, _ = make_crowd(factor=1.5, per_person=16)
+    ranker = HierarchicalRanker().fit(said)
+    rng = np.random.default_rng(0)
+    shuffled = HierarchicalRanker().fit(said[rng.permutation(len(said))])
+    np.testing.assert_array_equal(shuffled.objective_trace_, ranker.objective_trace_)
+    np.testing.assert_array_equal(shuffled.coef_, ranker.coef_)
+    # The table of items in another order, with one more that nobody judged: nothing but rounding.
+    turned = rng.permutation(said.n_items)
+    table = np.vstack([said.features[turned], [[9.0, 9.0]]])
+    again = Annotations(said.users, said.items, said.labels, table, item_ids=[*turned, 99])
+    other = HierarchicalRanker().fit(again)
+    assert other.n_item_factors_ == ranker.n_item_factors_
+    assert other.objective_ == pytest.approx(ranker.objective_, rel=1e-5)
+    places = [other.items_.tolist().index(item) for item in ranker.items_.tolist()]
+    np.testing.assert_allclose(other.item_effect_[places], ranker.item_effect_, atol=5e-3)
+    first, second = said[: len(said) // 2], said[len(said) // 2 :]
+    updated = HierarchicalRanker().fit(second).update(first)
+    assert updated.objective_ == pytest.approx(ranker.objective_, rel=1e-9)
+
+
+def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
+    """The item whose label lowers the variance of all scores most, by the joint covariance."""
+    said, _ = make_crowd(n_people=50, n_items=25, per_person=12, factor=1.0)
+    ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 20])
+    pool = Annotations([0] * 25, np.arange(25), np.arange(25) % 2, said.features)
+    beliefs = ranker._beliefs()
+    seen = beliefs.see(pool.X, pool.items)
+    for person in (0, 7, 31):
+        rows = seen.rows.copy()
+        rows[:, beliefs.coordinates.n_weights : beliefs.coordinates.size] = 1.0
+        of_person = beliefs.covariance(person)
+        own = beliefs._of_items(seen, np.full(25, person))
+        # Scores are rows'w + own; a label of one is an observation of its score.
+        joint = rows @ of_person @ rows.T + np.diag(own)
+        p = expit(rows @ beliefs.points[person] + seen.effects)
+        centred = np.eye(25) - 1 / 25
+        gains = [
+            h
+            * np.square(centred @ (seen.rows @ of_person @ rows[j] + own[j] * np.eye(25)[j])).sum()
+            / (1 + h * joint[j, j])
+            for j, h in enumerate(p * (1 - p))
+        ]
+        assert ranker.next_items(pool, person)[0] == int(np.argmax(gains))
+    # Items that nobody has judged are less known, by the variance of all effects.
+    assert own[20:].min() > own[:20].max()

@@ -21,7 +21,7 @@ class Shards:
     """People in shards, which get works and states as bytes, and answer in bytes."""
 
     def __init__(self, tasks, n_shards):
-        self.n_people, self.n_places = tasks.n_people, tasks.n_places
+        self.n_people = tasks.n_people
         mine = np.arange(tasks.n_people) % n_shards
         self._shards = [sent(tasks.of_people(mine == shard)) for shard in range(n_shards)]
         self.largest = 0

@@ -21,9 +21,11 @@ from likeminds.prior.descent import descend, score
 from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.modes import find_mode
 from likeminds.prior.objective import DIAGONAL, Model, Objective
-from likeminds.prior.posterior import Dual, Primal, Pulls, Terms, find_mode, moments
+from likeminds.prior.posterior import Pulls, Terms, moments
 from likeminds.prior.prior import Prior
+from likeminds.prior.systems import Dual, Primal
 from likeminds.rankers.baselines import ConsensusOnly
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")

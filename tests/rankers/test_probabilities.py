@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from likeminds import Annotations, HierarchicalRanker, load_electricity
+from likeminds import Annotations, HierarchicalRanker, load, load_electricity, save
 from likeminds.prior.beliefs import label_probability
+from likeminds.rankers.grading import scores_and_variances
 
 
 def votes(n_people=150, n_items=60, shown=0.6, seed=0):
@@ -46,14 +47,71 @@ def test_what_is_promised_comes_true(told):
     assert calibration_error(chances[:, 1], truth) < 0.03
 
 
-def test_not_more_sure_than_it_may_be(told):
-    ranker, test, truth = told
-    eta = ranker.decision_function(test) + ranker.intercept_[ranker._places_of(test.users)]
-    bare = label_probability(eta, 0.0 * eta)
-    chance = ranker.predict_proba(test)[:, 1]
-    assert (np.abs(chance - 0.5) <= np.abs(bare - 0.5) + 1e-12).all()
-    assert log_loss(chance, truth) < log_loss(bare, truth)
-    assert calibration_error(chance, truth) < calibration_error(bare, truth)
+# Crowds of all kinds, none of them chosen for its outcome: few labels and many, steep and flat.
+CROWDS = [
+    {"shown": 0.6},
+    {"shown": 0.2},
+    {"n_people": 60, "n_items": 24, "shown": 1.0},
+    {"n_people": 60, "n_items": 150, "shown": 0.3},
+]
+
+
+@pytest.mark.slow
+def test_as_good_a_forecast_as_either_extreme():
+    """Between all of the variance and none of it, what is learned is not beaten on the whole."""
+    losses = {"known": [], "strangers": []}
+    for seed in range(3):
+        for kind in CROWDS:
+            said, chance = votes(seed=seed, **kind)
+            strange = said.user_codes < 0.2 * said.n_people
+            held_out = ~strange & (np.random.default_rng(seed).random(len(said)) < 0.3)
+            ranker = HierarchicalRanker(n_item_factors=0).fit(said[~strange & ~held_out])
+            for who, part in (("known", held_out), ("strangers", strange)):
+                test, truth = said[part], chance[part]
+                eta, variance, _ = scores_and_variances(ranker, test, None)
+                forecasts = (
+                    ranker.predict_proba(test)[:, 1],
+                    label_probability(eta, np.sqrt(variance)),
+                    label_probability(eta, 0.0 * eta),
+                )
+                losses[who].append([log_loss(one, truth) for one in forecasts])
+    for who, found in losses.items():
+        ours, careful, sure = np.mean(found, axis=0)
+        assert ours < min(careful, sure) + 0.002, who
+        assert ours < 0.5 * (careful + sure), who
+
+
+def test_what_counts_is_learned_and_kept(told, tmp_path):
+    ranker, test, _ = told
+    assert 0.0 <= ranker.label_doubt_ <= 2.0
+    again = load(save(ranker, tmp_path / "model.likeminds"))
+    assert again.predict_proba(test) == pytest.approx(ranker.predict_proba(test))
+    # Files of old say nothing of it: all of the variance counts.
+    again.label_doubt_ = None
+    eta, variance, _ = scores_and_variances(ranker, test, None)
+    assert again.predict_proba(test)[:, 1] == pytest.approx(
+        label_probability(eta, np.sqrt(variance)), abs=1e-6
+    )
+
+
+def test_a_label_is_left_out_as_if_it_had_not_been_learned():
+    """The approximation against refits without one label, of one person with a known prior."""
+    said, _ = votes(n_people=60, n_items=40, shown=1.0, seed=3)
+    ranker = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
+    person, gaps, moved = said.user_ids[7], [], []
+    own = said.of_person(person)
+    eta, variance, _ = scores_and_variances(ranker, own, None)
+    chance = label_probability(eta, 0.0 * eta)
+    told = chance * (1.0 - chance) * variance
+    for row in range(0, len(own), 4):
+        rest = own[np.arange(len(own)) != row]
+        refit = ranker.newcomer(rest)
+        seen = refit.see(own.X[row : row + 1])
+        without = refit.from_zero(seen, np.zeros(1, dtype=np.intp))[0][0]
+        quick = eta[row] - variance[row] / (1.0 - told[row]) * (own.labels[row] - chance[row])
+        gaps.append(abs(quick - without))
+        moved.append(abs(eta[row] - without))
+    assert np.mean(gaps) < 0.25 * np.mean(moved)
 
 
 def test_people_and_items_that_nobody_knows(told):

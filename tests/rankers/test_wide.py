@@ -6,7 +6,7 @@ import pytest
 import likeminds
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.rankers.fitting import _refuse_too_wide
-from likeminds.rankers.widths import WIDE, choose_way
+from likeminds.rankers.widths import WIDE, choose_way, directions_of
 
 
 def crowd_of_pairs(seed=0, n_people=60, n_pairs=24, d=40, strength=2.0):
@@ -221,11 +221,11 @@ def labels_of(n_items, n_features):
 
 def test_the_way_is_chosen_by_features_and_items():
     many = WIDE + 1
-    assert choose_way("auto", labels_of(many, many), {}, shared=False)
-    assert not choose_way("auto", labels_of(many, WIDE), {}, shared=False)
-    assert not choose_way("auto", labels_of(WIDE, many), {}, shared=False)
-    assert not choose_way("auto", labels_of(many, many), {}, shared=True)
-    assert not choose_way(False, labels_of(many, many), {}, shared=False)
+    assert choose_way("auto", directions_of(labels_of(many, many)), {}, shared=False)
+    assert not choose_way("auto", directions_of(labels_of(many, WIDE)), {}, shared=False)
+    assert not choose_way("auto", directions_of(labels_of(WIDE, many)), {}, shared=False)
+    assert not choose_way("auto", directions_of(labels_of(many, many)), {}, shared=True)
+    assert not choose_way(False, directions_of(labels_of(many, many)), {}, shared=False)
 
 
 def test_what_needs_matrices_says_so():
@@ -233,7 +233,7 @@ def test_what_needs_matrices_says_so():
     with pytest.raises(ValueError, match="wide=True learns without matrices"):
         HierarchicalRanker(wide=True, covariance="full").fit(said)
     with pytest.warns(UserWarning, match="GiB"):
-        assert not choose_way("auto", said, {'loss="auc"': True}, shared=False)
+        assert not choose_way("auto", directions_of(said), {'loss="auc"': True}, shared=False)
 
 
 def test_the_papers_ranker_says_what_wide_features_take():

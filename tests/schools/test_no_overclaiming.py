@@ -36,9 +36,10 @@ def test_camps_with_a_gap_between_them_are_schools(seed):
     assert found.stability.min() > 0.9
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.slow
-def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools():
-    rng = np.random.default_rng(0)
+def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools(seed):
+    rng = np.random.default_rng(seed)
     n_people, n_items, n_batches = 90, 90, 3
     features = rng.standard_normal((n_items, 4))
     # What all see in items beyond their features differs by batch, and so does what was shown.
@@ -54,14 +55,9 @@ def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools():
     found = find_schools(HierarchicalRanker().fit(said))
     assert len(found) == 1
     assert found.loner.sum() <= 2
-    if not found.axes:
-        assert str(found).startswith("No difference that these labels can show: 90 people")
-        assert found.divisive == ()
-    # Whatever direction is left, it does not tell batches apart.
-    for along in found.coordinates.T:
-        groups = [along[np.arange(n_people) % n_batches == b] for b in range(n_batches)]
-        between = np.var([group.mean() for group in groups])
-        assert between <= 0.2 * along.var()
+    assert str(found).startswith("No difference that these labels can show: 90 people")
+    assert found.divisive == ()
+    assert found.axes == ()
 
 
 def test_nothing_divides_people_who_do_not_differ():

@@ -65,6 +65,14 @@ def test_where_there_are_several_attributes_one_has_to_be_named(client):
     assert client.get("/v1/model").json()["attributes"] == ["comfortable", "open"]
 
 
+def test_the_page_is_told_how_to_ask(client):
+    assert client.get("/v1/model").json()["wording"]["comfortable"] == {
+        "question": "Do you find this comfortable?",
+        "many": "find comfortable",
+        "most": "find most comfortable",
+    }
+
+
 def test_attributes_are_ranked_and_taught_apart(client):
     ranked = {
         name: [

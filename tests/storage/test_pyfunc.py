@@ -28,6 +28,7 @@ def test_it_is_a_model_of_mlflow(told, tmp_path):
     pyfunc = pytest.importorskip("mlflow.pyfunc", reason="mlflow is not installed")
     ranker, crowd, frame = told
     path = save_pyfunc(ranker, tmp_path / "model")
+    assert "likeminds==" in (path / "requirements.txt").read_text()
     assert not list(path.rglob("*.pkl"))
     scores = pyfunc.load_model(str(path)).predict(frame)
     assert np.asarray(scores) == pytest.approx(ranker.decision_function(crowd))

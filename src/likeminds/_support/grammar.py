@@ -173,6 +173,21 @@ class Verb:
         first = self._parts[0]
         return self._said(first if first in _MODAL else f"would {first}", what)
 
+    def question(self, what: str = "this") -> str:
+        """Ask somebody whether they do it.
+
+        Examples
+        --------
+        >>> Verb.of("find offensive").question(), Verb.of("would buy").question()
+        ('Do you find this offensive?', 'Would you buy this?')
+        """
+        first, before, after = self._parts
+        if first in _MODAL or first == "be":
+            first, start = "", f"{_plural(first).capitalize()} you"
+        else:
+            start = "Do you"
+        return " ".join(part for part in (start, first, before, what, after) if part) + "?"
+
     def most(self, *, many: bool = False) -> str:
         """Say what somebody does before the names of what they do it with most."""
         return self._graded("", "most", "best", many=many)

@@ -1,7 +1,7 @@
 """Means, standard deviations and correlations of part-worths, and how well they are known."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -11,6 +11,7 @@ from likeminds.choice_models.forms import Deviations, Form, Full
 from likeminds.choice_models.maximising import Surface
 from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.lognormal import moments_of_weights, weights_of_logs
 from likeminds.prior.prior import Prior
 
 # The whole of Omega has standard errors where each of its numbers is shared by so many people,
@@ -29,9 +30,11 @@ class PartWorths:
     mean, deviation : arrays of shape (d,)
         Over people; zero deviation where everybody has the same.
     centre, covariance : arrays of shape (d,) and (d, d)
-        Of the normal distribution of weights, before signs are kept.
+        Of the normal distribution of weights before signs are kept, or of their logarithms.
     signs : array of shape (d,)
         1 or -1 where the sign is known, else 0.
+    logs : array of shape (d,)
+        1 or -1 where the weight is log-normal, with this sign, else 0.
     """
 
     mean: Float
@@ -39,6 +42,7 @@ class PartWorths:
     centre: Float
     covariance: Float
     signs: Float
+    logs: Float
 
     @classmethod
     def of(
@@ -48,19 +52,23 @@ class PartWorths:
         n_weights = coordinates.n_weights
         prior = setting.prior(coefficients)
         turn = coordinates.weights(np.eye(n_weights)).T
-        mean, covariance = prior.mean[:n_weights], prior.covariance[:n_weights, :n_weights]
-        deviation = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
-        centre, signs = turn @ mean, np.zeros(len(turn))
-        if setting.signs.any():  # only where coordinates are the features, each in its unit
-            known = np.zeros(len(prior.mean))
-            known[setting.varies] = setting.signs
-            signs = known[:n_weights]
-        in_features, deviation = keep_signs(centre, deviation, signs)
-        return cls(in_features, deviation, centre, turn @ covariance @ turn.T, signs)
+        signs, logs = np.zeros(len(turn)), np.zeros(len(turn))
+        if setting.signs.any() or setting.logs.any():  # coordinates are features in units then
+            signs, logs = (_of_weights(known, setting) for known in (setting.signs, setting.logs))
+            turn[logs != 0] = np.eye(n_weights)[logs != 0]
+        centre = turn @ prior.mean[:n_weights]
+        centre -= np.where(logs != 0, np.log(coordinates.scale), 0.0)
+        covariance = turn @ prior.covariance[:n_weights, :n_weights] @ turn.T
+        mean, of_weights = moments_of_weights(centre, covariance, logs)
+        mean, deviation = keep_signs(mean, np.sqrt(of_weights.diagonal()), signs)
+        return cls(mean, deviation, centre, covariance, signs, logs)
 
     @property
     def liking(self) -> Float:
         """The share of people whose part-worth is positive."""
+        if self.logs.any():
+            normal = replace(self, logs=np.zeros_like(self.logs))
+            return np.where(self.logs != 0, self.logs > 0, normal.liking)
         deviation = np.sqrt(self.covariance.diagonal())
         surely = np.where(self.centre > 0, np.inf, -np.inf)
         scaled = np.divide(self.centre, deviation, out=surely, where=deviation > 0)
@@ -71,15 +79,28 @@ class PartWorths:
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         drawn = self.centre + rng.standard_normal((n_people, len(values))) @ root.T
-        return np.where(self.signs * drawn < 0.0, 0.0, drawn)
+        return weights_of_logs(np.where(self.signs * drawn < 0.0, 0.0, drawn), self.logs)
 
     @property
     def correlation(self) -> Float:
         """Correlations between people; those of part-worths that do not vary are not defined."""
-        deviation = np.sqrt(self.covariance.diagonal())
+        _, covariance = moments_of_weights(self.centre, self.covariance, self.logs)
+        deviation = np.sqrt(covariance.diagonal())
         both = np.outer(deviation, deviation)
         known = both > 0
-        return np.where(known, self.covariance / np.where(known, both, 1.0), np.nan)
+        return np.where(known, covariance / np.where(known, both, 1.0), np.nan)
+
+    @property
+    def spread(self) -> Float:
+        """The standard deviations of the normal distribution: of logarithms, where there are."""
+        return np.sqrt(self.covariance.diagonal())
+
+
+def _of_weights(known: Float, setting: Setting) -> Float:
+    """Return what is known of varying coordinates for all weights of features."""
+    whole = np.zeros(len(setting.varies) + len(setting.constant))
+    whole[setting.varies] = known
+    return whole[: setting.n_weights]
 
 
 def keep_signs(mean: Float, deviation: Float, signs: Float) -> tuple[Float, Float]:
@@ -113,6 +134,9 @@ class Estimates:
         The covariance of the estimated means.
     deviation_error : array of shape (d,)
         Standard errors of the standard deviations.
+    centre_error, spread_error : arrays of shape (d,)
+        Standard errors of mean and deviation of the normal distribution: of logarithms, where
+        weights are log-normal.
     correlation_error : array of shape (d, d), or None
         Standard errors of the correlations; None where these were held fixed.
     given : {"", "correlations", "covariance", "everything"}
@@ -123,6 +147,8 @@ class Estimates:
     part_worths: PartWorths
     mean_covariance: Float
     deviation_error: Float
+    centre_error: Float
+    spread_error: Float
     correlation_error: Float | None
     given: str
 
@@ -154,18 +180,23 @@ def estimate(
 
     def numbers(vector: Float) -> Float:
         worth = PartWorths.of(surface.coefficients(vector), setting, coordinates)
-        return np.concatenate([worth.mean, worth.deviation, worth.correlation.ravel()])
+        parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
+        return np.concatenate([*parts, worth.correlation.ravel()])
 
     errors = _propagated(numbers, surface.start, covariance)
     d = len(coordinates.scale)
-    deviation, correlation = np.split(np.sqrt(errors.diagonal()[d:]), [d])
+    every = np.sqrt(errors.diagonal())
+    deviation, centre, spread, correlation = np.split(every[d:], [d, 2 * d, 3 * d])
+    unknown = np.full(d, np.nan)
     whole = is_concave and isinstance(surface.form, Full)
     of_deviations = "" if whole or kind == "diagonal" else "correlations"
     of_means = "covariance" if has_means else "everything"
     return Estimates(
         part_worths=PartWorths.of(at, setting, coordinates),
         mean_covariance=errors[:d, :d],
-        deviation_error=deviation if is_concave else np.full(d, np.nan),
+        deviation_error=deviation if is_concave else unknown,
+        centre_error=centre,
+        spread_error=spread if is_concave else unknown,
         correlation_error=correlation.reshape(d, d) if whole else None,
         given=of_deviations if is_concave else of_means,
     )

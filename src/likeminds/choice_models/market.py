@@ -12,6 +12,7 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.lognormal import logs_of_moments, weights_of_logs
 
 # Draws from each person's posterior; half of them mirror the others.
 _DRAWS = 64
@@ -31,14 +32,15 @@ class Market:
         The items.
     available : array of bool, shape (n_people, n_items)
         Who can choose what.
-    signs : array of shape (p,), optional
-        1 or -1 for weights whose sign is known, else 0.
+    signs, logs : arrays of shape (p,), optional
+        1 or -1 for weights whose sign is known, and that may be zero, or are log-normal, else 0.
     """
 
     beliefs: Beliefs
     items: FloatArray
     available: Bool
     signs: Float | None = None
+    logs: Float | None = None
 
     def shares(self) -> Float:
         """Return each person's probability of choosing each item, shape (n_people, n_items)."""
@@ -67,11 +69,16 @@ class Market:
         for start in range(0, len(beliefs.users), most):
             people = np.arange(start, min(start + most, len(beliefs.users)))
             known = beliefs.known[people].astype(np.float64)
-            values, vectors = np.linalg.eigh(whole - known.transpose(0, 2, 1) @ known)
+            centre, covariance = beliefs.points[people], whole - known.transpose(0, 2, 1) @ known
+            if self.logs is not None:
+                centre, covariance = logs_of_moments(centre, covariance, self.logs)
+            values, vectors = np.linalg.eigh(covariance)
             root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-            points = beliefs.points[people][:, None] + normal @ root.transpose(0, 2, 1)
+            points = centre[:, None] + normal @ root.transpose(0, 2, 1)
             if self.signs is not None:
                 points = np.where(self.signs * points < 0.0, 0.0, points)
+            if self.logs is not None:
+                points = weights_of_logs(points, self.logs)
             weights = beliefs.coordinates.weights(points)
             scores = weights @ self.items.T
             scores[np.broadcast_to(~self.available[people][:, None], scores.shape)] = -np.inf

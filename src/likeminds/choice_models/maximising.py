@@ -8,14 +8,17 @@ promised is borne out by the new ones (a trust region). Random numbers are the s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from likeminds._support.arrays import Float
+from likeminds._support.later import Later
 from likeminds.choice_models.forms import Bounds, Deviations, Form, Full, LowRank
 from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
 from likeminds.prior.prior import Prior
+
+optimize: Any = Later("scipy.optimize")
 
 # Rounds of draws at most; the gain, in units of log-likelihood, at which they end.
 _ROUNDS = 50
@@ -183,7 +186,7 @@ def _climb(surface: Surface, reach: float) -> tuple[Float, float]:
         value, slope = surface(vector)
         return -value / n_people, -slope / n_people
 
-    found = minimize(
+    found = optimize.minimize(
         fall,
         start,
         jac=True,

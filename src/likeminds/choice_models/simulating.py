@@ -20,7 +20,8 @@ from scipy.special import gammaln
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots
 from likeminds.prior.likelihoods import Likelihood
-from likeminds.prior.posterior import find_mode
+from likeminds.prior.lognormal import find_mode_of_logs, weights_of_logs
+from likeminds.prior.modes import find_mode
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task, Tasks, of_each_person, task_of
 
@@ -102,6 +103,9 @@ class Setting:
     signs : array of shape (q,)
         1 or -1 where the sign of a varying weight is known, else 0: such a weight is that of
         the normal distribution where it has this sign, and else zero.
+    logs : array of shape (q,)
+        1 or -1 where a varying weight is log-normal, with this sign, else 0: what is normally
+        distributed is its logarithm.
     shifts : array of shape (n_people, p), optional
         How far everybody's mean is from that of all: see `prior.covariates`.
     """
@@ -112,6 +116,7 @@ class Setting:
     constant: Index
     n_weights: int
     signs: Float
+    logs: Float
     shifts: Float | None = None
 
     def coefficients(self, prior: Prior) -> Coefficients:
@@ -130,11 +135,15 @@ class Setting:
         loadings[self.varies] = inner.loadings
         return Prior(mean, loadings, residual)
 
-    def keep_signs(self, weights: Float) -> Float:
-        """Return weights, shape (..., q), with zero for those of the wrong sign."""
+    def keep_signs(self, normal: Float) -> Float:
+        """Return normal numbers, shape (..., q), with zero for those of the wrong sign."""
         if not self.signs.any():
-            return weights
-        return np.where(self.signs * weights < 0.0, 0.0, weights)
+            return normal
+        return np.where(self.signs * normal < 0.0, 0.0, normal)
+
+    def weights(self, normal: Float) -> Float:
+        """Return the weights, shape (..., q), that normal numbers stand for."""
+        return weights_of_logs(self.keep_signs(normal), self.logs)
 
 
 @dataclass(frozen=True)
@@ -266,16 +275,12 @@ class Simulation:
         self, task: Task, prior: Prior, root: Float, shifts: Float, rng: np.random.Generator
     ) -> tuple[Float, Float]:
         """Draw weights of a few people from Student's t around the modes of their posteriors."""
-        varies, size, half = self.setting.varies, len(root), self.n_draws // 2
-        mode = find_mode(task, prior, self.setting.likelihood)
-        deviation = (mode.system.z(mode.state) @ prior.root.T)[:, varies]
-        centre = self.setting.keep_signs(deviation + prior.mean[varies] + shifts) - shifts
-        rows = task.rows[:, :, varies] @ root
-        scaled = mode.said.curvature.times_root_back(rows)
-        precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(size)
+        n_people, size, half = len(task.people), len(root), self.n_draws // 2
+        mode, precision = self._mode(task, prior, root)
+        centre = self.setting.keep_signs(mode) - shifts
         factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
-        normal = rng.standard_normal((len(rows), half, size))
-        e = normal / np.sqrt(rng.chisquare(_FREEDOM, (len(rows), half, 1)) / _FREEDOM)
+        normal = rng.standard_normal((n_people, half, size))
+        e = normal / np.sqrt(rng.chisquare(_FREEDOM, (n_people, half, 1)) / _FREEDOM)
         e = np.concatenate([e, -e], axis=1)
         log_density = _log_student(e)
         if self.matched:
@@ -285,11 +290,26 @@ class Simulation:
         log_volume = np.log(np.einsum("bqq->bq", factor)).sum(axis=1) - np.log(np.diag(root)).sum()
         return draws, log_density + log_volume[:, None]
 
+    def _mode(self, task: Task, prior: Prior, root: Float) -> tuple[Float, Float]:
+        """Return modes of posteriors, (b, q), and precisions in units of the prior's root."""
+        setting = self.setting
+        varies = setting.varies
+        if setting.logs.any():
+            logs = np.zeros(len(prior.mean))
+            logs[varies] = setting.logs
+            found = find_mode_of_logs(task, prior, setting.likelihood, logs)
+            return found.logs[:, varies], found.precision
+        mode = find_mode(task, prior, setting.likelihood)
+        deviation = mode.system.z(mode.state) @ prior.root.T
+        scaled = mode.said.curvature.times_root_back(task.rows[:, :, varies] @ root)
+        precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(len(root))
+        return (prior.means(task.people) + deviation)[:, varies], precision
+
     def _labels(self, task: Task, weights: Float, fixed: Float) -> tuple[Float, Float, Float]:
         """Return the log-likelihoods of labels at all draws, and derivatives by ``fixed``."""
         setting = self.setting
         alike = task.rows[:, :, setting.constant]
-        eta = setting.keep_signs(weights) @ task.rows[:, :, setting.varies].transpose(0, 2, 1)
+        eta = setting.weights(weights) @ task.rows[:, :, setting.varies].transpose(0, 2, 1)
         eta += (alike @ fixed)[:, None]
         n_people, n_draws, n_rows = eta.shape
         task = of_each_person(task, partial(np.repeat, repeats=n_draws, axis=0))

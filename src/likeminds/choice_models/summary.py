@@ -97,7 +97,7 @@ def summarise(
     return Summary(
         "Part-worths, in the features' own units",
         rows,
-        _notes(estimates, likelihood, kind=kind, is_maximum=is_maximum),
+        _notes(estimates, likelihood, labels, kind=kind, is_maximum=is_maximum),
         estimates=estimates,
         log_likelihood=likelihood,
         correlations=_square(worth.correlation, varying, labels) if kind != "diagonal" else [],
@@ -108,9 +108,14 @@ def summarise(
 
 
 def _notes(
-    estimates: Estimates, likelihood: LogLikelihood, *, kind: str, is_maximum: bool
+    estimates: Estimates,
+    likelihood: LogLikelihood,
+    names: list[str],
+    *,
+    kind: str,
+    is_maximum: bool,
 ) -> tuple[str, ...]:
-    how = "maximum simulated likelihood" if is_maximum else "penalised, Laplace's approximation"
+    how = "maximum simulated likelihood" if is_maximum else "a penalised Laplace approximation"
     notes = [
         f"Log-likelihood {likelihood!r}.",
         f"Covariance of weights: {_FORMS[kind]}; estimated by {how}.",
@@ -127,7 +132,19 @@ def _notes(
             "Where a sign is known, mean and deviation are those of weights of which the wrong "
             "sign counts as zero."
         )
+    worth = estimates.part_worths
+    for k in np.flatnonzero(worth.logs):
+        mean = _with_error(worth.centre[k], estimates.centre_error[k])
+        deviation = _with_error(worth.spread[k], estimates.spread_error[k])
+        notes.append(
+            f"{names[k]} is log-normal: the logarithm of its size has mean {mean} and deviation "
+            f"{deviation}."
+        )
     return tuple(notes)
+
+
+def _with_error(number: float, error: float) -> str:
+    return f"{number:.3f} ({error:.3f})" if np.isfinite(error) else f"{number:.3f}"
 
 
 def _square(

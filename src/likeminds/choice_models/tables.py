@@ -91,5 +91,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value + 0.0:.3f}" if abs(value) < 1e4 else f"{value:.4g}"
+        # Three decimals, unless that would leave nothing of a small number, or of a large one.
+        is_usual = value == 0.0 or 5e-3 <= abs(value) < 1e4
+        return f"{value + 0.0:.3f}" if is_usual else f"{value:.3g}"
     return visible(str(value), keep="")

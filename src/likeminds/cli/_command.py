@@ -8,9 +8,13 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from likeminds._support.later import load_later
 from likeminds.cli._talk import Talk
 
 Work = Callable[..., None]
+
+# Commands of this panel ask a model something, in one thread: they answer without these modules.
+_QUICK, _SLOW_MODULES = "Ask", ("pandas", "scipy.stats")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +52,8 @@ def command(
             }
             manner = Manner(**{field: given.pop(field) for field in _fields(Manner)})
             talk = Talk(as_json=manner.as_json, quiet=manner.quiet, debug=manner.debug)
+            if panel == _QUICK:
+                load_later(*_SLOW_MODULES)
             talk.answer_for(lambda: work(talk, **given, **values))
 
         run.__signature__ = _signature(work, groups)  # type: ignore[attr-defined]

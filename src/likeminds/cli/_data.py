@@ -213,7 +213,7 @@ def _with_features(
     known: Sequence[str] | None,
 ) -> tuple[Any, Any, dict[Any, str] | None]:
     """Return the labels, the features a model knows, and what items are called."""
-    from likeminds.cli._names import item_key, names_in
+    from likeminds.cli._names import find_names, item_key, names_in
     from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
@@ -222,8 +222,9 @@ def _with_features(
     column = _item_column(table, names)
     features = read_table(source, item_texts(column))
     key = item_key(features, column)
-    called = names_in(features, key, items.item_name)
-    features = _as_numbers(talk, features, key, known)
+    names_column = find_names(features, key, items.item_name)
+    called = names_in(features, key, names_column)
+    features = _as_numbers(talk, features, key, known, names_column)
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
     features = features.rename_columns([column if c == key else c for c in features.column_names])
@@ -263,16 +264,20 @@ def _with_texts(source: str, table: Any, column: str, features: Any) -> tuple[An
     return made, {item: said[item] for item in ids}
 
 
-def _as_numbers(talk: Talk, features: Any, key: str, known: Sequence[str] | None) -> Any:
-    """Return a table of items without texts, and say which columns were left out."""
+def _as_numbers(
+    talk: Talk, features: Any, key: str, known: Sequence[str] | None, names: str | None = None
+) -> Any:
+    """Return a table of items without texts, and say what became of the columns left out."""
     from likeminds._support.checks import listing
     from likeminds.data.item_columns import encode_items
 
     encoded = encode_items(features, key, known)
-    if encoded.left_out:
+    if names in encoded.left_out:
+        talk.tell(f"{names}: what items are called, and no feature.")
+    others = [name for name in encoded.left_out if name != names]
+    if others:
         talk.tell(
-            f"{listing(encoded.left_out)}: texts, and no features. --texts shows them in explain "
-            "and report."
+            f"{listing(others)}: texts, and no features. --texts shows them in explain and report."
         )
     return encoded.table
 
@@ -298,11 +303,13 @@ def _with_kept(
 
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
     from likeminds._support.checks import listing
+    from likeminds._support.suggesting import did_you_mean
 
     there = set(features.column_names)
     missing = [name for name in known if name not in there]
     if missing:
-        raise ValueError(f"{where} lacks features that the model knows: {listing(missing)}.")
+        hint = did_you_mean(missing[0], sorted(there - set(known)))
+        raise ValueError(f"{where} lacks features that the model knows: {listing(missing)}.{hint}")
     return list(known)
 
 
@@ -363,7 +370,7 @@ def _shown_in_table(
     talk: Talk, source: str, named: str | None, model: Any, item: str | None
 ) -> Shown:
     from likeminds._support.secrets import mask
-    from likeminds.cli._names import item_key, names_in, names_of
+    from likeminds.cli._names import find_names, item_key, names_in, names_of
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
@@ -373,8 +380,9 @@ def _shown_in_table(
     key = item_key(table, item or "item")
     where = mask(source)
     names = [str(name) for name in model.feature_names_]
-    called = names_in(table, key, named)
-    table = _as_numbers(talk, table, key, names)
+    names_column = find_names(table, key, named)
+    called = names_in(table, key, names_column)
+    table = _as_numbers(talk, table, key, names, names_column)
     known = _known_columns(table, names, where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")

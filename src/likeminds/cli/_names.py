@@ -12,11 +12,14 @@ _INDEX = ("", "Unnamed: 0", "index")
 # Which of several columns of texts says what items are.
 _NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
 
+# Names that a mistaken one is compared with.
+_COMPARED = 100_000
 
-def names_in(table: Any, key: str, column: str | None) -> dict[Any, str] | None:
-    """Return what a table calls its items, by their ids; None where it does not say.
 
-    ``column`` is the one with the names; by default the only one that is called title or name.
+def find_names(table: Any, key: str, column: str | None) -> str | None:
+    """Return the column of a table that has the names of its items; None where there is none.
+
+    By default it is the only one that is called title or name.
     """
     from likeminds._support.checks import listing
     from likeminds._support.suggesting import did_you_mean
@@ -24,14 +27,19 @@ def names_in(table: Any, key: str, column: str | None) -> dict[Any, str] | None:
     columns = [name for name in table.column_names if name != key]
     if column is None:
         usual = [name for name in columns if name.lower() in _USUAL]
-        if len(usual) != 1:
-            return None
-        column = usual[0]
-    elif column not in columns:
+        return str(usual[0]) if len(usual) == 1 else None
+    if column not in columns:
         raise ValueError(
             f"--item-name: there is no column {column!r}.{did_you_mean(column, columns)} "
             f"There are {listing(columns)}."
         )
+    return column
+
+
+def names_in(table: Any, key: str, column: str | None) -> dict[Any, str] | None:
+    """Return what a column of a table calls its items, by their ids; None without a column."""
+    if column is None:
+        return None
     both = zip(table[key].to_pylist(), table[column].to_pylist(), strict=True)
     return {item: str(name) for item, name in both if name is not None}
 
@@ -111,14 +119,15 @@ def as_known(text: str, known: "IdArray", what: str) -> Any:
 
     place = lookup(write_as_known([text], known, what), known, what)[0]
     if place < 0:
-        hint = did_you_mean(text, known.tolist())
+        hint = did_you_mean(text, known[:_COMPARED].tolist())
         raise ValueError(f"There is no {what} {text!r}; there are {listing(known)}.{hint}")
-    return known.tolist()[place]
+    return known[place : place + 1].tolist()[0]
 
 
 def item_key(features: Any, column: str = "item") -> str:
     """Return the column of a table of features that names the items."""
     from likeminds._support.checks import listing
+    from likeminds._support.suggesting import did_you_mean
     from likeminds.data.columns import COLUMN_NAMES, is_usual
 
     if column in features.column_names:
@@ -130,5 +139,6 @@ def item_key(features: Any, column: str = "item") -> str:
         raise ValueError(
             "The table of features needs one column with the ids of the items, called "
             f"{column} or {COLUMN_NAMES['item'][0]}; it has {listing(features.column_names)}."
+            f"{did_you_mean(column, features.column_names)}"
         )
     return str(matches[0])

@@ -12,8 +12,9 @@ _TABLE = (
 )
 _COLUMNS = "Columns (found by their usual names)"
 _DATA = "Data"
+_CLUSTER = "On a cluster"
 
-Model = Annotated[Path, typer.Option("--model", "-m", help="The model, a file that fit wrote.")]
+Model = Annotated[Path, typer.Option("--model", "-m", help="The model, which fit wrote.")]
 Attribute = Annotated[
     str | None, typer.Option("--attribute", help="Which attribute, where there are several.")
 ]
@@ -227,3 +228,46 @@ class OnDisk:
             rich_help_panel=_DATA,
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Labels on the workers of a cluster."""
+
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Learn on a Dask cluster: the address of its scheduler (tcp://host:8786), or "
+            "local:4 for four processes on this machine. --annotations is a folder of Parquet "
+            "files that all workers see. The model keeps no labels.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="With --dask: a folder that all workers see, in which what was learned so far "
+            "is written down.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the fit in --checkpoint, instead of beginning anew.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = False
+    people_apart: Annotated[
+        bool,
+        typer.Option(
+            "--people-apart",
+            help="With --dask: people stay on the workers, which write them. The model is a "
+            "folder, with a file for the people of each shard.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = False

@@ -34,6 +34,7 @@ _OPTIONS = re.compile(
     r"(?=[\s,.:;)]|$)"
 )
 _OTHERWISE = {
+    "grades=True": "--grades (1,2,3,4,5, say)",
     "item_column=": "--item",
     "attributes=": "--attribute",
     "test_size=": "--holdout ",

@@ -261,8 +261,9 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     talk.remark("(weights times the spread of the feature)")
     if "best" in facts:
         most = Verb.of(facts["verb"]).most()
-        talk.tell(f"{most.capitalize()}: {_names(facts['best'])}")
-        talk.tell(f"The consensus {most}: {_names(facts['best_by_consensus'])}")
+        for who, key in (("", "best"), ("the consensus ", "best_by_consensus")):
+            named = [_called({"item": item} | _text(facts, item)) for item in facts[key]]
+            talk.tell(f"{f'{who}{most}'.capitalize()}: {_names(named)}")
 
 
 def _tell_school(talk: Talk, facts: "Facts") -> None:
@@ -369,6 +370,10 @@ def _called(one: "Facts") -> str:
     from likeminds.schools.naming import shorten
 
     return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
+
+
+def _text(facts: "Facts", item: Any) -> "Facts":
+    return {"text": facts["texts"][item]} if item in facts["texts"] else {}
 
 
 def _names(values: list[Any]) -> str:

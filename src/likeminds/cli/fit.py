@@ -3,13 +3,25 @@
 import shlex
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeminds.cli._asked import Asked
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, OnDisk, Pairs, Seed, Texts
+from likeminds.cli._options import (
+    Columns,
+    Folds,
+    ItemOptions,
+    Jobs,
+    OnCluster,
+    OnDisk,
+    Pairs,
+    Seed,
+    Texts,
+)
 from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._talk import Talk
 
@@ -79,6 +91,7 @@ def fit(
         ),
     ] = True,
     on_disk: OnDisk,
+    on_cluster: OnCluster,
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -92,23 +105,14 @@ def fit(
     from likeminds.cli._names import keep_names
     from likeminds.storage.models import save, writable
 
-    target = writable(out)
-    if on_disk.memory is not None:
-        from likeminds.cli._large import fit_large
-
+    target = out if on_cluster.people_apart else writable(out)
+    refused = {"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts}
+    large = _large_fit(on_disk, on_cluster)
+    if large is not None:
         started = time.perf_counter()
-        path = fit_large(
-            talk,
-            on_disk,
-            annotations,
-            items,
-            columns,
-            _new_ranker(ranker, loss, folds, seed),
-            target,
-            learn=learn_watched,
-            refused={"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts},
-            verb=verb,
-        )
+        new = _new_ranker(ranker, loss, folds, seed)
+        asked = Asked(annotations, items, columns, new, target, learn_watched, refused, verb)
+        path = large(talk, asked)
         _tell(talk, path, {}, time.perf_counter() - started)
         _propose(talk, path, items)
         return
@@ -133,6 +137,25 @@ def fit(
     path = save(model, target, with_data=keep_data, data=data, scores=scores)
     _tell(talk, path, scores, time.perf_counter() - started)
     _propose(talk, path, items)
+
+
+def _large_fit(on_disk: OnDisk, on_cluster: OnCluster) -> Any:
+    """Return how to fit labels that are not in memory; None where they are."""
+    if on_cluster.dask is not None and on_disk.memory is not None:
+        raise ValueError("Give --dask or --memory, not both.")
+    if on_cluster.dask is not None:
+        from likeminds.cli._cluster import fit_on_cluster
+
+        return partial(fit_on_cluster, on_cluster)
+    if on_cluster.checkpoint is not None or on_cluster.resume or on_cluster.people_apart:
+        raise ValueError(
+            "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask where."
+        )
+    if on_disk.memory is not None:
+        from likeminds.cli._large import fit_large
+
+        return partial(fit_large, on_disk)
+    return None
 
 
 def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
@@ -244,7 +267,8 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
             called, of_what = _MEASURES[measure]
             talk.tell(f"{called}, {about or of_what}: {value:.3f} ± {error:.3f} (mean over people)")
     labels = "with" if card["takes_updates"] else "without"
-    size = path.stat().st_size / 1e6
+    files = path.iterdir() if path.is_dir() else [path]
+    size = sum(file.stat().st_size for file in files) / 1e6
     talk.tell(
         f" ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
         f"{counted(card['people'], 'person', 'people')}, "

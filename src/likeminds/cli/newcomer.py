@@ -279,5 +279,8 @@ def _rows(called: "IdArray", shown: "Shown") -> "Index":
         return lookup(names, shown.ids, "items")[codes]
     found = lookup(write_as_known(distinct, shown.ids, "items"), shown.ids, "items")
     if (found < 0).any():
-        raise ValueError(f"There are no features of item(s) {listing(distinct[found < 0])}.")
+        raise ValueError(
+            f"There are no features of item(s) {listing(distinct[found < 0])}. Give them with "
+            "--features, or drop the rows about these items."
+        )
     return found[codes]

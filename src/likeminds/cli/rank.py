@@ -46,7 +46,12 @@ def rank(
         list[str] | None, typer.Option(help="For whom; may be repeated. By default, everyone.")
     ] = None,
     each_person: Annotated[
-        bool, typer.Option("--each-person", help="One ranking for each person there is.")
+        bool,
+        typer.Option(
+            "--each-person",
+            help="One ranking for each person there is; with --out and a name without an ending, "
+            "a folder of Parquet files.",
+        ),
     ] = False,
     unseen: Annotated[
         bool, typer.Option("--unseen", help="Leave out what the person has judged already.")
@@ -68,15 +73,26 @@ def rank(
     from likeminds.cli._names import as_known
     from likeminds.cli._show import refuse_two_outputs
 
-    refuse_two_outputs(talk, out)
+    to_folder = each_person and out is not None and _is_folder(out)
+    refuse_two_outputs(talk, None if to_folder else out)
     known = open_model(model)
     shown = read_shown(talk, items, known)
+    if to_folder and out is not None:
+        if attribute or like or not_like or unseen or known.has_attributes:
+            raise ValueError(
+                "A folder of rankings is about one attribute, and about all of the items: name a "
+                "file with --out, such as rankings.parquet."
+            )
+        _write_for_everybody(talk, known, shown, top, out)
+        return
     people: list[Any] = [None]
     if each_person:
         people = known.people_.tolist()
     elif person:
         people = [as_known(text, known.people_, "person") for text in person]
     rows = []
+    if each_person and not (unseen or known.has_attributes or like or not_like or attribute):
+        rows, people = _for_everybody(known, shown, top), []
     for one in people:
         fresh = _unseen(shown, known, one) if unseen else shown
         for about, scores in questions(
@@ -84,6 +100,37 @@ def rank(
         ):
             rows += best(fresh, scores(fresh.features), top, one, about)
     show(talk, rows, out, brief=each_person, verbs=verbs_of(known))
+
+
+def _is_folder(out: str) -> bool:
+    """Say whether a table goes to a folder of Parquet files: a name without an ending."""
+    from pathlib import Path
+
+    return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
+
+
+def _write_for_everybody(talk: Talk, model: Any, shown: "Shown", top: int, out: str) -> None:
+    """Write a folder with everybody's best items, some people at a time."""
+    from likeminds.cluster.rankings import write_rankings
+
+    items = dict(zip(shown.ids.tolist(), shown.features, strict=True))
+    folder = write_rankings(model, out, items, k=top)
+    n_parts, n_people = len(list(folder.iterdir())), len(model.people_)
+    talk.result({"folder": str(folder), "parts": n_parts, "people": n_people})
+    talk.remark(f"Written: {out} ({n_people:,} people, {n_parts} parts)")
+
+
+def _for_everybody(model: Any, shown: "Shown", top: int) -> list[dict[str, Any]]:
+    """Return everybody's best items as rows of a table, by products of many people at a time."""
+    from likeminds.cli._models import rankers_of
+    from likeminds.rankers.shown import ShownItems
+
+    ((about, ranker),) = rankers_of(model).items()
+    items = ShownItems(ranker, shown.ids, shown.features)
+    rows = []
+    for found in ranker.rank_everybody(items, k=top):
+        rows += _as_rows(shown, found.items, found.scores, found.person, about)
+    return rows
 
 
 def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
@@ -142,15 +189,21 @@ def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list
     """Return the best items as rows of a table."""
     import numpy as np
 
+    order = np.argsort(-scores, kind="stable")[:top]
+    return _as_rows(shown, shown.ids[order], scores[order], person, about)
+
+
+def _as_rows(
+    shown: "Shown", items: "IdArray", scores: Any, person: Any, about: str
+) -> list[dict[str, Any]]:
+    """Return items, the best first, as rows of a table."""
     for_whom = {"person": _EVERYONE if person is None else person}
     named = {"attribute": about} if about else {}
-    order = np.argsort(-scores, kind="stable")[:top]
     rows = []
-    for place, i in enumerate(order.tolist(), start=1):
-        one = shown.ids[i]
+    for place, (one, score) in enumerate(zip(items, scores, strict=True), start=1):
         called = {"name": shown.names.get(one)} if shown.names else {}
         row = for_whom | named | {"rank": place, "item": one} | called
-        rows.append(row | {"score": float(scores[i])})
+        rows.append(row | {"score": float(score)})
     return rows
 
 

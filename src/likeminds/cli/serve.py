@@ -46,7 +46,7 @@ def serve(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="The model, a file that fit wrote; with --demo: shoes, electricity or statements."
+            help="The model, a file or a folder; with --demo: shoes, electricity or statements."
         ),
     ] = None,
     demo: Annotated[
@@ -168,13 +168,14 @@ def keys(
 
 def _what(talk: Talk, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
     from likeminds.service.demo import Demo, make_demo
+    from likeminds.storage.folders import has_main
 
     if demo:
         return make_demo(model or "shoes", state, talk.note)
     if model is None:
         raise ValueError("What is to be served? Give a model, or --demo.")
     path = Path(model)
-    if not path.is_file():
+    if not (path.is_file() or has_main(path)):
         raise FileNotFoundError(f"There is no model at {path}.")
     beside = path.with_suffix(".pictures")
     return Demo(path, _state_of(path, state), beside if beside.is_dir() else None, path.stem)

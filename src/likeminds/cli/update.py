@@ -48,6 +48,7 @@ def update(
     from likeminds._support.grammar import counted
     from likeminds.cli._data import read_said
     from likeminds.cli._models import keep_schools_of, open_model
+    from likeminds.storage.folders import main_file
     from likeminds.storage.models import read_card, save, writable
 
     target = writable(model if out is None else out)
@@ -57,7 +58,9 @@ def update(
             "it: fit it with --keep-data, or use newcomer, which needs none of it."
         )
     in_place = target.exists() and target.samefile(model)
-    others = alone_with(model, lambda: talk.note(f"waiting for another update of {model}."))
+    others = alone_with(
+        main_file(model), lambda: talk.note(f"waiting for another update of {model}.")
+    )
     with others if in_place else nullcontext():
         known = open_model(model)
         said = read_said(talk, annotations, items, columns, known, pairs).annotations
@@ -69,7 +72,7 @@ def update(
     new = len(known.people_) - before
     talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
     talk.tell(
-        f": {counted(len(said), 'label')} more, {counted(new, 'new person', 'new people')}; "
+        f": {said.statements()} more, {counted(new, 'new person', 'new people')}; "
         f"{card['people']:,} people in all",
         head=str(path),
     )

@@ -14,6 +14,7 @@ from likeminds.losses.rows import Rows, has_both_classes
 from likeminds.prior.choices import are_choices, are_mixed
 from likeminds.prior.coordinates import labels_of_rows
 from likeminds.prior.crossed import are_shared
+from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.losses import ChoiceLoss, LogisticLoss, MixedLoss
 
 _SINGLE, _OTHER = "single", "other"
@@ -39,6 +40,8 @@ class Count:
         People who judged each item, two standing for more.
     kind : str
         How labels were asked for.
+    grades : GradesGiven, optional
+        How grades were given, where labels are such.
     """
 
     user_ids: IdArray
@@ -49,6 +52,7 @@ class Count:
     by_item: Float
     judged: Index
     kind: str
+    grades: GradesGiven | None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Census:
         Whether any item was judged by two people.
     loss : str
         The loss that suits how labels were asked for.
+    grades : GradesGiven, optional
+        How grades were given, where labels are such.
     """
 
     user_ids: IdArray
@@ -76,6 +82,7 @@ class Census:
     places: list[Index]
     is_shared: bool
     loss: str
+    grades: GradesGiven | None = None
 
 
 def count(said: Annotations | None) -> Count | None:
@@ -96,6 +103,7 @@ def count(said: Annotations | None) -> Count | None:
         labels_of_rows(said),
         some,
         _kind(said),
+        None if said.grades is None else GradesGiven.of(said.grades, said.user_codes),
     )
 
 
@@ -106,6 +114,8 @@ def joint_census(counts: Sequence[Count]) -> Census:
     has_pairs = np.zeros(len(user_ids), dtype=np.bool_)
     has_pairs[codes] = np.concatenate([one.has_pairs for one in counts])
     judged = reduce(iadd, (one.judged.copy() for one in counts))
+    places = np.split(codes, ends[:-1])
+    grades = [one.grades for one in counts if one.grades is not None]
     return Census(
         user_ids,
         has_pairs,
@@ -113,9 +123,10 @@ def joint_census(counts: Sequence[Count]) -> Census:
         sum(one.n_positive for one in counts),
         reduce(iadd, (one.counted.copy() for one in counts)),
         reduce(iadd, (one.by_item.copy() for one in counts)),
-        np.split(codes, ends[:-1]),
+        places,
         bool(judged.max() > 1),
         _loss_of({one.kind for one in counts}),
+        GradesGiven.joined(grades, places) if grades else None,
     )
 
 

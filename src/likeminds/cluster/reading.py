@@ -1,25 +1,28 @@
 """Partitions of a table as Arrow tables, and their rows by the shard of their person."""
 
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from likeminds._support.arrays import FloatArray, IdArray
 from likeminds._support.checks import listing
+from likeminds.cluster.catalogue import Catalogue
+from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+
+# What is left of a row once items are known.
+_ROLES = ("user", "item", "label", "weight", "group")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are called, and which labels are positive.
+    """What the columns of a table are called.
 
     Attributes
     ----------
@@ -27,10 +30,6 @@ class Columns:
         Who, about what, and what they said.
     weight, group : str, optional
         How much a label counts; the set that items were shown in.
-    positive : id, optional
-        The label that is positive; without it, labels are true and false, 0 and 1, or -1 and 1.
-    threshold : float, optional
-        Labels are ratings, positive above this.
     """
 
     user: str = "user"
@@ -38,20 +37,11 @@ class Columns:
     label: str = "label"
     weight: str | None = None
     group: str | None = None
-    positive: Hashable | None = None
-    threshold: float | None = None
 
 
-@dataclass(frozen=True)
-class Catalogue:
-    """The items, which every worker has."""
-
-    ids: IdArray
-    features: FloatArray
-    names: tuple[str, ...]
-
-
-def read_part(part: Any, name: str, columns: Columns, catalogue: Catalogue) -> pa.Table:
+def read_part(
+    part: Any, name: str, columns: Columns, catalogue: Catalogue | None, features: Sequence[str]
+) -> pa.Table:
     """Return a partition as a plain table: user, item, label, and weight and group if there are.
 
     Parameters
@@ -62,13 +52,16 @@ def read_part(part: Any, name: str, columns: Columns, catalogue: Catalogue) -> p
         What it is called in errors.
     columns : Columns
         Where to look.
-    catalogue : Catalogue
-        The items: a label of any other is refused.
+    catalogue : Catalogue, optional
+        The items: a label of any other is refused. Without it, all are welcome.
+    features : sequence of str
+        Columns that say what items are like.
     """
     table = _as_table(part)
     wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
     wanted |= {"weight": columns.weight} if columns.weight else {}
     wanted |= {"group": columns.group} if columns.group else {}
+    wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
         raise ValueError(f"{name} has no column {listing(missing)}: {listing(table.column_names)}.")
@@ -76,8 +69,9 @@ def read_part(part: Any, name: str, columns: Columns, catalogue: Catalogue) -> p
     for column, values in plain.items():
         if values.null_count:
             raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
-    plain["label"] = _positive(plain["label"], name, columns)
     table = pa.table(plain)
+    if catalogue is None:
+        return table
     items = plain["item"].unique().to_pylist()
     unknown = np.array(items, dtype=object)[lookup(items, catalogue.ids, "items") < 0]
     if unknown.size:
@@ -87,6 +81,7 @@ def read_part(part: Any, name: str, columns: Columns, catalogue: Catalogue) -> p
 
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
     """Return the rows of each shard: a person's are in one, by the checksum of their id."""
+    table = table.select([name for name in _ROLES if name in table.column_names])
     people = table["user"].combine_chunks().dictionary_encode()
     ids = people.dictionary.to_pylist()
     shards = np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
@@ -94,7 +89,9 @@ def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
     return [table.filter(pa.array(mine == number)) for number in range(n_shards)]
 
 
-def join_pieces(pieces: Sequence[pa.Table], catalogue: Catalogue) -> Annotations | None:
+def join_pieces(
+    pieces: Sequence[pa.Table], catalogue: Catalogue, labels: LabelTable
+) -> Annotations | None:
     """Return the labels of a shard; None if nobody is in it."""
     some = [piece for piece in pieces if piece.num_rows]
     if not some:
@@ -110,7 +107,7 @@ def join_pieces(pieces: Sequence[pa.Table], catalogue: Catalogue) -> Annotations
     return Annotations(
         users=columns["user"],
         items=columns["item"],
-        labels=columns["label"].astype(np.bool_),
+        **labels.arguments(columns["label"]),
         weights=columns.get("weight"),
         groups=columns.get("group"),
         features=catalogue.features,
@@ -126,7 +123,7 @@ def _as_table(part: Any) -> pa.Table:
     if isinstance(part, str | Path):
         return pq.ParquetFile(part).read()
     if isinstance(part, Annotations):
-        columns = {"user": part.users, "item": part.items, "label": part.labels}
+        columns = {"user": part.users, "item": part.items, "label": part.outcomes}
         columns |= {} if part.weights is None else {"weight": part.weights}
         columns |= {} if part.group_codes is None else {"group": part.group_codes}
         return pa.table({name: pa.array(list(values)) for name, values in columns.items()})
@@ -141,19 +138,3 @@ def _plain(column: Any) -> Any:
     if pa.types.is_large_string(column.type):
         column = column.cast(pa.string())
     return column
-
-
-def _positive(labels: Any, name: str, columns: Columns) -> Any:
-    if columns.threshold is not None:
-        return pc.greater(labels, columns.threshold)
-    if columns.positive is not None:
-        return pc.equal(labels, columns.positive)
-    if pa.types.is_boolean(labels.type) or not len(labels):
-        return labels.cast(pa.bool_()) if len(labels) else pa.array([], pa.bool_())
-    found = set(labels.unique().to_pylist())
-    if not (found <= {0, 1} or found <= {-1, 1}):
-        raise ValueError(
-            f"{name} has labels that are neither true and false, 0 and 1, nor -1 and 1: "
-            f"{listing(sorted(map(str, found)))}. Say which is positive=, or give a threshold=."
-        )
-    return pc.greater(labels, 0)

@@ -1,26 +1,31 @@
 """A crowd on a Dask cluster: rows brought together by person once, then visited."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from operator import getitem
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from likeminds._support.arrays import IdArray
 from likeminds._support.optional import require
-from likeminds.cluster.census import Census, count, joint_census
+from likeminds.cluster import asking
+from likeminds.cluster.catalogue import Catalogue, is_in_rows, read_catalogue
+from likeminds.cluster.census import Census
 from likeminds.cluster.checkpoints import Journal
-from likeminds.cluster.reading import Catalogue, Columns, by_shard, join_pieces, read_part
-from likeminds.cluster.teaching import teach_prior, teach_statistics
-from likeminds.cluster.visiting import Traffic, let_go
-from likeminds.data.identifiers import as_id_array
+from likeminds.cluster.labels import LabelTable
+from likeminds.cluster.people import KeptIn
+from likeminds.cluster.reading import Columns
+from likeminds.cluster.shuffling import Shuffle, Tell, silent
+from likeminds.cluster.site import Traffic, let_go
+from likeminds.cluster.teaching import teach_prior, teach_search, teach_statistics
+from likeminds.data.covariates import Covariates
+from likeminds.data.stored.parts import files_in
+from likeminds.prior.beliefs import Beliefs
 from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.inputs import Elsewhere
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.storage.folders import PeopleFolder
+from likeminds.storage.models import folder_of_people
 
 
 @dataclass
@@ -45,6 +50,14 @@ class Shards(Elsewhere):
         What visits answered, where it is kept: see `checkpointed`.
     traffic : Traffic
         What the last fit sent and received.
+    labels : LabelTable
+        How labels were read.
+    people : Covariates, optional
+        What is known about people.
+    tell : callable
+        Told how far reading and visits are.
+    kept_in : KeptIn, optional
+        Where people stay: see `saved_to`.
 
     Examples
     --------
@@ -67,13 +80,17 @@ class Shards(Elsewhere):
     census: Census
     journal: Journal
     traffic: Traffic
+    labels: LabelTable = field(default_factory=LabelTable)
+    people: Covariates | None = None
+    tell: Tell = silent
+    kept_in: KeptIn | None = None
 
     @classmethod
     def from_parts(
         cls,
         parts: Iterable[Any],
         client: Any,
-        features: ArrayLike | Mapping[Hashable, ArrayLike],
+        features: Any = None,
         *,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
@@ -84,7 +101,10 @@ class Shards(Elsewhere):
         weight: str | None = None,
         group: str | None = None,
         positive: Hashable | None = None,
-        threshold: float | None = None,
+        threshold: float | str | None = None,
+        grades: bool | Sequence[Hashable] | None = None,
+        people: Any = None,
+        tell: Tell = silent,
     ) -> "Shards":
         """Bring the rows of partitions together by person, in one shuffle.
 
@@ -96,52 +116,57 @@ class Shards(Elsewhere):
             travel with the tasks: for large ones, give paths or delayed ones.
         client : distributed.Client
             The cluster.
-        features : array of shape (n_items, n_features), or mapping from item to features
-            What items are like; every worker gets it.
+        features : array, mapping, data frame, path, or list of str, optional
+            What items are like; every worker gets it: a row of numbers for each item, in an array
+            (n_items, n_features), a mapping from items, or a table that is joined by item; or the
+            columns of the partitions that say it. Without it, items are known by what people say.
         item_ids : array of shape (n_items,), optional
             The items, where features are an array.
         feature_names : sequence of str, optional
             The names of the features.
         n_shards : int, optional
-            How many shards; by default two for each thread of the cluster.
-        user, item, label, weight, group, positive, threshold
-            See `Columns`.
+            How many shards; by default one for each thread of the cluster.
+        user, item, label, weight, group : str
+            What the columns are called; there need not be weights and groups.
+        positive, threshold, grades : optional
+            How labels are read, as in `Annotations`: more than two numbers are grades.
+        people : mapping, data frame or path, optional
+            Covariates of people, as in `Annotations`.
+        tell : callable, optional
+            Called as ``tell(what, done, total)`` while partitions are read and shards visited.
         """
-        distributed = require("distributed", "A crowd on a cluster", "dask")
-        columns = Columns(user, item, label, weight, group, positive, threshold)
-        catalogue = _catalogue(features, item_ids, feature_names)
+        require("distributed", "A crowd on a cluster", "dask")
         if n_shards is None:
-            n_shards = 2 * max(sum(client.nthreads().values()), 1)
-        submit = partial(client.submit, pure=False)
-        items = submit(_same, catalogue)
-        pieces = []
-        for number, part in enumerate(parts):
-            given = client.compute(part) if hasattr(part, "__dask_graph__") else part
-            table = submit(read_part, given, _name_of(part, number), columns, items)
-            pieces.append(submit(by_shard, table, n_shards))
-        if not pieces:
-            raise ValueError("There is no partition: give one at least.")
-        mine = [[submit(getitem, one, number) for one in pieces] for number in range(n_shards)]
-        said = [submit(join_pieces, some, items) for some in mine]
-        counted = [submit(count, one) for one in said]
-        distributed.wait([*said, *counted])
-        found = client.gather(counted)
-        there = [number for number, one in enumerate(found) if one is not None]
-        if not there:
-            raise ValueError("There are no annotations: all partitions are empty.")
-        census = joint_census([found[number] for number in there])
-        return cls(client, catalogue, [said[n] for n in there], census, Journal(), Traffic())
+            n_shards = max(sum(client.nthreads().values()), 1)
+        catalogue = None
+        if not is_in_rows(features):
+            catalogue = read_catalogue(features, item, item_ids, feature_names)
+        columns = Columns(user, item, label, weight, group)
+        known = None if people is None else Covariates.read(people, user)
+        how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
+        found = Shuffle(client, columns, n_shards, tell).run(parts, features, catalogue, **how)
+        return cls(
+            client,
+            found.catalogue,
+            found.said,
+            found.census,
+            Journal(),
+            Traffic(),
+            found.labels,
+            known and known.written_as(found.census.user_ids),
+            tell,
+        )
 
     @classmethod
-    def from_parquet(cls, folder: str | Path, client: Any, features: Any, **more: Any) -> "Shards":
+    def from_parquet(
+        cls, folder: str | Path, client: Any, features: Any = None, **more: Any
+    ) -> "Shards":
         """Read a folder of Parquet files, one partition each: see `from_parts`."""
-        files = sorted(Path(folder).glob("*.parquet"))
-        if not files:
-            raise FileNotFoundError(f"There are no Parquet files in {folder}.")
-        return cls.from_parts(map(str, files), client, features, **more)
+        files = [str(one.absolute()) for one in files_in(Path(folder))]
+        return cls.from_parts(files, client, features, **more)
 
     @classmethod
-    def from_frame(cls, frame: Any, client: Any, features: Any, **more: Any) -> "Shards":
+    def from_frame(cls, frame: Any, client: Any, features: Any = None, **more: Any) -> "Shards":
         """Take a Dask data frame, partition by partition: see `from_parts`."""
         return cls.from_parts(frame.to_delayed(), client, features, **more)
 
@@ -158,7 +183,34 @@ class Shards(Elsewhere):
             After how many visits to write.
         """
         journal = Journal(Path(folder), every, resume)
-        return Shards(self.client, self.catalogue, self.said, self.census, journal, Traffic())
+        return replace(self, journal=journal, traffic=Traffic())
+
+    def saved_to(self, folder: str | Path, *, through_client: bool | None = None) -> "Shards":
+        """Return the same crowd, whose people stay where they are when a ranker is fitted to it.
+
+        The ranker that is fitted is saved: a folder with the crowd's part, and a file for the
+        people of each shard, as ``save(ranker, folder, people_per_file=...)`` would write them,
+        but that workers do. It reads people from there, as a ranker does that was loaded.
+
+        Parameters
+        ----------
+        folder : path
+            Where the model goes.
+        through_client : bool, optional
+            Whether people come here to be written, one shard at a time, because workers do not
+            see the folder. By default it is tried out.
+        """
+        kept_in = KeptIn(Path(folder).resolve(), through_client)
+        return replace(self, kept_in=kept_in, traffic=Traffic())
+
+    @contextmanager
+    def folder(self) -> Iterator[PeopleFolder | None]:
+        """Open the folder that people go to, if there is one."""
+        if self.kept_in is None:
+            yield None
+            return
+        with folder_of_people(self.kept_in.folder) as folder:
+            yield folder
 
     def __len__(self) -> int:
         return len(self.said)
@@ -175,40 +227,24 @@ class Shards(Elsewhere):
         self.traffic = Traffic()
         if isinstance(ranker, HierarchicalRanker):
             teach_prior(self, ranker)
-        elif isinstance(ranker, StatisticsRanker) and not ranker.item_effects:
+        elif isinstance(ranker, RankerCV):
+            teach_search(self, ranker)
+        elif isinstance(ranker, StatisticsRanker):
             teach_statistics(self, ranker)
         else:
-            raise ValueError(
-                f"{type(ranker).__name__} as it is set cannot be fitted on a cluster: "
-                "HierarchicalRanker can, and rankers that need statistics alone, without item "
-                "effects."
+            raise TypeError(
+                f"{type(ranker).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
+                "and rankers that need statistics alone, tuned or not."
             )
+
+    def score(self, ranker: Any) -> float:
+        """Return the mean over these people of the AUC of their rows: ``ranker.score(shards)``."""
+        return asking.score(self, ranker)
+
+    def newcomers(self, ranker: Any) -> Beliefs:
+        """Return the posteriors of these people, as of newcomers: ``ranker.newcomer(shards)``."""
+        return asking.newcomers(self, ranker)
 
     def release(self) -> None:
         """Take the labels off the cluster."""
         let_go(self.said)
-
-
-def _same(catalogue: Catalogue) -> Catalogue:
-    return catalogue
-
-
-def _name_of(part: Any, number: int) -> str:
-    return f"Partition {number}" + (f" ({Path(part).name})" if isinstance(part, str | Path) else "")
-
-
-def _catalogue(
-    features: Any, item_ids: Iterable[Hashable] | None, names: Iterable[str] | None
-) -> Catalogue:
-    if isinstance(features, Mapping):
-        item_ids, features = list(features), [features[one] for one in features]
-    table = np.asarray(features)
-    if table.dtype.kind != "f":
-        table = table.astype(np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"features have {table.ndim} axes instead of two: items x features.")
-    ids: IdArray = np.arange(len(table)) if item_ids is None else as_id_array(item_ids, "items")
-    if len(ids) != len(table):
-        raise ValueError(f"There are {len(ids)} items, but features of {len(table)}.")
-    called = [f"x{j}" for j in range(table.shape[1])] if names is None else list(names)
-    return Catalogue(ids, table, tuple(called))

@@ -1,33 +1,55 @@
 """Shards of people, visited on the workers that have them."""
 
-import operator
-import pickle
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from itertools import chain
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Index
+from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.by_person import OfSome, put_together, take_apart
 from likeminds._support.threads import in_this_thread, one_blas_thread
 from likeminds._support.visits import Own
-from likeminds.cluster.checkpoints import Journal, read_own, write_own
+from likeminds.cluster.memory import kept_memory
+from likeminds.cluster.site import Site, let_go, size_of
 from likeminds.data.annotations import Annotations
 from likeminds.prior.choices import ChoiceTasks
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.crossed import Crossed, CrossedTasks
+from likeminds.prior.item_sums import OfItems
+from likeminds.prior.items import Items
 from likeminds.prior.losses import PriorLoss
 from likeminds.prior.tasks import AucTasks, TaskBlock, Tasks
+from likeminds.rankers.voices import Here
 
 S = TypeVar("S")
 R = TypeVar("R")
 
-# Versions of what people have of their own that are held: those who learn go back to an earlier
-# one at times.
-_VERSIONS = 4
+# The labels of so many people may come to this process: a sample that form and start are found on.
+_FEW = 2000
+
+
+@dataclass(frozen=True)
+class WithItems:
+    """The state of a visit, with what is known of items.
+
+    Attributes
+    ----------
+    items : Items
+        Their posteriors, without their ids.
+    share : float
+        The share of labels that is held out.
+    numbers : array, optional
+        By which they are drawn: see `Crossed`.
+    state : object
+        What else there is.
+    """
+
+    items: Items
+    share: float
+    numbers: Index | None
+    state: Any
 
 
 @dataclass(frozen=True)
@@ -36,78 +58,108 @@ class Shard:
 
     tasks: Any
 
+    @cached_property
+    def people(self) -> Index:
+        """The positions of its people among all people."""
+        return np.asarray(_rows_of(self.tasks).people)
+
     def visit(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> tuple[Any, Any]:
         """Return the sum of what the blocks answer, and what they keep from now on.
 
         ``before`` is what an earlier visit returned. So whatever is lost with a worker, the cluster
         computes again, and it is the same to the last digit.
         """
-        with in_this_thread(), one_blas_thread():
-            found: tuple[Any, Any] = self.tasks.visit(work, state, before and before[1])
+        tasks, state = self._bound(state)
+        with in_this_thread(), one_blas_thread(), kept_memory():
+            found: tuple[Any, Any] = tasks.visit(work, state, before and before[1])
         return found
 
     def ask(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> list[Any]:
         """Return what each block answers."""
-        with in_this_thread(), one_blas_thread():
-            return list(self.tasks.ask(work, state, before and before[1]))
+        tasks, state = self._bound(state)
+        with in_this_thread(), one_blas_thread(), kept_memory():
+            return list(tasks.ask(work, state, before and before[1]))
+
+    def of_people(self, chosen: Bool) -> "Shard":
+        """Return some of the people."""
+        return Shard(self.tasks.of_people(chosen))
+
+    def _bound(self, state: Any) -> tuple[Any, Any]:
+        """Return the tasks with what is known of items, and the state without."""
+        if not isinstance(state, WithItems):
+            return self.tasks, state
+        tasks: CrossedTasks = self.tasks
+        if state.numbers is not None:
+            tasks = tasks.leaving_out(state.share, state.numbers)
+        return tasks.with_items(state.items), state.state
 
 
-def make_shard(
-    said: Annotations,
-    loss: PriorLoss,
-    likelihood: Likelihood,
-    coordinates: Coordinates,
-    positions: Index,
-) -> Shard:
+@dataclass(frozen=True)
+class How:
+    """How labels are learned from.
+
+    Attributes
+    ----------
+    loss, likelihood, coordinates
+        As in `Voices.tasks`.
+    items : bool
+        Whether items have effects of their own.
+    """
+
+    loss: PriorLoss
+    likelihood: Any
+    coordinates: Coordinates
+    items: bool
+
+    def of(self, people: Index) -> "How":
+        """Return the same with what some people have of their own, in their order."""
+        arrays: list[Any] = []
+        apart = take_apart(self.likelihood, arrays)
+        own = put_together(apart, [array[people] for array in arrays])
+        return replace(self, likelihood=own)
+
+
+def make_shard(said: Annotations, how: How, positions: Index) -> Shard:
     """Return labels to be visited; ``positions`` are their people's among all people."""
-    return Shard(_renumbered(loss.tasks(loss.prepare(said, likelihood), coordinates), positions))
-
-
-def people_of(shard: Shard) -> Index:
-    """Return the positions of the people who have rows in a shard."""
-    return np.asarray(_rows_of(shard.tasks).people)
+    tasks = Here(said).tasks(how.loss, how.likelihood, how.coordinates, items=how.items)
+    return Shard(renumbered(tasks, positions))
 
 
 def _rows_of(tasks: Any) -> Any:
-    tasks = tasks.labels if isinstance(tasks, AucTasks) else tasks
+    tasks = tasks.labels if isinstance(tasks, AucTasks | CrossedTasks) else tasks
     return tasks.sets if isinstance(tasks, ChoiceTasks) else tasks.rows
 
 
-def _renumbered(tasks: Any, positions: Index) -> Any:
-    if isinstance(tasks, AucTasks):
-        return replace(tasks, labels=_renumbered(tasks.labels, positions))
+def renumbered(tasks: Any, positions: Index) -> Any:
+    """Return tasks whose people have other positions."""
+    if isinstance(tasks, AucTasks | CrossedTasks):
+        return replace(tasks, labels=renumbered(tasks.labels, positions))
     rows = _rows_of(tasks)
     rows = replace(rows, people=positions[rows.people])
     return replace(tasks, **{"sets" if isinstance(tasks, ChoiceTasks) else "rows": rows})
 
 
-def _visit(shard: Shard, before: Any, work: Any, state: Any) -> tuple[Any, Any]:
-    return shard.visit(work, state, before)
+def _people_of(shard: Shard) -> Index:
+    return shard.people
 
 
-def _ask(shard: Shard, before: Any, work: Any, state: Any) -> list[Any]:
-    return shard.ask(work, state, before)
+def _some_of(shard: Shard, chosen: Bool) -> Shard:
+    return shard.of_people(chosen)
 
 
-def _answer(visited: tuple[Any, Any]) -> Any:
-    return visited[0]
+def _whole(state: Any, shard: Shard, pieces: Sequence[Any]) -> Any:
+    people = np.sort(shard.people) if pieces else shard.people
+    return put_together(state, [OfSome(piece, people) for piece in pieces])
 
 
-def let_go(futures: Iterable[Any]) -> None:
-    """Tell the cluster that nobody wants these any more: what is not done yet is not begun."""
-    for one in futures:
-        if one is not None:
-            one.release()
+def _visit(shard: Shard, before: Any, given: Any, *pieces: Any) -> tuple[Any, Any]:
+    work, state = given
+    return shard.visit(work, _whole(state, shard, pieces), before)
 
 
-@dataclass
-class Traffic:
-    """What was sent to shards and came back, in bytes: of visits, and of what people answered."""
-
-    visits: int = 0
-    sent: int = 0
-    returned: int = 0
-    asked: int = 0
+def _ask(shard: Shard, before: Any, given: Any, *pieces: Any) -> list[Any]:
+    work, state = given
+    return shard.ask(work, _whole(state, shard, pieces), before)
 
 
 @dataclass
@@ -116,108 +168,199 @@ class ShardTasks:
 
     Attributes
     ----------
-    client : distributed.Client
-        The cluster.
+    site : Site
+        The fit that they belong to.
     shards : list of futures
         The shards; the cluster makes one again when its worker is lost.
-    places : list of arrays
-        The positions of each shard's people among those who have rows.
+    people : list of arrays
+        The positions of each shard's people among all people.
     locally : callable
-        Brings the labels of some people here.
-    journal : Journal
-        Remembers the answers of visits.
+        Brings the labels of some people here, by their positions.
     """
 
-    client: Any
+    site: Site
     shards: list[Any]
-    places: list[Index]
-    locally: Callable[[list[Bool]], Tasks]
-    journal: Journal
-    traffic: Traffic = field(default_factory=Traffic)
-    n_places: int = 0
-    _kept: "OrderedDict[int, list[Any]]" = field(default_factory=OrderedDict)
-    _visits: int = 0
+    people: list[Index]
+    locally: Callable[[Index], Tasks]
+    _parts: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of_shards(
+        cls, site: Site, shards: list[Any], locally: Callable[[Index], Tasks]
+    ) -> "ShardTasks":
+        """Ask the shards who is there."""
+        people = site.gathered(site.submit(_people_of, shard) for shard in shards)
+        return cls(site, shards, people, locally)
 
     @property
     def n_people(self) -> int:
         """How many people have rows."""
-        return sum(map(len, self.places))
+        return sum(map(len, self.people))
 
     def visit(
         self, work: Callable[[TaskBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
-        """Return the sum of what shards answer, in their order, and the number of the visit."""
-        self._visits += 1
-        found = self.journal.replay(state)
-        if found is None:
-            visited = self._submitted(_visit, own, (work, state))
-            try:
-                found = self._sum(visited)
-            except BaseException:
-                let_go(visited)
-                raise
-            self._keep(visited)
-            self.journal.note(state, found, partial(self._write_own, visited))
-            self.traffic.visits += 1
-            self.traffic.sent += len(self.shards) * len(pickle.dumps((work, state)))
-            self.traffic.returned += len(self.shards) * len(pickle.dumps(found))
-        return found, self._visits
+        """Return the sum of what shards answer, in their order, and what they keep."""
+        site = self.site
+        site.visits += 1
+        asked = (work, self.n_people, state)
+        found = site.journal.replay(asked)
+        if found is not None:
+            return found, site.keep(len(self.shards))
+        visited = self._submitted(_visit, own, (work, state))
+        try:
+            found = site.total(visited)
+        except BaseException:
+            let_go(visited)
+            raise
+        kept = site.keep(len(self.shards), visited)
+        site.traffic.visits += 1
+        site.traffic.returned += len(self.shards) * size_of(found)
+        site.journal.note(asked, found, site.write_all)
+        return found, kept
+
+    def asked(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> list[Any]:
+        """Return what the blocks of each shard answer, as futures: it stays where it is."""
+        return self._submitted(_ask, own, (work, state))
 
     def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, shard by shard."""
-        waiting = self._submitted(_ask, own, (work, state))
+        waiting = self.asked(work, state, own)
         try:
-            for future in waiting:
-                answers = future.result()
-                self.traffic.asked += len(pickle.dumps(answers))
+            for place, future in enumerate(waiting):
+                with self.site.in_reach():
+                    # Straight from the worker: there is much of it.
+                    answers = self.site.client.gather(future, direct=True)
+                self.site.traffic.asked += size_of(answers)
                 yield from answers
+                let_go(waiting[place : place + 1])
         finally:
             let_go(waiting)
 
     def of_people(self, chosen: Bool) -> Tasks:
-        """Return the labels of some of the people, in this process: they are few."""
-        return self.locally([chosen[places] for places in self.places])
+        """Return the labels of some of the people: of a few, in this process."""
+        everybody = np.sort(np.concatenate(self.people))
+        wanted = everybody[chosen]
+        if len(wanted) <= _FEW:
+            return self.locally(wanted)
+        return self._where(wanted)
+
+    def _where(self, wanted: Index) -> "ShardTasks":
+        """Return the labels of some of the people where they are."""
+        masks = [np.isin(theirs, wanted) for theirs in self.people]
+        there = [number for number, mask in enumerate(masks) if mask.any()]
+        shards = [self.site.submit(_some_of, self.shards[n], masks[n]) for n in there]
+        some = ShardTasks(
+            self.site, shards, [self.people[n][masks[n]] for n in there], self.locally
+        )
+        self._parts.append(some)
+        return some
 
     def release(self) -> None:
-        """Take all that people keep off the cluster."""
-        let_go(chain(*self._kept.values()))
-        self._kept.clear()
+        """Take the shards off the cluster."""
+        for part in self._parts:
+            part.release()
+        let_go(self.shards)
 
-    def _submitted(self, work: Any, own: Own, given: tuple[Any, ...]) -> list[Any]:
-        before = self._before(own)
-        return [
-            self.client.submit(work, shard, mine, *given, pure=False)
-            for shard, mine in zip(self.shards, before, strict=True)
+    def _submitted(self, work: Any, own: Own, given: tuple[Any, Any]) -> list[Any]:
+        arrays: list[Any] = []
+        given = given[0], take_apart(given[1], arrays)
+        self.site.traffic.sent += len(self.shards) * size_of(given)
+        pieces = [self._pieces(array) for array in arrays]
+        before = [None] * len(self.shards) if own is None else own.of_shards()
+        sent = self.site.send(given)
+        submitted = [
+            self.site.submit(work, shard, mine, sent, *theirs)
+            for shard, mine, *theirs in zip(self.shards, before, *pieces, strict=True)
         ]
+        if sent is not given:
+            let_go([sent])
+        return submitted
 
-    def _before(self, own: Own) -> list[Any]:
-        """Return what shards kept after a visit, from the checkpoint if it was before this fit."""
-        if own is None:
-            return [None] * len(self.shards)
-        if own not in self._kept:
-            files = [self.journal.own_file(own, shard) for shard in range(len(self.shards))]
-            read = partial(self.client.submit, read_own, pure=False)
-            self._kept[own] = [None if file is None else read(file) for file in files]
-        return self._kept[own]
+    def _pieces(self, array: Any) -> list[Any]:
+        """Return the futures of what each shard's people have in an array."""
+        return self.site.sent(array, [array[np.sort(one)] for one in self.people], id(self))
 
-    def _sum(self, visited: list[Any]) -> Any:
-        answers = [self.client.submit(_answer, one, pure=False) for one in visited]
-        try:
-            return reduce(operator.iadd, (one.result() for one in answers))
-        finally:
-            let_go(answers)
 
-    def _keep(self, visited: list[Any]) -> None:
-        self._kept[self._visits] = visited
-        while len(self._kept) > _VERSIONS:
-            let_go(self._kept.popitem(last=False)[1])
+@dataclass
+class CrossedShards(Crossed):
+    """Everybody's labels on a cluster, with the posteriors of their items.
 
-    def _write_own(self, visited: list[Any], files: list[str]) -> None:
-        written = [
-            self.client.submit(write_own, one, file, pure=False)
-            for one, file in zip(visited, files, strict=True)
-        ]
-        try:
-            self.client.gather(written)
-        finally:
-            let_go(written)
+    Attributes
+    ----------
+    labels : ShardTasks
+        The labels.
+    items : Items
+        What is known of items; it goes with every visit.
+    counts : array of shape (m,)
+        How many labels each item has.
+    share, drawn : float, array
+        The share of labels that is held out, and the numbers that they are drawn by.
+    """
+
+    labels: ShardTasks
+    items: Items
+    counts: Index
+    share: float = 0.0
+    drawn: Index | None = None
+
+    @classmethod
+    def of_labels(cls, labels: ShardTasks, items: Items) -> "CrossedShards":
+        """Count the labels of items."""
+        return cls(labels, items, np.zeros(0, np.intp))._counted()
+
+    def _counted(self) -> "CrossedShards":
+        found: OfItems
+        found, _ = self.visit(_count, None)
+        return replace(self, counts=found.whole[0][:, 0].astype(np.intp))
+
+    @property
+    def n_people(self) -> int:
+        """How many people have labels."""
+        return self.labels.n_people
+
+    def with_items(self, items: Items) -> "CrossedShards":
+        """Return the same labels, with other posteriors of the items."""
+        return replace(self, items=items)
+
+    def holding_out(self, share: float) -> "CrossedShards":
+        """Return the same labels, of which a share is held out."""
+        drawn = self.numbers if share else None
+        return replace(self, share=share, drawn=drawn)._counted()
+
+    def of_people(self, chosen: Bool) -> Crossed:
+        """Return the labels of some of the people: of a few, in this process."""
+        some = self.labels.of_people(chosen)
+        if isinstance(some, CrossedTasks):
+            return some.leaving_out(self.share, self.drawn).with_items(self.items)
+        assert isinstance(some, ShardTasks)
+        return replace(self, labels=some)._counted()
+
+    def visit(
+        self, work: Callable[[TaskBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what shards answer, and what they keep."""
+        return self.labels.visit(work, self._with_items(state), own)
+
+    def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers, shard by shard."""
+        return self.labels.ask(work, self._with_items(state), own)
+
+    def asked(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> list[Any]:
+        """Return what the blocks of each shard answer, as futures."""
+        return self.labels.asked(work, self._with_items(state), own)
+
+    def _with_items(self, state: Any) -> Any:
+        nameless = replace(self.items, ids=self.items.ids[:0])
+        return WithItems(nameless, self.share, self.drawn, state)
+
+
+def _count(block: TaskBlock, state: None, own: None) -> tuple[OfItems, None]:  # noqa: ARG001
+    """Return how many labels of a block each item has, those held out not counted."""
+    tasks = block.tasks
+    assert isinstance(tasks, CrossedTasks)
+    of_block, places = tasks.of_block(block.number), tasks.labels.task(block.number).places
+    assert places is not None
+    out = np.zeros(places.shape, np.bool_) if tasks.left_out is None else tasks.left_out[places]
+    counted: Float = of_block.sums((~out).astype(np.float64))
+    return OfItems(of_block.items, [counted], len(tasks.items.effects)), None

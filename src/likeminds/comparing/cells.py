@@ -34,10 +34,10 @@ class CellResult:
 
     Attributes
     ----------
-    mean_auc : float
+    mean_score : float
         The mean over people of their AUC on the rows held out (of grades, the concordance).
-    aucs : tuple of float
-        The AUC of each person, NaN where it is not defined.
+    scores : tuple of float
+        That of each person, NaN where it is not defined.
     seconds : float
         How long the fit took, tuning included.
     parameters : str
@@ -46,8 +46,8 @@ class CellResult:
         What the fit warned of.
     """
 
-    mean_auc: float
-    aucs: tuple[float, ...]
+    mean_score: float
+    scores: tuple[float, ...]
     seconds: float
     parameters: str
     warnings: tuple[str, ...]
@@ -76,12 +76,12 @@ class Cell:
             return None
         try:
             kept = json.loads(self.path.read_bytes())
-            aucs = tuple(np.nan if auc is None else float(auc) for auc in kept["aucs"])
-            if kept["fingerprint"] != self.fingerprint or len(aucs) != n_people:
+            scores = tuple(np.nan if one is None else float(one) for one in kept["scores"])
+            if kept["fingerprint"] != self.fingerprint or len(scores) != n_people:
                 return None
             return CellResult(
-                float(kept["mean_auc"]),
-                aucs,
+                float(kept["mean_score"]),
+                scores,
                 float(kept["seconds"]),
                 str(kept["parameters"]),
                 tuple(map(str, kept["warnings"])),
@@ -102,7 +102,7 @@ class Cell:
                 "ranker": self.name,
                 "repeat": self.repeat,
                 "fingerprint": self.fingerprint,
-                "aucs": [None if np.isnan(auc) else auc for auc in result.aucs],
+                "scores": [None if np.isnan(one) else one for one in result.scores],
             }
             write_whole(self.path, json.dumps(kept).encode())
         return self.key, result
@@ -116,7 +116,7 @@ class Cell:
         scores = ranker.decision_function(test)
         return CellResult(
             mean_concordance(test.outcomes, scores, test.users, test.weights),
-            tuple(_aucs(annotations, test, scores).tolist()),
+            tuple(_by_person(annotations, test, scores).tolist()),
             seconds,
             _parameters(ranker),
             warned,
@@ -218,11 +218,11 @@ def digest_of(*parts: Any) -> str:
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
 
 
-def _aucs(annotations: Annotations, test: Annotations, scores: Float) -> Float:
+def _by_person(annotations: Annotations, test: Annotations, scores: Float) -> Float:
     found = concordance_by_person(test.outcomes, scores, test.user_codes, test.weights)
-    aucs = np.full(annotations.n_people, np.nan)
-    aucs[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
-    return aucs
+    by_person = np.full(annotations.n_people, np.nan)
+    by_person[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
+    return by_person
 
 
 def _parameters(ranker: Any) -> str:

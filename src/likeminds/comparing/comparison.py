@@ -45,16 +45,16 @@ class Comparison:
     Attributes
     ----------
     table : data frame
-        One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_auc``, ``seconds`` (the
+        One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (the
         fit, tuning included, on a machine shared with the other workers), ``parameters``
-        (those chosen, as JSON) and ``auc_by_person`` (in the order of ``users``, NaN where a
+        (those chosen, as JSON) and ``score_by_person`` (in the order of ``users``, NaN where a
         person has no pair to rank).
     users : array
         The people.
     test_size : float
         The share of the rows that was held out.
     measure : {"AUC", "concordance"}
-        What the columns called ``auc`` are: of grades, the concordance.
+        What a score is: a person's AUC, or, of grades, the concordance.
     frames : {"pyarrow", "pandas", "polars"}
         The kind of tables that come back.
     """
@@ -78,8 +78,9 @@ class Comparison:
     def summary(self) -> Any:
         """Return the rankers, best first, with means, spreads and times.
 
-        ``deviation_over_repeats`` is the standard deviation of the mean AUC over repeats;
-        ``error_over_people`` the standard error, over people, of their AUC averaged over
+        ``mean_score`` is the mean over people and repeats of the ``measure``;
+        ``deviation_over_repeats`` is its standard deviation over repeats;
+        ``error_over_people`` the standard error, over people, of their scores averaged over
         repeats; ``median_seconds`` the median time of a fit, tuning included.
         """
         return as_kind(self._summary(), self.frames)
@@ -88,11 +89,11 @@ class Comparison:
         means = self._by_repeat.mean(axis=1)
         order = np.argsort(-means, kind="stable")
         deviation = self._by_repeat.std(axis=1, ddof=1) if self._n_repeats > 1 else means * np.nan
-        error = [MetricByPerson(self.users, aucs).standard_error for aucs in self._by_person]
+        error = [MetricByPerson(self.users, own).standard_error for own in self._by_person]
         return pa.table(
             {
                 "ranker": [self.rankers[r] for r in order],
-                "mean_auc": means[order],
+                "mean_score": means[order],
                 "deviation_over_repeats": deviation[order],
                 "error_over_people": np.array(error)[order],
                 "median_seconds": np.median(self._grid("seconds"), axis=1)[order],
@@ -135,7 +136,7 @@ class Comparison:
         return pa.Table.from_pylist(rows, schema=_PAIRED)
 
     def boxplot(self, ax: Any = None) -> Any:
-        """Draw the mean AUC of every repeat, one box per ranker; return matplotlib's Axes.
+        """Draw the mean score of every repeat, one box per ranker; return matplotlib's Axes.
 
         Parameters
         ----------
@@ -193,7 +194,7 @@ class Comparison:
             rows.append(
                 [
                     found["ranker"],
-                    f"{found['mean_auc']:.4f}",
+                    f"{found['mean_score']:.4f}",
                     f"{found['deviation_over_repeats']:.4f}" if self._n_repeats > 1 else "-",
                     "best"
                     if row is None
@@ -222,15 +223,15 @@ class Comparison:
 
     @cached_property
     def _by_repeat(self) -> Float:
-        """Mean AUC, rankers x repeats."""
-        return self._grid("mean_auc")
+        """Mean scores, rankers x repeats."""
+        return self._grid("mean_score")
 
     @cached_property
     def _by_person(self) -> Float:
-        """AUC averaged over repeats, rankers x people; NaN where it never was defined."""
-        flat = np.array(self.cells["auc_by_person"].to_pylist(), dtype=np.float64)
-        aucs = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
-        return nan_mean(aucs.transpose(0, 2, 1))
+        """Scores averaged over repeats, rankers x people; NaN where it never was defined."""
+        flat = np.array(self.cells["score_by_person"].to_pylist(), dtype=np.float64)
+        scores = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
+        return nan_mean(scores.transpose(0, 2, 1))
 
 
 def compare(
@@ -292,7 +293,7 @@ def compare(
     >>> found.table.num_rows
     4
     >>> found.summary().column_names[:2]
-    ['ranker', 'mean_auc']
+    ['ranker', 'mean_score']
     """
     _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     if rankers is None:
@@ -354,11 +355,11 @@ def _as_table(results: Mapping[Key, CellResult], named: NamedRankers) -> pa.Tabl
         {
             "ranker": [name for (name, _), _ in rows],
             "repeat": [repeat for (_, repeat), _ in rows],
-            "mean_auc": [result.mean_auc for _, result in rows],
+            "mean_score": [result.mean_score for _, result in rows],
             "seconds": [result.seconds for _, result in rows],
             "parameters": [result.parameters for _, result in rows],
-            "auc_by_person": pa.array(
-                [result.aucs for _, result in rows], type=pa.list_(pa.float64())
+            "score_by_person": pa.array(
+                [result.scores for _, result in rows], type=pa.list_(pa.float64())
             ),
         }
     )

@@ -278,20 +278,34 @@ class Annotations(ComparedLabels):
         labelled = len(compact(self.item_codes, self.n_items)[1])
         of_all = "" if labelled == self.n_items else f"{labelled:,} of "
         attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
-        said = f"{counted(len(self), 'label')} ({self.labels.mean():.0%} positive)"
-        if self.group_codes is not None and self.group_ids is None:
-            sizes = np.bincount(self.group_codes)
-            parts = {"choice": int((sizes > 1).sum()), "label": int((sizes == 1).sum())}
-            said = " and ".join(counted(number, what) for what, number in parts.items() if number)
-        elif self.grades is not None and self.reading is not None:
+        said = self.statements()
+        if self.grades is not None and self.reading is not None:
             lowest, highest = self.grades.min(), self.grades.max()
             words = self.reading.grades
             named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
-            said = f"{counted(len(self), 'grade')} from {named[0]} to {named[1]}"
+            said += f" from {named[0]} to {named[1]}"
+        elif self.group_codes is None or self.group_ids is not None:
+            said += f" ({self.labels.mean():.0%} positive)"
         return (
             f"Annotations: {said} by {counted(self.n_people, 'person', 'people')} on {of_all}"
             f"{counted(self.n_items, 'item')}, {counted(self.n_features, 'feature')}{attributes}"
         )
+
+    def statements(self) -> str:
+        """Return how much people said, in words: of choices, not how many items were shown.
+
+        Examples
+        --------
+        >>> Annotations.from_comparisons(["ann", "bob"], ["a", "b"], ["b", "c"]).statements()
+        '2 choices'
+        """
+        if self.grades is not None:
+            return counted(len(self), "grade")
+        if self.group_codes is None or self.group_ids is not None:
+            return counted(len(self), "label")
+        sizes = np.bincount(self.group_codes)
+        parts = {"choice": int((sizes > 1).sum()), "label": int((sizes == 1).sum())}
+        return " and ".join(counted(number, what) for what, number in parts.items() if number)
 
     def concat(self, other: Self) -> Self:
         """Append the rows of other annotations about the same features.

@@ -246,7 +246,12 @@ def choice_sets(
         others = _without(everything, pick, f"Choice {who}")
         sets.add(who, pick, others, worst=False)
         if worsts is not None:
-            _refuse_not_shown([worsts[who]], others, f"Choice {who}, without its best item")
+            if worsts[who] == pick:
+                raise ValueError(
+                    f"Choice {who} (counted from 0) has the same item, {pick}, as best and worst. "
+                    "Drop or correct it."
+                )
+            _refuse_not_shown([worsts[who]], others, f"Choice {who}, without its best item,")
             rest = _without(others, worsts[who])
             if rest:
                 sets.add(who, worsts[who], rest, worst=True)

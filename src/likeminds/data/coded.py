@@ -15,6 +15,7 @@ from likeminds._support.frames import Frames
 from likeminds._support.grammar import guess_verb
 from likeminds._support.grouping import order_by
 from likeminds._support.html import html_page, html_table
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.labels import LabelReading, count_labels
@@ -222,7 +223,11 @@ class CodedLabels:
         codes = {person: self._person_positions.get(person, -1) for person in people}
         unknown = [repr(person) for person, code in codes.items() if code < 0]
         if unknown:
-            raise KeyError(f"No label is by {listing(unknown)}; see user_ids for who is there.")
+            wrong = next(person for person, code in codes.items() if code < 0)
+            raise KeyError(
+                f"No label is by {listing(unknown)}; see user_ids for who is there."
+                f"{did_you_mean(wrong, self.user_ids.tolist())}"
+            )
         return list(codes.values())
 
     def _rows_of(self, code: int) -> Index:

@@ -7,6 +7,8 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
+from likeminds._support.suggesting import close_matches, did_you_mean
+from likeminds._support.visible import visible
 from likeminds.data.identifiers import Coded
 from likeminds.data.sources import Texts
 
@@ -60,18 +62,25 @@ def as_frame(frame: Any) -> "nw.DataFrame[Any]":
 
 
 def find_columns(
-    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], listed: Sequence[str]
+    table: "nw.DataFrame[Any]",
+    names: Mapping[str, str | None],
+    listed: Sequence[str],
+    arguments: Mapping[str, str] | None = None,
 ) -> dict[str, str | None]:
-    """Return the column of each role: the one named, or one with a usual name, or None."""
+    """Return the column of each role: the one named, or one with a usual name, or None.
+
+    ``arguments`` says which argument names the column of a role, where it is called otherwise.
+    """
+    called = {role: role for role in names} | dict(arguments or {})
     for role, name in names.items():
         if name is not None:
-            refuse_unknown(table, [name], role)
+            refuse_unknown(table, [name], called[role])
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
     for role in ("person", "label", "winner", "loser"):
         if role in found and found[role] is None:
-            raise not_found(role, table)
+            raise not_found(role, table, called[role])
     return found
 
 
@@ -108,9 +117,11 @@ def _letters(name: object) -> str:
 
 def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
     """Say that no column has a role, and how to name it."""
+    alike = [column for column in table.columns if close_matches(column, COLUMN_NAMES[role])]
+    hint = f" Is it {' or '.join(map(visible, alike))}?" if len(alike) in (1, 2) else ""
     return ValueError(
         f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
-        f"to name the column of the {role}; there are {listing(table.columns)}."
+        f"to name the column of the {role}; there are {listing(table.columns)}.{hint}"
     )
 
 
@@ -121,6 +132,7 @@ def refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: s
     if unknown:
         raise KeyError(
             f"{argument}: no such column(s) {listing(unknown)}; there are {listing(table.columns)}."
+            f"{did_you_mean(unknown[0], table.columns)}"
         )
 
 

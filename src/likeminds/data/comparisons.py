@@ -25,6 +25,9 @@ from likeminds.data.columns import ID_ROLES, as_frame, find_columns, id_texts, r
 from likeminds.data.identifiers import as_id_array, join_ids
 from likeminds.data.sources import read_table
 
+# What names the column of a role in a table of preferences.
+_ARGUMENTS = {"person": "user", "winner": "chosen", "loser": "rejected", "tie": "ties"}
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class ComparedLabels(CodedLabels):
@@ -124,7 +127,7 @@ class ComparedLabels(CodedLabels):
         if isinstance(frame, str | PathLike):
             frame = read_table(frame, id_texts(names))
         table = as_frame(frame)
-        found = find_columns(table, names, ())
+        found = find_columns(table, names, (), _ARGUMENTS)
         kept = {role: name for role, name in found.items() if name is not None}
         vectors = {role: _vectors(table.get_column(kept[role])) for role in ("winner", "loser")}
         won, lost = vectors["winner"], vectors["loser"]

@@ -243,6 +243,8 @@ def _numbers(labels: IdArray) -> FloatArray:
 
 def _without_accidents(labels: IdArray) -> IdArray:
     """Return numbers without what is no more than rounding."""
+    if labels.dtype.kind == "O" and {type(value) for value in labels.tolist()} == {int, float}:
+        labels = labels.astype(np.float64)  # a list of both
     if labels.dtype.kind != "f":
         return labels
     rounded: IdArray = np.round(labels.astype(np.float64), _DECIMALS)

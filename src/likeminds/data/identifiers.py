@@ -11,6 +11,7 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray, Index
 from likeminds._support.checks import listing
+from likeminds._support.elsewhere import IdsElsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +90,10 @@ def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], nam
     return found[codes]
 
 
-def positions(known: IdArray) -> dict[Hashable, int]:
+def positions(known: IdArray | IdsElsewhere) -> Mapping[Hashable, int]:
     """Return where each of some distinct ids is."""
+    if isinstance(known, IdsElsewhere):
+        return known.places
     return {value: code for code, value in enumerate(known.tolist())}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
+from likeminds._support.elsewhere import IdsElsewhere
 from likeminds.data.identifiers import as_id_array, positions
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*")
@@ -42,7 +43,7 @@ def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArra
     if all(value in exact for value in values):
         return array
     # Who gives ids of both kinds means both.
-    candidates = _Candidates(known, kinds[1] if len(kinds[0]) == 1 else set())
+    candidates = _Candidates(known, kinds[1] if len(kinds[0]) == 1 else set(), values)
     found = [value if value in exact else candidates.meant_by(value, name) for value in values]
     times = Counter(found)
     twice = [value for value, meant in zip(values, found, strict=True) if times[meant] > 1]
@@ -60,18 +61,21 @@ def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArra
 
 
 class _Candidates:
-    """Known ids, by how they are written and by the number they are."""
+    """Known ids that may be meant, by how they are written and by the number they are."""
 
-    def __init__(self, known: IdArray, kinds: set[str]) -> None:
+    def __init__(self, known: IdArray, kinds: set[str], asked: Sequence[Any]) -> None:
         self.kinds = kinds
-        self.whole = kinds == {"number"} and _types(known.tolist()) <= {int}
+        self.whole = kinds == {"number"} and _types_of(known) <= {int}
         self.by_form: dict[str, list[Any]] = defaultdict(list)
         self.by_number: dict[Any, list[Any]] = defaultdict(list)
-        for value in known.tolist():
+        forms = {form for value in asked for form in _forms(value)}
+        numbers = {_number(value) for value in asked} - {None}
+        for value in known if isinstance(known, IdsElsewhere) else known.tolist():
             for form in _forms(value):
-                self.by_form[form].append(value)
-            number = _number(value)
-            if number is not None:
+                if form in forms:
+                    self.by_form[form].append(value)
+            number = _number(value) if numbers else None
+            if number in numbers:
                 self.by_number[number].append(value)
 
     def meant_by(self, value: Any, name: str) -> Any:
@@ -98,7 +102,7 @@ class _Candidates:
 def _kinds(ids: IdArray) -> set[str]:
     if ids.dtype.kind in "iuf":
         return {"number"}
-    return {_KINDS.get(kind, "other") for kind in _types(ids.tolist())}
+    return {_KINDS.get(kind, "other") for kind in _types_of(ids)}
 
 
 _KINDS = {str: "text", int: "number", float: "number", Decimal: "number"}
@@ -110,6 +114,10 @@ def _kind(value: Any) -> str:
 
 def _types(values: Sequence[Any]) -> set[type]:
     return set(map(type, values))
+
+
+def _types_of(ids: IdArray) -> set[type]:
+    return ids.types() if isinstance(ids, IdsElsewhere) else _types(ids.tolist())
 
 
 def _forms(value: Any) -> list[str]:

@@ -5,6 +5,7 @@ from numpy.random import Generator
 
 from likeminds._support.arrays import Index
 from likeminds._support.grouping import order_by
+from likeminds._support.lots import lots_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 
@@ -69,6 +70,42 @@ def folds_within_people(
     return np.asarray((place + first[annotations.user_codes]) % n_folds)
 
 
+def folds_by_ids(annotations: Annotations, n_folds: int, seed: int, people: Index) -> Index:
+    """Return the fold of each row, whatever the order of rows: units are drawn by their ids.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        All labels of some of the people.
+    n_folds, seed : int
+        How many folds, and which draw.
+    people : array of shape (n_people,)
+        The positions of these people among all of them.
+
+    Examples
+    --------
+    >>> from likeminds import make_schools
+    >>> said = make_schools(20, 10, 30, 6, n_schools=1, random_state=0).annotations
+    >>> folds = folds_by_ids(said, 5, 0, np.arange(20))
+    >>> np.array_equal(folds_by_ids(said[::-1], 5, 0, np.arange(20)), folds[::-1])
+    True
+    """
+    owner = people[annotations.user_codes]
+    said = 2 * annotations.item_codes + annotations.labels
+    lots = lots_of(owner, said + np.intp(seed) * (2 * annotations.n_items + 2))
+    unit, stratum = _units(annotations)
+    if annotations.group_codes is not None:  # a group is known by all that is in it
+        total = np.zeros(int(unit.max()) + 1, dtype=np.uint64)
+        np.add.at(total, unit, lots)
+        lots = total
+    order = np.lexsort((lots, stratum))
+    ends = np.cumsum(np.bincount(stratum))
+    place = np.empty(len(stratum), dtype=np.intp)
+    place[order] = np.arange(len(stratum)) - np.concatenate([[0], ends])[stratum[order]]
+    first = lots_of(people, np.full(len(people), -1 - seed)) % np.uint64(n_folds)
+    return np.asarray((place[unit] + first.astype(np.intp)[annotations.user_codes]) % n_folds)
+
+
 def order_within_people(annotations: Annotations, rng: Generator) -> Index:
     """Return each row's place in a random order of its person's groups (or rows), from 0."""
     unit = annotations.group_codes
@@ -85,15 +122,19 @@ def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
     A unit is a group, or a row where there are none; a stratum is a person, or a person's
     labels of one kind where there are no groups.
     """
+    return _drawn_places(*_units(annotations), rng)
+
+
+def _units(annotations: Annotations) -> tuple[Index, Index]:
+    """Return the unit of each row, and the stratum of each unit."""
     people = annotations.user_codes
     if annotations.group_codes is None:
         unit: Index = np.arange(len(annotations))
-        stratum: Index = encode_pairs(people, annotations.labels.astype(np.intp))
-    else:
-        unit = annotations.group_codes
-        stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-        stratum[unit] = people
-    return _drawn_places(unit, stratum, rng)
+        return unit, encode_pairs(people, annotations.labels.astype(np.intp))
+    unit = annotations.group_codes
+    stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+    stratum[unit] = people
+    return unit, stratum
 
 
 def _drawn_places(unit: Index, stratum: Index, rng: Generator) -> tuple[Index, Index]:

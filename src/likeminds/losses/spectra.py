@@ -11,8 +11,8 @@ import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import times, times_back
-from likeminds._support.threads import in_threads
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds._support.visits import Blocks
+from likeminds.losses.quadratic import Factors, QuadraticLoss
 
 # Eigenvalues below this share of a person's largest are rounding: they count as zero.
 _NEGLIGIBLE = 1e-13
@@ -65,21 +65,23 @@ def spectra(loss: QuadraticLoss) -> Iterator[Spectrum]:
 
 def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[Spectrum]:
     """Yield the spectra of people whose A_i is a matrix, a block at a time."""
-    people, n_features = loss.dense_people, loss.shape[1]
-    block = max(1, _BLOCK_BYTES // (8 * n_features**2))
-
-    def decompose(start: int) -> Spectrum:
-        some = slice(start, start + block)
-        return spectrum_of_matrices(people[some], loss.matrices[some], loss.linear[people[some]])
-
-    return in_threads(decompose, range(0, len(people), block))
+    size = max(1, _BLOCK_BYTES // (8 * loss.shape[1] ** 2))
+    starts = range(0, len(loss.dense_people), size)
+    return Blocks([slice(start, start + size) for start in starts]).ask(_of_matrices, loss)
 
 
 def spectra_of_factors(loss: QuadraticLoss) -> Iterator[Spectrum]:
     """Yield the spectra of people with few labels, a block at a time."""
-    return in_threads(
-        lambda chosen: spectrum_of_factors(*loss.factors.of(chosen)), loss.factors.rows.plan()
-    )
+    return Blocks(list(loss.factors.rows.plan())).ask(_of_factors, loss.factors)
+
+
+def _of_matrices(some: slice, loss: QuadraticLoss, own: None) -> Spectrum:  # noqa: ARG001
+    people = loss.dense_people[some]
+    return spectrum_of_matrices(people, loss.matrices[some], loss.linear[people])
+
+
+def _of_factors(chosen: Index, factors: Factors, own: None) -> Spectrum:  # noqa: ARG001
+    return spectrum_of_factors(*factors.of(chosen))
 
 
 def spectrum_of_matrices(people: Index, matrices: Float, linear: Float) -> Spectrum:

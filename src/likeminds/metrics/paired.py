@@ -1,11 +1,13 @@
 """Paired statistics: intervals and tests of differences, over people and over repeats."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from likeminds._support.arrays import Float
+from likeminds._support.later import Later
+
+stats: Any = Later("scipy.stats")
 
 _CONFIDENCE = 0.95
 

@@ -17,8 +17,11 @@ from likeminds.plots.figures import (
     set_title,
     wrap_text,
 )
-from likeminds.schools import Schools
+from likeminds.plots.pictured import Pictured, label_ends, label_rows
+from likeminds.schools import School, Schools
+from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
+from likeminds.schools.naming import are_telling
 
 # More than these would be a blot, or thinner than a pixel.
 _MOST_DOTS, _MOST_PEOPLE, _MOST_FEATURES = 3_000, 400, 24
@@ -27,12 +30,25 @@ _LETTERS = 34
 # Inches: of a picture that fits a page unscaled, and of a row of the heat map; and points of its
 # labels, which are then larger than 11 pixels.
 _WIDTH, _ROW, _LABEL = 8.2, 0.3, 8.5
+# The same of a row that is labelled by pictures; fewer of them are drawn.
+_PICTURED_ROW, _MOST_PICTURED = 0.42, 14
 _COLUMNS_OF_DOTS = 70
+# In a line of the map's title and legend.
+_LETTERS_OF_MAP = 86
+# Of the darkest colour: a level with none darker would look empty.
+_PALEST = 0.05
 # Of the differences, for a direction to be drawn.
 _LEAST_SHARE = 0.1
 
 
-def people_map(schools: Schools, *, ax: Any = None) -> Any:
+def people_map(
+    schools: Schools,
+    *,
+    ax: Any = None,
+    items: Items | None = None,
+    images: Any = None,
+    width: float = _WIDTH,
+) -> Any:
     """Draw where people stand in the two directions in which they differ most.
 
     People near each other rank the items alike. Colour and marker are the school; a ring is
@@ -45,16 +61,22 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
         What `likeminds.find_schools` found.
     ax : matplotlib Axes, optional
         Where to draw.
+    items, images : Items, and a mapping from item id to picture, optional
+        The items that people judged, and their pictures: where directions have no better names
+        than items, the ends of the axes show what people there want.
+    width : float
+        Of a new figure, in inches.
 
     Returns
     -------
     matplotlib Axes
     """
-    axes = new_axes(_WIDTH, _height_of_map(schools)) if ax is None else ax
+    axes = new_axes(width, _height_of_map(schools)) if ax is None else ax
+    share = width / _WIDTH
     shown = np.zeros(len(schools.users), dtype=np.bool_)
     shown[evenly_spaced(len(shown), _MOST_DOTS)] = True
     places = _places(schools, shown)
-    several = len(schools) > 1
+    several, pictured = len(schools) > 1, Pictured.of(items, images)
     for school in schools.schools if schools.axes else ():
         position = school.number - 1
         mine = shown & (schools.labels == position)
@@ -66,18 +88,24 @@ def people_map(schools: Schools, *, ax: Any = None) -> Any:
             marker=MARKERS[look],
             alpha=0.7,
             linewidths=0,
-            label=wrap_text(f"{school.number}. ({school.size:,}) {school.name}", 86, 2)
-            if several
-            else None,
+            label=_name_of(school, schools, pictured, share) if several else None,
         )
     _ring_loners(axes, places, shown & schools.loner)
-    _label_axes(axes, schools)
+    _label_axes(axes, schools, pictured, share)
     if schools.axes and (len(schools) > 1 or schools.loner.any()):
         if ax is None:
             axes.figure.legend(loc="outside lower left", fontsize="medium", frameon=False)
         else:
             axes.legend(fontsize="small")
-    return set_title(axes, _map_title(schools))
+    return set_title(axes, wrap_text(_map_title(schools), int(_LETTERS_OF_MAP * share), 3))
+
+
+def _name_of(school: School, schools: Schools, pictured: Pictured | None, share: float) -> str:
+    if pictured is None or are_telling(schools.strength[school.number - 1], schools.feature_names):
+        return wrap_text(
+            f"{school.number}. ({school.size:,}) {school.name}", int(_LETTERS_OF_MAP * share), 2
+        )
+    return f"school {school.number}: {counted(school.size, 'person', 'people')}"
 
 
 def _height_of_map(schools: Schools) -> float:
@@ -121,15 +149,23 @@ def _ring_loners(axes: Any, places: Float, loner: Bool) -> None:
         axes.scatter(*places[loner].T, s=80, label="on their own", **ring)
 
 
-def _label_axes(axes: Any, schools: Schools) -> None:
-    """Say at both ends of an axis what people there want; numbers would say nothing."""
+def _label_axes(axes: Any, schools: Schools, pictured: Pictured | None, share: float) -> None:
+    """Say, or show, at both ends of an axis what people there want; numbers would say nothing.
+
+    ``share`` is how wide the picture is, of the usual.
+    """
     axes.set_xticks([])
     axes.set_yticks([])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
     style = {"transform": axes.transAxes, "fontsize": "medium"}
     for axis, upwards in zip(schools.axes[: _n_drawn(schools)], (False, True), strict=False):
+        if pictured is not None and not are_telling(axis.strength, schools.feature_names):
+            label_ends(axes, pictured, axis.weights, upwards=upwards, share=share)
+            continue
         low, high = (
-            wrap_text(end, 27 if upwards else 42, 2 if upwards else 3)
+            wrap_text(end, int(27 * max(share, 0.7)), 2)
+            if upwards
+            else wrap_text(end, int(42 * share), round(3 / share))
             for end in (axis.low, axis.high)
         )
         if upwards:
@@ -156,7 +192,7 @@ def _map_title(schools: Schools) -> str:
     return f"{n}, cut into {len(schools)} schools as asked"
 
 
-def heatmap(ranker: Any, schools: Schools) -> Any:
+def heatmap(ranker: Any, schools: Schools, items: Items | None = None, images: Any = None) -> Any:
     """Draw everybody's weights level by level, people and features ordered by school.
 
     On the left, what all agree on; then what each person's group and personal level add to it. A
@@ -170,6 +206,9 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
         What was fitted.
     schools : Schools
         What `likeminds.find_schools` found in it.
+    items, images : Items, and a mapping from item id to picture, optional
+        The items that people judged, and their pictures: components of pictures are then shown by
+        those that have most and least of them.
 
     Returns
     -------
@@ -177,24 +216,31 @@ def heatmap(ranker: Any, schools: Schools) -> Any:
     """
     levels = Levels.of_ranker(ranker).alike(schools.spread)
     unit = np.sqrt(schools.spread.diagonal())
-    people, features = _people_in_order(schools), _features_in_order(schools)
+    most = _MOST_FEATURES if images is None else _MOST_PICTURED
+    people, features = _people_in_order(schools), _features_in_order(schools, most)
     consensus = (levels.consensus * unit)[features, None]
     parts = {
         name: (part * unit)[np.ix_(people, features)].T
         for name, part in (("group", levels.group), ("personal", levels.personal))
     }
-    drawn = {name: part for name, part in parts.items() if np.abs(part).max(initial=0.0) > 1e-9}
-    drawn = drawn or {"group": parts["group"]}
     limit = float(np.quantile(np.abs(parts["group"]), 0.99)) or float(np.abs(consensus).max()) or 1
-    figure = new_figure(_WIDTH, 1.5 + _ROW * len(features))
+    largest = {name: np.abs(part).max(initial=0.0) for name, part in parts.items()}
+    drawn = {name: part for name, part in parts.items() if largest[name] > _PALEST * limit}
+    drawn = drawn or {"group": parts["group"]}
+    pictured = Pictured.of(items, images)
+    row = _ROW if pictured is None else _PICTURED_ROW
+    figure = new_figure(_WIDTH, 1.5 + row * len(features))
     ratios = [1.0, *([16.0 / len(drawn)] * len(drawn))]
     first, *others = figure.subplots(1, 1 + len(drawn), width_ratios=ratios, sharey=True)
     style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"}
     first.imshow(consensus, **style)
     first.set_xticks([0], ["all"], fontsize=_LABEL)
     names = [wrap_text(schools.feature_words[j], _LETTERS, 2) for j in features]
-    first.set_yticks(range(len(names)), names, fontsize=_LABEL)
-    first.tick_params(length=0)
+    if pictured is None:
+        first.set_yticks(range(len(names)), names)
+    else:
+        label_rows(first, features.tolist(), names, pictured)
+    first.tick_params(length=0, labelsize=_LABEL)
     for axes, (name, part) in zip(others, drawn.items(), strict=True):
         image = axes.imshow(part, interpolation="nearest", **style)
         axes.set_title(f"{name} level", fontsize="medium", loc="left")
@@ -215,12 +261,12 @@ def _people_in_order(schools: Schools) -> Index:
     return order[evenly_spaced(len(order), _MOST_PEOPLE)]
 
 
-def _features_in_order(schools: Schools) -> Index:
+def _features_in_order(schools: Schools, most: int) -> Index:
     """Order features by the school they set apart, then those that set none apart."""
     strongest = np.abs(schools.strength).max(axis=0)
     if len(schools) == 1 and schools.axes:
         strongest = np.max([np.abs(axis.strength) for axis in schools.axes], axis=0)
-    kept = np.argsort(-strongest, kind="stable")[:_MOST_FEATURES]
+    kept = np.argsort(-strongest, kind="stable")[:most]
     school = schools.feature_school[kept]
     return kept[np.lexsort((-strongest[kept], np.where(school < 0, len(schools), school)))]
 

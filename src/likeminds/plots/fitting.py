@@ -30,6 +30,9 @@ _LOOKS = dict(
     zip(VERDICTS, ((BLUE, "o"), (GREEN, "s"), (VERMILION, "X"), (GREY, ".")), strict=True)
 )
 
+# The axis of AUCs begins no higher than this, and leaves so much room below what is drawn.
+_LOWEST_SHOWN, _ROOM_FOR_LEGEND = 0.5, 0.14
+
 
 def convergence(traces: Any, *, ax: Any = None) -> Any:
     """Draw how far the objective is above its lowest value, by iteration.
@@ -112,7 +115,8 @@ def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     axes.set_xlabel("people, from the worst predicted to the best")
     axes.set_ylabel("AUC on held-out labels, 95 % interval")
     axes.set_xticks([])
-    axes.set_ylim(-0.02, 1.02)
+    drawn = np.concatenate([low, consensus, [_LOWEST_SHOWN]])
+    axes.set_ylim(max(float(np.nanmin(drawn)) - _ROOM_FOR_LEGEND, -0.02), 1.02)
     axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
     mean = float(diagnostics.own_auc[known].mean()) if len(known) else float("nan")
     title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"

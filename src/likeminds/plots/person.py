@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
+from likeminds.plots.pictured import Pictured, label_rows
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.naming import are_named, shorten
@@ -45,7 +47,10 @@ def person_card(
     levels, items = explained.levels, explained.items
     place = int(lookup([person], levels.users, "users")[0])
     if place < 0:
-        raise KeyError(f"{person!r} is not among the {len(levels.users)} people of this model.")
+        raise KeyError(
+            f"{person!r} is not among the {len(levels.users)} people of this model."
+            f"{did_you_mean(person, levels.users.tolist())}"
+        )
     own, shared = levels.coef[place], levels.consensus
     figure = new_figure(6.0 if items is None else 11.0, 4.2)
     left = figure
@@ -59,19 +64,27 @@ def person_card(
         }
         _draw_items(right, best, items, images)
     unit = explained.unit
-    _draw_weights(left.add_subplot(), explained.feature_words, own * unit, shared * unit)
+    pictured = Pictured.of(items, images)
+    words = explained.feature_words
+    _draw_weights(left.add_subplot(), words, own * unit, shared * unit, pictured)
     likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
     figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return draw_once(figure)
 
 
-def _draw_weights(axes: Any, words: tuple[str, ...], own: Float, shared: Float) -> None:
+def _draw_weights(
+    axes: Any, words: tuple[str, ...], own: Float, shared: Float, pictured: Pictured | None
+) -> None:
     order = np.argsort(-np.maximum(np.abs(own - shared), np.abs(shared)))[:_FEATURES][::-1]
     height = np.arange(len(order))
     axes.barh(height + 0.2, own[order], 0.38, color=BLUE, label="own")
     axes.barh(height - 0.2, shared[order], 0.38, color=GREY, hatch="//", label="consensus")
-    axes.set_yticks(height, [wrap_text(words[j], _LETTERS_OF_A_FEATURE, 2) for j in order])
+    names = [wrap_text(words[j], _LETTERS_OF_A_FEATURE, 2) for j in order]
+    if pictured is None:
+        axes.set_yticks(height, names)
+    else:
+        label_rows(axes, order.tolist(), names, pictured)
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel("weight x spread of the feature")
     axes.legend(frameon=False, fontsize="small")

@@ -413,4 +413,9 @@ def label_probability(log_odds: Float, deviation: Float) -> Float:
     >>> label_probability(np.array([2.0, 2.0]), np.array([0.0, 3.0])).round(2)
     array([0.88, 0.72])
     """
-    return np.asarray(expit(log_odds / np.sqrt(1.0 + np.pi / 8.0 * np.square(deviation))))
+    return np.asarray(expit(log_odds / damping(np.square(deviation))))
+
+
+def damping(variance: Float) -> Float:
+    """Return by how much log-odds are divided where they are known with some variance."""
+    return np.asarray(np.sqrt(1.0 + np.pi / 8.0 * variance))

@@ -14,19 +14,21 @@ effect shrink to zero. They are learned in the first rounds; after that J never 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
+from likeminds._support.arrays import Float, IdArray, Index
 from likeminds._support.threads import one_blas_thread
 from likeminds._support.visits import Sums
-from likeminds.data.annotations import Annotations
-from likeminds.data.covariates import CovariateEncoder
+from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.crossed import Crossed, CrossedTasks
 from likeminds.prior.descent import Learned, first_guess
+from likeminds.prior.modes import Kept
 from likeminds.prior.objective import Model
 from likeminds.prior.posterior import Pulls, Terms
+from likeminds.prior.prior import Shifts
 from likeminds.prior.tasks import TaskBlock, Tasks
 from likeminds.prior.traits import Traits
 
@@ -76,14 +78,16 @@ class Regressors:
         How many covariates there are, with columns or without.
     """
 
+    people_have: ClassVar = ("z",)
+
     z: Float
     blocks: Index
     unit: Float
     n_covariates: int
 
-    def shifts(self, slopes: Slopes) -> Float:
+    def shifts(self, slopes: Slopes) -> Shifts:
         """Return everybody's Gamma z."""
-        return np.asarray(self.z @ (slopes.values * self.unit[:, None]).T)
+        return Shifts(self.z, slopes.values * self.unit[:, None])
 
     def penalty(self, slopes: Slopes) -> float:
         """Return the ridge penalty of Gamma."""
@@ -117,9 +121,9 @@ def ask(tasks: Tasks, model: Model, pulls: Pulls, regressors: Regressors, slopes
     """Find everybody's mode around their own mean, and sum."""
     prior = model.prior
     terms = Terms(prior.shifted(regressors.shifts(slopes)), model.likelihood, _EXACT)
-    found, pulls.own = tasks.visit(_say, (terms, regressors.z), pulls.own)
+    found, pulls.own = tasks.visit(_say, (terms, regressors), pulls.own)
     value, first, spread, known_of_items = found
-    if isinstance(tasks, CrossedTasks):
+    if isinstance(tasks, Crossed):
         value += tasks.items.cost(known_of_items, tasks.labelled)
     inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
     known = np.eye(len(spread)) - spread / tasks.n_people
@@ -127,11 +131,11 @@ def ask(tasks: Tasks, model: Model, pulls: Pulls, regressors: Regressors, slopes
 
 
 def _say(
-    block: TaskBlock, state: tuple[Terms, Float], pulls: Float | None
-) -> tuple[Sums, Float | None]:
+    block: TaskBlock, state: tuple[Terms, Regressors], kept: Kept | None
+) -> tuple[Sums, Kept | None]:
     """Return a block's share of J, of its slope by Gamma, of spread, and of what items know."""
-    terms, z = state
-    mode = terms.mode_of(block, pulls)
+    terms, regressors = state
+    mode = terms.mode_of(block, kept)
     curvature, first = mode.said.curvature, mode.system.z(mode.state)
     spread = mode.system.spread(curvature)
     if not terms.likelihood.is_quadratic:
@@ -140,7 +144,7 @@ def _say(
     known = np.zeros(0)
     if isinstance(block.tasks, CrossedTasks):
         known = block.tasks.known(block.number, curvature, spread)
-    return Sums(value, first.T @ z[mode.task.people], spread.total, known), mode.kept
+    return Sums(value, first.T @ regressors.z[mode.task.people], spread.total, known), mode.kept
 
 
 class Quadratic:
@@ -257,17 +261,18 @@ def learn_traits(
     return LearnedTraits(learned, slopes.values * unit, doubt * unit * unit.T, slopes.ridges)
 
 
-def learn_with_people(
-    annotations: Annotations,
+def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
+    covariates: Covariates | None,
+    user_ids: IdArray,
     coordinates: Coordinates,
     tasks: Tasks,
     learn: Callable[..., Learned],
     tol: float,
 ) -> tuple[Learned, Traits | None]:
     """Learn the prior, and Gamma if there are covariates of people."""
-    if annotations.people is None:
+    if covariates is None:
         return learn(), None
-    people = annotations.people.of(annotations.user_ids.tolist())
+    people = covariates.of(user_ids.tolist())
     encoder = CovariateEncoder.of(people)
     z = encoder(people)
     if not z.shape[1]:
@@ -280,7 +285,7 @@ def learn_with_people(
 
 
 def _said(tasks: Tasks, learned: Learned, regressors: Regressors, slopes: Slopes) -> Said:
-    if isinstance(tasks, CrossedTasks) and learned.items is not None:
+    if isinstance(tasks, Crossed) and learned.items is not None:
         tasks = tasks.with_items(learned.items)
     with one_blas_thread():
         return ask(tasks, learned.model, learned.pulls, regressors, slopes)

@@ -10,20 +10,31 @@ N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the me
 exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.lots import drawn
+from likeminds._support.visits import Own
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows
 from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.item_sums import BlockItems, OfItems, packed, unpacked
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Curvature, Diagonal
-from likeminds.prior.posterior import Mode, Moments, Pulls, Spread, Terms, moments_of
+from likeminds.prior.modes import Kept, Mode
+from likeminds.prior.posterior import Moments, Pulls, Terms, moments_of
+from likeminds.prior.systems import Spread
 from likeminds.prior.tasks import BlockTasks, LabelTasks, Task, TaskBlock, bins_of
+
+S = TypeVar("S")
+R = TypeVar("R")
 
 # The largest second derivative of log(1 + exp).
 BEND = 0.25
@@ -69,9 +80,66 @@ class ItemSums:
     bound: Float
 
 
+class Crossed(ABC):
+    """Labels with the posteriors of their items, wherever the labels are.
+
+    Attributes
+    ----------
+    items : Items
+        The items, and what is known of them.
+    counts : array of shape (m,)
+        How many labels each item has, those held out not counted.
+    """
+
+    items: Items
+    counts: Index
+
+    @property
+    def labelled(self) -> Bool:
+        """Which items have labels."""
+        return self.counts > 0
+
+    @property
+    @abstractmethod
+    def n_people(self) -> int:
+        """How many people have labels."""
+
+    @abstractmethod
+    def with_items(self, items: Items) -> Self:
+        """Return the same labels, with other posteriors of the items."""
+
+    @abstractmethod
+    def holding_out(self, share: float) -> Self:
+        """Return the same labels, of which a share is held out: left out of the likelihood.
+
+        They are drawn by who gave them to what, whatever the order of rows and items.
+        """
+
+    @abstractmethod
+    def of_people(self, chosen: Bool) -> "Crossed":
+        """Return the labels of some of the people."""
+
+    @abstractmethod
+    def visit(
+        self, work: Callable[[TaskBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
+
+    @abstractmethod
+    def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers."""
+
+    @property
+    def numbers(self) -> Index:
+        """A number for each item with labels, by the order of their ids where they have one."""
+        numbers, labelled = np.zeros(len(self.items.ids), dtype=np.intp), self.labelled
+        numbers[labelled] = encode(self.items.ids[labelled], "items")[0]
+        return numbers
+
+
 @dataclass(frozen=True)
-class CrossedTasks(BlockTasks):
-    """Labels with the posteriors of their items.
+class CrossedTasks(BlockTasks, Crossed):
+    """Labels in this process, with the posteriors of their items.
 
     Attributes
     ----------
@@ -97,7 +165,12 @@ class CrossedTasks(BlockTasks):
     def of_annotations(
         cls, annotations: Annotations, coordinates: Coordinates, items: Items, bend: float = BEND
     ) -> "CrossedTasks":
-        """Group the labels by person, and keep which item each is about."""
+        """Group the labels by person, and keep which item each is about.
+
+        A person's labels are in the order of their items, so that nothing depends on that of rows.
+        """
+        weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
+        annotations = annotations[np.lexsort((weights, annotations.item_codes))]
         every = np.arange(len(annotations))
         by_number = Rows.of_annotations(annotations, index=every, grade=bins_of(annotations))
         number = by_number.index
@@ -129,11 +202,6 @@ class CrossedTasks(BlockTasks):
         return self.labels.n_people
 
     @property
-    def n_places(self) -> int:
-        """One per label, and one for the padding."""
-        return self.labels.n_places
-
-    @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
         size = self.labels.coordinates.size
@@ -145,21 +213,16 @@ class CrossedTasks(BlockTasks):
         return self.labels.plan
 
     @cached_property
-    def counts(self) -> Index:
-        """How many labels each item has."""
+    def counts(self) -> Index:  # type: ignore[override]
+        """How many labels each item has, those held out not counted."""
         item = self.item[:-1] if self.left_out is None else self.item[~self.left_out]
         return np.bincount(item, minlength=len(self.items.effects) + 1)[: len(self.items.effects)]
 
     @cached_property
-    def labelled(self) -> Bool:
-        """Which items have labels."""
-        return self.counts > 0
-
-    @cached_property
-    def _of_blocks(self) -> "dict[int, BlockItems]":
+    def _of_blocks(self) -> dict[int, BlockItems]:
         return {}
 
-    def of_block(self, number: int) -> "BlockItems":
+    def of_block(self, number: int) -> BlockItems:
         """Return which items the labels of a block are about."""
         if number not in self._of_blocks:
             item = self.item[self.labels.task(number).places]
@@ -181,12 +244,21 @@ class CrossedTasks(BlockTasks):
     def with_items(self, items: Items) -> "CrossedTasks":
         """Return the same labels, with other posteriors of the items."""
         new = replace(self, items=items)
-        for name in ("counts", "labelled", "_of_blocks"):  # what the posteriors do not change
+        for name in ("counts", "_of_blocks"):  # what the posteriors do not change
             vars(new)[name] = getattr(self, name)
         return new
 
-    def with_left_out(self, left_out: Bool | None) -> "CrossedTasks":
-        """Return the same labels, of which others are left out."""
+    def holding_out(self, share: float) -> "CrossedTasks":
+        """Return the same labels, of which a share is held out."""
+        return self.leaving_out(share, self.numbers if share else None)
+
+    def leaving_out(self, share: float, numbers: Index | None) -> "CrossedTasks":
+        """Return the same labels, of which a share is left out, by the numbers of their items."""
+        left_out = None
+        if numbers is not None:
+            rows = self.labels.rows
+            people = np.repeat(rows.people, rows.counts)
+            left_out = np.append(drawn(share, people, numbers[self.item[:-1]]), False)
         new = replace(self, left_out=left_out)
         vars(new)["_of_blocks"] = self._of_blocks
         return new
@@ -210,9 +282,9 @@ class CrossedTasks(BlockTasks):
         if not self.items.n_factors:
             return task
         of_block = self.of_block(number)
-        unsure = _packed(self.items.unsure[of_block.items])
+        unsure = packed(self.items.unsure[of_block.items])
         counted = self.items.share * self.bend * task.weight
-        held = _unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
+        held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
         return replace(task, rows=np.concatenate([task.rows, factors[item]], axis=2), held=held)
 
 
@@ -223,55 +295,40 @@ class CrossedMoments(Moments):
     sums: ItemSums
 
 
-def crossed_moments(tasks: CrossedTasks, terms: Terms, pulls: Pulls) -> CrossedMoments:
+def crossed_moments(tasks: Crossed, terms: Terms, pulls: Pulls) -> CrossedMoments:
     """Return what `posterior.moments` does, with the sums by item."""
     found, pulls.own = tasks.visit(_visit_items, terms, pulls.own)
     return found.moments
 
 
-class _Crossed:
-    """Moments of some people, with the sums of their items in the order of `ItemSums`.
+@dataclass
+class CrossedSums:
+    """Moments of some people, with the sums of their items in the order of `ItemSums`."""
 
-    A block knows few of the items. Blocks are added up in place, which is the cheapest.
-    """
+    people: Moments
+    items: OfItems
 
-    def __init__(self, people: Moments, items: Index, sums: list[Float], n_items: int) -> None:
-        self.people, self.items, self.sums = people, items, sums
-        self._n_items = n_items
-
-    def __iadd__(self, other: "_Crossed") -> "_Crossed":
-        self._spread()
+    def __iadd__(self, other: "CrossedSums") -> "CrossedSums":
         self.people += other.people
-        for total, part in zip(self.sums, other.sums, strict=True):
-            total[other.items] += part
+        self.items += other.items
         return self
-
-    def _spread(self) -> None:
-        """Give every item a place."""
-        if len(self.items) == self._n_items:
-            return
-        totals = [np.zeros((self._n_items, part.shape[1])) for part in self.sums]
-        for total, part in zip(totals, self.sums, strict=True):
-            total[self.items] = part
-        self.items, self.sums = np.arange(self._n_items), totals
 
     @property
     def moments(self) -> CrossedMoments:
         """The moments of people, and the sums by item."""
-        self._spread()
-        slope, known, crossed, of_factors, seen, bound = self.sums
+        slope, known, crossed, of_factors, seen, bound = self.items.whole
         r = of_factors.shape[1]
         by_item = ItemSums(
-            slope[:, 0], known[:, 0], crossed, of_factors, _unpacked(seen, r), _unpacked(bound, r)
+            slope[:, 0], known[:, 0], crossed, of_factors, unpacked(seen, r), unpacked(bound, r)
         )
         return CrossedMoments(**vars(self.people), sums=by_item)
 
 
 def _visit_items(
-    block: TaskBlock, terms: Terms, pulls: Float | None
-) -> tuple[_Crossed, Float | None]:
+    block: TaskBlock, terms: Terms, kept: Kept | None
+) -> tuple[CrossedSums, Kept | None]:
     """Return a block's moments and the sums of its items."""
-    tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, pulls)
+    tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, kept)
     assert isinstance(tasks, CrossedTasks)
     of_block = tasks.of_block(block.number)
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
@@ -292,11 +349,11 @@ def _visit_items(
     root = prior.root[len(prior.mean) - items.n_factors :]
     sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
     found = replace(found, second=found.second + shared)
-    return _Crossed(found, of_block.items, sums, len(items.effects)), mode.kept
+    return CrossedSums(found, OfItems(of_block.items, sums, len(items.effects))), mode.kept
 
 
 def _sums_for_factors(
-    mode: Mode, spread: Spread, of_block: "BlockItems", root: Float, crossed: Float, *, bend: float
+    mode: Mode, spread: Spread, of_block: BlockItems, root: Float, crossed: Float, *, bend: float
 ) -> list[Float]:
     """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
     curvature, system = mode.said.curvature, mode.system
@@ -305,78 +362,13 @@ def _sums_for_factors(
         return [np.zeros((len(of_block.items), 0))] * 3
     v = system.z(mode.state) @ root.T
     second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
-    packed = _packed(second)
+    upper = packed(second)
     slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
-    seen = of_block.sums_of_people(curvature.root**2, packed)
-    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, packed)]
+    seen = of_block.sums_of_people(curvature.root**2, upper)
+    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, upper)]
 
 
 def _left(curvature: Curvature, spread: Spread) -> Float:
     """Return what is left of each label's information once its person is integrated out."""
     assert isinstance(curvature, Diagonal)
     return np.asarray(curvature.root**2 * np.maximum(1.0 - spread.variance, 0.0))
-
-
-def _packed(matrices: Float) -> Float:
-    """Return the upper triangles of symmetric matrices, (n, r, r), as rows."""
-    return np.asarray(matrices[:, *np.triu_indices(matrices.shape[2])])
-
-
-def _unpacked(rows: Float, r: int) -> Float:
-    """Return the symmetric matrices, (n, r, r), of which rows are the upper triangles."""
-    place = np.zeros((r, r), dtype=np.intp)
-    place[np.triu_indices(r)] = np.arange(rows.shape[1])
-    return np.asarray(rows[:, np.maximum(place, place.T)])
-
-
-@dataclass(frozen=True)
-class BlockItems:
-    """Which items the labels of a block of people are about, and sums over labels by item.
-
-    Attributes
-    ----------
-    items : array of shape (k,)
-        The items, each once.
-    place, person : arrays of shape (n_labels,)
-        The positions of labels in the block, item by item, and the people who gave them.
-    start : array of shape (k + 1,)
-        Where the labels of each item begin.
-    shape : (int, int)
-        People, and rows of each.
-    """
-
-    items: Index
-    place: Index
-    person: Index
-    start: Index
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, item: Index, n_items: int) -> "BlockItems":
-        """Sort the labels of a block; ``item`` has shape (b, n), and ``n_items`` is padding."""
-        flat = item.ravel()
-        place = np.argsort(flat, kind="stable")[: int((flat < n_items).sum())]
-        items, first = np.unique(flat[place], return_index=True)
-        start = np.append(first, len(place))
-        n_people, n_rows = item.shape
-        return cls(items, place, place // max(n_rows, 1), start, (n_people, n_rows))
-
-    def sums(self, numbers: Float) -> Float:
-        """Return sums of numbers, one per label, shape (k, 1)."""
-        return self.sums_of_rows(numbers, np.ones((numbers.size, 1)))
-
-    def sums_of_rows(self, weight: Float, rows: Float) -> Float:
-        """Return weighted sums of rows, (b n, p), one per label."""
-        return np.asarray(self._matrix(weight, self.place, len(rows)) @ rows)
-
-    def sums_of_people(self, weight: Float, numbers: Float) -> Float:
-        """Return weighted sums of what people have, (b, m), one weight per label."""
-        return np.asarray(self._matrix(weight, self.person, self.shape[0]) @ numbers)
-
-    def sums_of_items(self, weight: Float, numbers: Float) -> Float:
-        """Return, for people, weighted sums of what their items have, (k, m)."""
-        return np.asarray(self._matrix(weight, self.person, self.shape[0]).T @ numbers)
-
-    def _matrix(self, weight: Float, columns: Index, n_columns: int) -> sparse.csr_matrix:
-        shape = (len(self.items), n_columns)
-        return sparse.csr_matrix((weight.ravel()[self.place], columns, self.start), shape=shape)

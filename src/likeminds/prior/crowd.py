@@ -9,6 +9,7 @@ from likeminds.data.covariates import Covariates
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood, Logistic
+from likeminds.prior.lognormal import LogNormal
 from likeminds.prior.prior import Prior
 from likeminds.prior.traits import Traits
 
@@ -34,7 +35,10 @@ class Crowd:
     items : Items, optional
         Posteriors of the items' effects and factors, where several people labelled an item.
     signs : array of shape (p,), optional
-        1 or -1 for weights whose sign is known, else 0: see `prior.signs`.
+        1 or -1 for weights whose sign is known, and that may be zero, else 0: see `prior.signs`.
+    logs : LogNormal, optional
+        The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
+        then have the moments of weights.
     """
 
     coordinates: Coordinates
@@ -44,6 +48,7 @@ class Crowd:
     traits: Traits | None = None
     items: Items | None = None
     signs: Float | None = None
+    logs: LogNormal | None = None
 
     @property
     def predictive(self) -> Prior:
@@ -57,6 +62,11 @@ class Crowd:
     @property
     def _own(self) -> Prior:
         return self.prior if self.wider is None else self.wider
+
+    @property
+    def simulated(self) -> Prior:
+        """The normal distribution that people are drawn from: of logarithms, where there are."""
+        return self.prior if self.logs is None else self.logs.prior
 
     @property
     def everybody(self) -> Prior:
@@ -126,4 +136,5 @@ class Crowd:
             wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD),
             likelihood=Logistic(),
             signs=None if self.signs is None else np.append(self.signs, 0.0),
+            logs=None if self.logs is None else self.logs.with_coordinate(odds, _INTERCEPT_SPREAD),
         )

@@ -4,16 +4,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from likeminds._support.arrays import Float
+from likeminds._support.later import Later
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import FULL, Model, Objective, Shape
-from likeminds.prior.posterior import Pulls
+from likeminds.prior.posterior import Moments, Pulls
 from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Visited, step, valued, visit_crowd
 from likeminds.solvers.base import Callback
+
+optimize: Any = Later("scipy.optimize")
 
 # How exactly the whole of Omega is learned before its form is chosen, and in how many steps: what
 # comes after starts from it.
@@ -56,6 +58,8 @@ class Learned:
         Posteriors of items, where they have effects of their own.
     sampling : Sampling, optional
         How it was learned from a sample of the people, where it was: see `sampling`.
+    seen : Moments, optional
+        The moments under the model, where its last visit has found them.
     """
 
     model: Model
@@ -70,6 +74,7 @@ class Learned:
     shape: Shape = FULL
     items: Items | None = None
     sampling: Any = None
+    seen: Moments | None = None
 
 
 def first_guess(size: int, n_weights: int) -> Float:
@@ -117,7 +122,8 @@ def score(
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
-    return Learned(at.model, trace, converged and not stopped, stopped, objective.pulls)
+    converged = converged and not stopped
+    return Learned(at.model, trace, converged, stopped, objective.pulls, seen=at.found)
 
 
 def descend(
@@ -136,7 +142,7 @@ def descend(
     n_free = len(watch.best) - objective.n_logs
     bounds = [(None, None)] * n_free + [(_SMALLEST, _LARGEST)] * objective.n_logs
     try:
-        found = minimize(
+        found = optimize.minimize(
             watch.evaluate,
             watch.best,
             jac=True,
@@ -181,7 +187,7 @@ class _Watch:
             self.trace.append(value)
         return value, self._slope
 
-    def step(self, intermediate_result: OptimizeResult) -> None:
+    def step(self, intermediate_result: Any) -> None:
         self.best = np.array(intermediate_result.x)
         self.trace.append(float(intermediate_result.fun))
         if self._callback is None:

@@ -3,19 +3,24 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import LinearOperator, eigsh
 
-from likeminds._support.arrays import Float
-from likeminds.prior.crossed import BEND, CrossedTasks
+from likeminds._support.arrays import Bool, Float
+from likeminds.prior.crossed import BEND, Crossed, CrossedTasks
+from likeminds.prior.item_sums import OfItems
+from likeminds.prior.modes import Kept
 from likeminds.prior.objective import Model, Objective
-from likeminds.prior.posterior import Terms
-from likeminds.prior.tasks import TaskBlock, by_place
+from likeminds.prior.tasks import TaskBlock
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
 # The unit of these weights: see `Objective`.
 FIRST_UNIT = 0.5
+# Directions with less than this share of the strongest one's square are rounding.
+_LEAST = 1e-12
+# Weights with less variance than this are nothing: they change log-odds by less than a tenth. Those
+# that are learned roughly are on their way there if they have not grown since they were added.
+NOTHING, LITTLE = 0.01, 1.2 * _FIRST_VARIANCE
 # Added to the curvature of a label, by whose root its residual is divided.
 _LEAST_CURVATURE = 0.05
 
@@ -31,7 +36,7 @@ class Guess:
 def with_factors(objective: Objective, model: Model, n_more: int, share: float) -> Guess:
     """Add factors: the leading directions of the labels' residuals."""
     tasks = objective.tasks
-    assert isinstance(tasks, CrossedTasks)
+    assert isinstance(tasks, Crossed)
     items = tasks.items
     factors = np.hstack([items.factors, _leading(objective, n_more)])
     r = factors.shape[1]
@@ -52,26 +57,53 @@ def with_factors(objective: Objective, model: Model, n_more: int, share: float) 
     return Guess(bigger, replace(model, prior=prior))
 
 
+def are_there(objective: Objective, model: Model, least: float) -> Bool:
+    """Say which factors have not shrunk to nothing, as people weigh them."""
+    return np.asarray(model.prior.covariance.diagonal()[objective.n_free :] >= least)
+
+
+def without_vanished(objective: Objective, model: Model, least: float) -> Guess:
+    """Leave out the factors that have shrunk to nothing."""
+    tasks, kept = objective.tasks, are_there(objective, model, least)
+    assert isinstance(tasks, Crossed)
+    items, prior = tasks.items, model.prior
+    items = replace(items, factors=items.factors[:, kept], unsure=items.unsure[:, kept][:, :, kept])
+    stays = np.append(np.ones(objective.n_free, dtype=np.bool_), kept)
+    prior = replace(
+        prior,
+        mean=prior.mean[stays],
+        loadings=prior.loadings[stays],
+        residual=prior.residual[stays],
+    )
+    smaller = replace(objective, tasks=tasks.with_items(items), unit=objective.unit[stays])
+    return Guess(smaller, replace(model, prior=prior))
+
+
 def _leading(objective: Objective, n_factors: int) -> Float:
-    """Return the leading right singular vectors of the residuals, people x items, mean square 1."""
+    """Return the leading right singular vectors of the residuals, people x items, mean square 1.
+
+    Only the products of the residuals' square, items x items, with a few vectors are needed.
+    """
     tasks = objective.tasks
-    assert isinstance(tasks, CrossedTasks)
-    rows, n_items = tasks.labels.rows, len(tasks.items.effects)
-    (pull,) = by_place(tasks, _pulls, None, objective.pulls.own)
-    pull = pull[:-1]
-    miss = np.abs(pull) / np.maximum(rows.weight, 1e-300)
-    residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
-    person = np.repeat(np.arange(len(rows.people)), rows.counts)
-    shape = (len(rows.people), n_items)
-    matrix = sparse.csr_matrix((residual, (person, tasks.item[:-1])), shape=shape)
-    start = np.random.default_rng(0).standard_normal(min(shape))
-    if n_factors < min(shape) - 1:
-        _, values, vectors = svds(matrix, k=n_factors, v0=start)
+    assert isinstance(tasks, Crossed)
+    n_items = len(tasks.items.effects)
+
+    def squared(vectors: Float) -> Float:
+        vectors = vectors.reshape(n_items, -1)
+        found: OfItems
+        found, _ = tasks.visit(_times_square, vectors, objective.pulls.own)
+        return found.whole[0]
+
+    if n_factors < n_items - 1:
+        square = LinearOperator((n_items, n_items), squared, matmat=squared, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(n_items)
+        values, vectors = eigsh(square, k=n_factors, v0=start)
     else:
-        _, values, vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)
+        values, vectors = np.linalg.eigh(squared(np.eye(n_items)))
     strongest = np.argsort(-values)[:n_factors]
+    strongest = strongest[values[strongest] > _LEAST * values.max()]
     factors = np.zeros((n_items, n_factors))
-    factors[:, : len(strongest)] = vectors[strongest].T
+    factors[:, : len(strongest)] = vectors[:, strongest]
     length = np.sqrt((factors**2).mean(axis=0))
     # The sign is arbitrary: the largest is positive.
     largest = np.abs(factors).argmax(axis=0)
@@ -79,16 +111,15 @@ def _leading(objective: Objective, n_factors: int) -> Float:
     return np.asarray(factors / np.where(length == 0, 1.0, length))
 
 
-def scores_at(objective: Objective, model: Model) -> Float:
-    """Return eta at every place, those left out included."""
-    (scores,) = by_place(objective.tasks, _scores, objective.terms(model), objective.pulls.own)
-    return scores
-
-
-def _scores(block: TaskBlock, terms: Terms, pulls: Float | None) -> tuple[Float]:
-    mode = terms.mode_of(block, pulls)
-    return (mode.system.eta(mode.state),)
-
-
-def _pulls(block: TaskBlock, state: None, pulls: Float | None) -> tuple[Float]:  # noqa: ARG001
-    return (np.zeros(block.task.weight.shape) if pulls is None else pulls,)
+def _times_square(block: TaskBlock, vectors: Float, kept: Kept | None) -> tuple[OfItems, None]:
+    """Return the square of a block's residuals, items x items, times vectors (m, k)."""
+    tasks = block.tasks
+    assert isinstance(tasks, CrossedTasks)
+    of_block = tasks.of_block(block.number)
+    weight = tasks.labels.task(block.number).weight
+    pull = np.zeros(weight.shape) if kept is None else kept.pull
+    miss = np.abs(pull) / np.maximum(weight, 1e-300)
+    residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
+    by_person = of_block.sums_of_items(residual, vectors[of_block.items])
+    squared = of_block.sums_of_people(residual, by_person)
+    return OfItems(of_block.items, [squared], len(vectors)), None

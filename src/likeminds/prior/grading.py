@@ -9,23 +9,26 @@ shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from likeminds._support.arrays import Float, FloatArray, Index
+from likeminds._support.later import Later
 from likeminds._support.stacks import row_dots
+from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.likelihoods import Diagonal, Said
 from likeminds.prior.tasks import Task
+
+optimize: Any = Later("scipy.optimize")
 
 # More distinct grades than this are binned by rank, into as many bins.
 _MOST_BINS = 20
 # People with fewer grades than this say nothing about how spreads differ.
 _ENOUGH_GRADES = 4
-# Nodes over which posteriors of scores are averaged, and rows that cuts are learned from.
+# Nodes over which posteriors of scores are averaged.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-_MOST_ROWS = 20_000
 # Newton's steps to people's shifts, and the least variance of these.
 _SHIFT_STEPS = 8
 _LEAST_VARIANCE = 1e-6
@@ -59,51 +62,41 @@ class Scale:
     @classmethod
     def of(cls, grades: FloatArray, people: Index) -> "Scale":
         """Learn bins and spreads from everybody's grades."""
-        values = np.asarray(grades, dtype=np.float64)
-        distinct = np.unique(values)
-        edges = distinct[:-1]
-        if len(distinct) > _MOST_BINS:
-            ranks = np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1]
-            edges = np.unique(np.quantile(values, ranks, method="inverted_cdf"))
-            edges = edges[edges < distinct[-1]]
-        codes = np.searchsorted(edges, values)
-        levels = np.bincount(codes, weights=values) / np.bincount(codes)
-        n, variance = _variances(values, people)
-        able = (n >= _ENOUGH_GRADES) & (variance > 0)
+        return cls.given(GradesGiven.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradesGiven) -> "Scale":
+        """Learn bins and spreads from how often grades were given."""
+        edges = said.values[:-1]
+        if len(said.values) > _MOST_BINS:
+            edges = said.quantiles(np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1])
+            edges = edges[edges < said.values[-1]]
+        codes = np.searchsorted(edges, said.values)
+        total = np.bincount(codes, weights=said.values * said.counts)
+        levels = total / np.bincount(codes, weights=said.counts)
+        able = (said.n >= _ENOUGH_GRADES) & (said.variances > 0)
         if not able.any():
-            whole = float(values.std()) or 1.0
-            return cls(edges, levels, whole, 0.0, float(values.mean()))
-        logs, chance = 0.5 * np.log(variance[able]), 0.5 / (n[able] - 1.0)
+            return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
+        logs, chance = 0.5 * np.log(said.variances[able]), 0.5 / (said.n[able] - 1.0)
         between = float(logs.var() - chance.mean())
         spread = float(np.exp(logs.mean()))
-        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), float(values.mean()))
+        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), said.mean)
 
     def codes(self, grades: FloatArray) -> Index:
         """Return the bin of each grade."""
         return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
 
-    def spreads(self, grades: FloatArray, people: Index) -> Float:
+    def spreads(self, said: GradesGiven) -> Float:
         """Return everybody's standard deviation, shrunk towards the typical one."""
-        n, variance = _variances(np.asarray(grades, dtype=np.float64), people)
-        free = np.maximum(n - 1.0, 0.0)
+        free = np.maximum(said.n - 1.0, 0.0)
         # One more observation of the typical spread keeps logarithms finite.
-        pooled = (free * variance + self.spread**2) / (free + 1.0)
+        pooled = (free * said.variances + self.spread**2) / (free + 1.0)
         share = self.differ**2 / (self.differ**2 + 0.5 / (free + 1.0))
         return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
 
-    def centres(self, grades: FloatArray, people: Index) -> Float:
+    def centres(self, said: GradesGiven) -> Float:
         """Return everybody's mean grade, that of the crowd counting once more."""
-        n = np.bincount(people)
-        total = np.bincount(people, weights=grades) + self.centre
-        return np.asarray(total / (n + 1.0))
-
-
-def _variances(values: Float, people: Index) -> tuple[Float, Float]:
-    """Return how many grades everybody gave, and their variance."""
-    n = np.bincount(people).astype(np.float64)
-    mean = np.bincount(people, weights=values) / np.maximum(n, 1.0)
-    squares = np.bincount(people, weights=(values - mean[people]) ** 2)
-    return n, squares / np.maximum(n - 1.0, 1.0)
+        return np.asarray((said.n * said.means + self.centre) / (said.n + 1.0))
 
 
 @dataclass(frozen=True)
@@ -124,6 +117,8 @@ class CumulativeLogit:
         What is added to everybody's scores, where these have no person's own zero in them.
     """
 
+    people_have: ClassVar = ("use", "shifts")
+
     scale: Scale
     cuts: Float
     use: Float
@@ -137,20 +132,28 @@ class CumulativeLogit:
     @classmethod
     def first(cls, grades: FloatArray, people: Index) -> "CumulativeLogit":
         """Return cuts that give every grade the share it has, where scores differ by about one."""
-        scale = Scale.of(grades, people)
-        counts = np.bincount(scale.codes(grades), minlength=len(scale.levels))
-        share = np.clip((np.cumsum(counts) / len(grades))[:-1], 1e-4, 1.0 - 1e-4)
+        return cls.given(GradesGiven.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradesGiven) -> "CumulativeLogit":
+        """Return the same from how often grades were given."""
+        scale = Scale.given(said)
+        counts = np.bincount(scale.codes(said.values), weights=said.counts)
+        share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
         cuts = np.log(share / (1.0 - share)) * np.sqrt(1.0 + 3.0 / np.pi**2)
-        return cls(scale, _apart(cuts), np.zeros(0)).of_people(grades, people)
+        return cls(scale, _apart(cuts), scale.spread / scale.spreads(said))
 
     def of_people(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
         """Return the same for other people: the narrower their grades, the farther their cuts."""
         assert grades is not None
-        return replace(self, use=self.scale.spread / self.scale.spreads(grades, people))
+        said = GradesGiven.of(grades, people)
+        return replace(self, use=self.scale.spread / self.scale.spreads(said))
 
     def at(self, eta: Float, task: Task) -> Said:
         """Return the loss and its derivatives."""
-        above, below = self._sides(eta, task.response.astype(np.intp), self.use[task.people, None])
+        above, below = self._sides(
+            eta, task.response.astype(np.intp), self.use[task.people][:, None]
+        )
         chance = np.maximum(above - below, 1e-300)
         h = above * (1.0 - above) + below * (1.0 - below)
         third = above * (1.0 - above) * (1.0 - 2.0 * above)
@@ -212,13 +215,14 @@ class CumulativeLogit:
         return replace(self, shifts=shifts)
 
     def refined(
-        self, codes: Index, people: Index, eta: Float, variance: Float, *, free_slope: bool
+        self, codes: Index, use: Float, eta: Float, variance: Float, *, free_slope: bool
     ) -> "CumulativeLogit":
-        """Return the cuts that make grades most likely, on average over posteriors of scores."""
-        every = slice(None, None, 1 + len(codes) // _MOST_ROWS)
-        codes, use = codes[every], self.use[people[every]]
-        spread = np.sqrt(variance[every])
-        nodes = [(eta[every] + node * spread, w) for node, w in zip(_NODES, _WEIGHTS, strict=True)]
+        """Return the cuts that make grades most likely, on average over posteriors of scores.
+
+        ``use`` is that of every grade's person.
+        """
+        spread = np.sqrt(variance)
+        nodes = [(eta + node * spread, w) for node, w in zip(_NODES, _WEIGHTS, strict=True)]
 
         def objective(vector: Float) -> tuple[float, Float]:
             cuts, slope = _decode(vector)
@@ -238,7 +242,9 @@ class CumulativeLogit:
             return value / total, slopes / total
 
         start = _encode(self.cuts, self.slope)
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 100})
+        found = optimize.minimize(
+            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 100}
+        )
         cuts, slope = _decode(found.x)
         return replace(self, cuts=cuts, slope=slope)
 
@@ -287,6 +293,8 @@ class StandardNormal:
         That of people not seen in training.
     """
 
+    people_have: ClassVar = ("centres", "spreads", "precision")
+
     scale: Scale
     centres: Float
     spreads: Float
@@ -299,15 +307,21 @@ class StandardNormal:
     @classmethod
     def first(cls, grades: FloatArray, people: Index) -> "StandardNormal":
         """Return everybody's mean and spread, with noise of half their variance."""
+        return cls.given(GradesGiven.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradesGiven) -> "StandardNormal":
+        """Return the same from how grades were given."""
         nobody = np.zeros(0)
-        scale = Scale.of(grades, people)
-        return cls(scale, nobody, nobody, nobody, 2.0).of_people(grades, people)
+        return cls(Scale.given(said), nobody, nobody, nobody, 2.0)._of(said)
 
     def of_people(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
         """Return the same for other people, whose noise is the typical one."""
         assert grades is not None
-        spreads = self.scale.spreads(grades, people)
-        centres = self.scale.centres(grades, people)
+        return self._of(GradesGiven.of(grades, people))
+
+    def _of(self, said: GradesGiven) -> "StandardNormal":
+        spreads, centres = self.scale.spreads(said), self.scale.centres(said)
         precision = np.full(len(spreads), self.typical)
         return replace(self, centres=centres, spreads=spreads, precision=precision)
 
@@ -329,15 +343,14 @@ class StandardNormal:
         """Return grades less the person's mean, over the person's spread."""
         return np.asarray((self.scale.levels[codes] - self.centres[people]) / self.spreads[people])
 
-    def refined(self, codes: Index, people: Index, eta: Float, variance: Float) -> "StandardNormal":
-        """Return the precision of everybody's noise, shrunk towards the typical one."""
-        left = (self.standardised(codes, people) - eta) ** 2 + variance
-        typical = 1.0 / max(float(left.mean()), 1e-6)
-        n = np.bincount(people, minlength=len(self.centres))
-        squares = np.bincount(people, weights=left, minlength=len(self.centres))
+    def refined(self, n: Float, squares: Float) -> "StandardNormal":
+        """Return the precision of everybody's noise, shrunk towards the typical one.
+
+        ``squares`` are sums of squared errors of everybody's n grades.
+        """
+        typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
         # As many observations of the typical noise as make up for chance in most people.
-        held = _HELD
-        precision = (n + held) / (squares + held / typical)
+        precision = (n + _HELD) / (squares + _HELD / typical)
         return replace(self, precision=precision, typical=typical)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Held:
         shrunk = 1.0 / np.sqrt(1.0 + values) - 1.0
         inner = (vectors * shrunk[:, None, :]) @ vectors.transpose(0, 2, 1)
         return cls(basis, inner, 0.5 * np.log1p(values).sum(axis=1))
+
+    def of(self, people: Index) -> "Held":
+        """Return the matrices of some of the people, by their places in the block."""
+        return Held(self.basis, self.inner[people], self.log_determinant[people])
 
     def of_rows(self, rows: Float) -> Float:
         """Return rows, shape (b, n, p), times A."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float
 from likeminds._support.stacks import solve
-from likeminds.prior.crossed import CrossedMoments, CrossedTasks
+from likeminds.prior.crossed import Crossed, CrossedMoments
 from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
@@ -56,7 +56,7 @@ def step_both(objective: Objective, at: Visited) -> tuple[Objective, Visited]:
 
 def with_items(objective: Objective, items: Items) -> Objective:
     """Return the objective with other posteriors of the items."""
-    assert isinstance(objective.tasks, CrossedTasks)
+    assert isinstance(objective.tasks, Crossed)
     return replace(objective, tasks=objective.tasks.with_items(items))
 
 
@@ -65,7 +65,7 @@ class _ItemMove:
 
     def __init__(self, objective: Objective, at: Visited) -> None:
         tasks, found = objective.tasks, at.found
-        assert isinstance(tasks, CrossedTasks)
+        assert isinstance(tasks, Crossed)
         assert isinstance(found, CrossedMoments)
         self._model, self._items, self._sums = at.model, tasks.items, found.sums
         self._labelled, self._n_free = tasks.labelled, objective.n_free

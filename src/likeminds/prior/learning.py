@@ -9,10 +9,13 @@ from likeminds.prior.forms import choose_form, form_of
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
 from likeminds.prior.posterior import Pulls
+from likeminds.prior.prior import Shifts
 from likeminds.prior.sampling import Plan, learn_from_sample
 from likeminds.prior.tasks import Tasks, sample
 from likeminds.solvers.base import Callback
 
+# How exactly modes are found while the form is chosen: see `modes.find_mode`.
+_ROUGHLY = 1e-2
 # Larger crowds find their directions, and where to start, on this many of the people.
 _SAMPLE = 1000
 
@@ -29,7 +32,7 @@ def learn(
     callback: Callback | None = None,
     covariance: str = "auto",
     centre: Float | float = 0.0,
-    shifts: Float | None = None,
+    shifts: Float | Shifts | None = None,
     earlier: Learned | None = None,
     anew: bool = False,
     may_sample: bool = False,
@@ -62,9 +65,10 @@ def learn(
     few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
     start = Objective(few, n_weights, model, model.prior.residual, shifts=shifts)
+    rough = replace(start, enough=max(start.enough, _ROUGHLY))
     with one_blas_thread():  # the matrices are small, even where there are many of them
         form = (
-            form_of(earlier) if earlier and not anew else choose_form(start, n_groups, covariance)
+            form_of(earlier) if earlier and not anew else choose_form(rough, n_groups, covariance)
         )
         enough = min(start.enough, EXACTER * tol)
         start = replace(start, model=form.model, shape=form.shape, enough=enough)
@@ -78,7 +82,7 @@ def learn(
         else:
             finish = descend if form.shape.has_directions else score
             found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
-            seen = start.visit(found.model)
+            seen = start.visit(found.model) if found.seen is None else found.seen
         unsure = start.covariance_of_mean(found.model, seen)
     return replace(
         found,

@@ -136,9 +136,19 @@ class Chances:
 
     def times_root_back(self, stack: Float) -> Float:
         """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
+        if stack.ndim == 3 and stack.transpose(0, 2, 1).flags.c_contiguous:
+            return self._columns_back(stack.transpose(0, 2, 1)).transpose(0, 2, 1)
         away = self._sets(stack) - self._in_sets(self.chance, stack)
         away *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
         return away.reshape(stack.shape)
+
+    def _columns_back(self, columns: Float) -> Float:
+        """Return R' a for matrices whose columns, (b, m, n), are in one piece each."""
+        away = columns * self.chance[:, None, :]
+        mean = away.reshape(-1, self.set_size) @ np.ones(self.set_size)
+        np.subtract(columns, np.repeat(mean, self.set_size).reshape(columns.shape), out=away)
+        away *= np.sqrt(self.weight * self.chance)[:, None, :]
+        return away
 
     def tilt(self, variance: Float) -> Float:
         """Return the gradient of half the log-determinant."""
@@ -176,13 +186,15 @@ class Choice:
     def at(self, eta: Float, task: Task) -> Said:
         """Return the loss and its derivatives."""
         size = task.set_size
-        scores = (eta + task.log_count).reshape(len(eta), -1, size)
-        highest = reduce(np.maximum, np.moveaxis(scores, 2, 0))
-        chance = np.exp(scores - highest[:, :, None])
+        chance = (eta + task.log_count).reshape(-1, size)
+        highest = reduce(np.maximum, chance.T)
+        chance -= highest[:, None]
+        np.exp(chance, out=chance)
         total = chance @ np.ones(size)
-        chance /= total[:, :, None]
+        chance /= total[:, None]
         weight = task.weight[:, ::size]
-        loss = row_dots(weight, highest + np.log(total) - eta[:, ::size])
+        highest += np.log(total)
+        loss = row_dots(weight, highest.reshape(weight.shape) - eta[:, ::size])
         curvature = Chances(chance.reshape(eta.shape), task.weight, size)
         return Said(loss, task.weight * (task.response - curvature.chance), curvature)
 

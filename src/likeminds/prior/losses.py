@@ -13,6 +13,7 @@ from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks
 from likeminds.prior.crowd import Crowd
+from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.grading import CumulativeLogit, Graded, StandardNormal
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic, Regression
 from likeminds.prior.tasks import AucTasks, LabelTasks, Tasks
@@ -121,6 +122,15 @@ class GradedLoss(LogisticLoss):
     # Cuts and noise are refined from rows in coordinates.
     rows_are_items = False
 
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+        grades = need_grades(annotations, self.name)
+        return self.first_given(GradesGiven.of(grades, annotations.user_codes))
+
+    @abstractmethod
+    def first_given(self, said: GradesGiven) -> Graded:
+        """Return the likelihood that learning starts from, by how grades were given."""
+
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade."""
         assert annotations.grades is not None
@@ -141,9 +151,9 @@ class CumulativeLoss(GradedLoss):
     name = "cumulative"
     bend = CumulativeLogit.bend
 
-    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+    def first_given(self, said: GradesGiven) -> Graded:
         """Return cuts by the shares of grades."""
-        return CumulativeLogit.first(need_grades(annotations, self.name), annotations.user_codes)
+        return CumulativeLogit.given(said)
 
 
 class GaussianLoss(GradedLoss):
@@ -152,9 +162,9 @@ class GaussianLoss(GradedLoss):
     name = "gaussian"
     bend = StandardNormal.bend
 
-    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+    def first_given(self, said: GradesGiven) -> Graded:
         """Return everybody's mean and spread; noise as large as half the variance."""
-        return StandardNormal.first(need_grades(annotations, self.name), annotations.user_codes)
+        return StandardNormal.given(said)
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade, which weigh the person's precision."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds.prior.crossed import CrossedMoments, CrossedTasks, crossed_moments
+from likeminds.prior.crossed import Crossed, CrossedMoments, crossed_moments
 from likeminds.prior.likelihoods import Likelihood, Regression
 from likeminds.prior.posterior import Moments, Pulls, Terms, moments
-from likeminds.prior.prior import Prior
+from likeminds.prior.prior import Prior, Shifts
 from likeminds.prior.tasks import Tasks
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
@@ -102,7 +102,7 @@ class Objective:
         How exactly modes are found: see `posterior.find_mode`.
     shape : Shape
         The form of Omega.
-    shifts : array of shape (n_people, q), optional
+    shifts : array of shape (n_people, q), or Shifts, optional
         How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
     stands_for : float
         How many people each of them stands for: see `sampling`.
@@ -115,7 +115,7 @@ class Objective:
     pulls: Pulls = field(default_factory=Pulls)
     enough: float = 1e-3
     shape: Shape = FULL
-    shifts: Float | None = None
+    shifts: Float | Shifts | None = None
     stands_for: float = 1.0
 
     @property
@@ -154,7 +154,7 @@ class Objective:
     def visit(self, model: Model) -> Moments:
         """Find everybody's mode, and return the moments of the posteriors."""
         terms = self.terms(model)
-        if isinstance(self.tasks, CrossedTasks):
+        if isinstance(self.tasks, Crossed):
             return crossed_moments(self.tasks, terms, self.pulls)
         found = moments(self.tasks, terms, self.pulls)
         return found if self.stands_for == 1.0 else found.times(self.stands_for)
@@ -166,7 +166,7 @@ class Objective:
     @property
     def n_factors(self) -> int:
         """How many coordinates, the last ones, weigh features of items that are learned."""
-        return self.tasks.items.n_factors if isinstance(self.tasks, CrossedTasks) else 0
+        return self.tasks.items.n_factors if isinstance(self.tasks, Crossed) else 0
 
     @property
     def n_free(self) -> int:
@@ -175,7 +175,7 @@ class Objective:
 
     def cost_of_items(self, found: Moments) -> float:
         """Return what items add to J, where they have effects of their own."""
-        if isinstance(self.tasks, CrossedTasks) and isinstance(found, CrossedMoments):
+        if isinstance(self.tasks, Crossed) and isinstance(found, CrossedMoments):
             return self.tasks.items.cost(found.sums.known, self.tasks.labelled)
         return 0.0
 
@@ -246,10 +246,11 @@ class Objective:
         known = found.n_people * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
-        if isinstance(self.tasks, CrossedTasks) and isinstance(found, CrossedMoments):
-            crossed = found.sums.crossed @ inverse
+        if isinstance(self.tasks, Crossed) and isinstance(found, CrossedMoments):
+            crossed = found.sums.crossed
             known_of_items = found.sums.known + 1.0 / self.tasks.items.variance
-            held -= crossed.T @ (crossed / known_of_items[:, None])
+            # In z, and then turned: items are many more than coordinates.
+            held -= inverse.T @ (crossed.T @ (crossed / known_of_items[:, None])) @ inverse
         return np.asarray(held)
 
     def learn_ridge(self, model: Model, found: Moments) -> float:

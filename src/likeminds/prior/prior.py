@@ -10,6 +10,7 @@ This is the one place where the formula meets its names: ``residual`` is the dia
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,32 @@ from likeminds._support.arrays import Float, Index
 
 # Variances less than this share of the largest are rounding.
 _LEAST = 1e-10
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """How far everybody's mean is from that of all: Gamma z.
+
+    Attributes
+    ----------
+    z : array of shape (n_people, k)
+        Everybody's covariates.
+    slopes : array of shape (p, k)
+        Gamma.
+    """
+
+    people_have: ClassVar = ("z",)
+
+    z: Float
+    slopes: Float
+
+    def __getitem__(self, people: Index) -> Float:
+        return np.asarray(self.z[people] @ self.slopes.T)
+
+    def padded(self, size: int) -> "Shifts":
+        """Return the same with so many coordinates, of which the last ones are not moved."""
+        more = size - len(self.slopes)
+        return replace(self, slopes=np.pad(self.slopes, ((0, more), (0, 0))))
 
 
 @dataclass(frozen=True)
@@ -31,7 +58,7 @@ class Prior:
         The leading directions, in units of the residual.
     residual : array of shape (p,)
         Standard deviations of what the leading directions do not explain.
-    shifts : array of shape (n_people, p), optional
+    shifts : array of shape (n_people, p), or Shifts, optional
         How far each person's mean is from that of all, by their covariates.
     beyond : float
         The variance of weights in every direction beyond the coordinates, where items have
@@ -47,10 +74,12 @@ class Prior:
     True
     """
 
+    people_have: ClassVar = ("shifts",)
+
     mean: Float
     loadings: Float
     residual: Float
-    shifts: Float | None = None
+    shifts: "Float | Shifts | None" = None
     beyond: float = 0.0
 
     @classmethod
@@ -92,10 +121,12 @@ class Prior:
         residual = np.append(self.residual, deviation)
         return Prior(np.append(self.mean, mean), loadings, residual, beyond=self.beyond)
 
-    def shifted(self, shifts: Float | None) -> "Prior":
+    def shifted(self, shifts: "Float | Shifts | None") -> "Prior":
         """Return the prior with everybody's shift of the mean, in the first coordinates."""
         if shifts is None:
             return self
+        if isinstance(shifts, Shifts):
+            return replace(self, shifts=shifts.padded(len(self.mean)))
         more = len(self.mean) - shifts.shape[1]
         return replace(self, shifts=np.pad(shifts, ((0, 0), (0, more))))
 

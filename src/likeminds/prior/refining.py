@@ -2,51 +2,88 @@
 
 import numpy as np
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.by_person import Collected
+from likeminds._support.lots import drawn
 from likeminds._support.threads import one_blas_thread
-from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.crossed import Crossed, CrossedTasks
 from likeminds.prior.descent import Learned
-from likeminds.prior.grading import CumulativeLogit, Graded
+from likeminds.prior.grading import CumulativeLogit, Graded, StandardNormal
 from likeminds.prior.likelihoods import Diagonal
+from likeminds.prior.modes import Kept
 from likeminds.prior.posterior import Terms
-from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import LabelTasks, TaskBlock, Tasks, by_place
+from likeminds.prior.tasks import LabelTasks, TaskBlock, Tasks
+
+# Variances are no larger than this: where a label tells nothing, they are not known.
+_MOST_VARIANCE = 10.0
+# Cuts are learned from about so many grades.
+_MOST_ROWS = 20_000
 
 
-def refine_likelihood(tasks: Tasks, learned: Learned, shifts: Float | None = None) -> Graded:
+def refine_likelihood(
+    tasks: Tasks, learned: Learned, n_labels: int, shifts: Float | None = None
+) -> Graded:
     """Return the likelihood that suits the scores which were learned with another.
 
     ``shifts`` are how far everybody's mean is from that of all: see `covariates`.
     """
     likelihood = learned.model.likelihood
-    labels = tasks.labels if isinstance(tasks, CrossedTasks) else tasks
     assert isinstance(likelihood, Graded)
-    assert isinstance(labels, LabelTasks)
-    codes, people = labels.rows.grade, labels.rows.owner
-    assert codes is not None
-    eta, variance = _scores(tasks, learned, learned.model.prior.shifted(shifts))
-    if isinstance(likelihood, CumulativeLogit):
-        return likelihood.refined(codes, people, eta, variance, free_slope=False)
-    return likelihood.refined(codes, people, eta, variance)
-
-
-def _scores(tasks: Tasks, learned: Learned, prior: Prior) -> tuple[Float, Float]:
-    """Return eta at every place, and its posterior variance."""
-    if isinstance(tasks, CrossedTasks) and learned.items is not None:
+    terms = Terms(learned.model.prior.shifted(shifts), likelihood)
+    if isinstance(tasks, Crossed) and learned.items is not None:
         tasks = tasks.with_items(learned.items)
+    found: Collected
     with one_blas_thread():
-        terms = Terms(prior, learned.model.likelihood)
-        eta, variance = by_place(tasks, _seen, terms, learned.pulls.own)
-    return eta[:-1], np.minimum(variance[:-1], _MOST_VARIANCE)
+        if isinstance(likelihood, StandardNormal):
+            found, _ = tasks.visit(_errors, terms, learned.pulls.own)
+            return likelihood.refined(*found.in_order())
+        share = _MOST_ROWS / max(n_labels, 1)
+        found, _ = tasks.visit(_some_scores, (terms, share), learned.pulls.own)
+    codes, use, eta, variance = found.in_order()
+    return likelihood.refined(codes, use, eta, variance, free_slope=False)
 
 
-def _seen(block: TaskBlock, terms: Terms, pulls: Float | None) -> tuple[Float, Float]:
-    mode = terms.mode_of(block, pulls)
+def _errors(block: TaskBlock, terms: Terms, kept: Kept | None) -> tuple[Collected, None]:
+    """Return how many grades everybody gave, and the squared errors of their scores."""
+    likelihood, task = terms.likelihood, block.task
+    assert isinstance(likelihood, StandardNormal)
+    eta, variance = _seen(block, terms, kept)
+    there = task.weight > 0
+    expected = likelihood.standardised(task.response.astype(np.intp), task.people[:, None])
+    squares = np.where(there, (expected - eta) ** 2 + variance, 0.0).sum(axis=1)
+    return Collected([task.people], [[there.sum(axis=1).astype(np.float64), squares]]), None
+
+
+def _some_scores(
+    block: TaskBlock, state: tuple[Terms, float], kept: Kept | None
+) -> tuple[Collected, None]:
+    """Return bins, how their people use the scale, scores and their variances, of some grades."""
+    terms, share = state
+    likelihood, task = terms.likelihood, block.task
+    assert isinstance(likelihood, CumulativeLogit)
+    eta, variance = _seen(block, terms, kept)
+    some = _drawn(block, share) & (task.weight > 0)
+    person = np.nonzero(some)[0]
+    codes = task.response[some].astype(np.intp)
+    numbers = [codes, likelihood.use[task.people][person], eta[some], variance[some]]
+    return Collected([task.people[person]], [numbers]), None
+
+
+def _drawn(block: TaskBlock, share: float) -> Bool:
+    """Draw some rows of a block, by their people and the rows of the table of features."""
+    labels = block.tasks.labels if isinstance(block.tasks, CrossedTasks) else block.tasks
+    assert isinstance(labels, LabelTasks)
+    task = labels.task(block.number)
+    number: Index = np.append(labels.rows.index, 0)[task.places]
+    people = np.repeat(task.people, number.shape[1])
+    return drawn(share, people, number.ravel()).reshape(number.shape)
+
+
+def _seen(block: TaskBlock, terms: Terms, kept: Kept | None) -> tuple[Float, Float]:
+    """Return everybody's scores and their posterior variances."""
+    mode = terms.mode_of(block, kept)
     curvature = mode.said.curvature
     assert isinstance(curvature, Diagonal)
     known = np.maximum(curvature.root**2, 1e-12)
-    return mode.system.eta(mode.state), mode.system.spread(curvature).variance / known
-
-
-# Variances are no larger than this: where a label tells nothing, they are not known.
-_MOST_VARIANCE = 10.0
+    variance = mode.system.spread(curvature).variance / known
+    return mode.system.eta(mode.state), np.minimum(variance, _MOST_VARIANCE)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray
-from likeminds.data.identifiers import encode
+from likeminds.data.identifiers import encode, lookup
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.items import Items
 
@@ -58,6 +58,14 @@ class Seen:
     def effects(self) -> Float:
         """B of each row's item."""
         return np.zeros(len(self.rows)) if self.own is None else self.own.effects
+
+    def is_known(self, items: Items | None) -> Bool:
+        """Say which rows are of items with labels; all are where items are features alone."""
+        if self.own is None or items is None:
+            return np.ones(len(self.rows), dtype=np.bool_)
+        if not self.is_named:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(lookup(self.own.ids, items.ids, "items") >= 0)
 
     def same_as(self, other: "Seen") -> Bool:
         """Say where both are known to be one item."""

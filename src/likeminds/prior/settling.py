@@ -8,14 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Float, Index
-from likeminds._support.stacks import solve
+from likeminds._support.stacks import solve, times
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Curvature
-from likeminds.prior.posterior import Dual, Mode, Primal, Pulls, Terms, system_of
+from likeminds.prior.lognormal import (
+    LogNormal,
+    curvature_of_logs,
+    find_mode_of_logs,
+    known_from,
+    moments_of_weights,
+    weights_of_logs,
+)
+from likeminds.prior.modes import Kept, Mode
+from likeminds.prior.posterior import Pulls, Terms
 from likeminds.prior.prior import Prior
 from likeminds.prior.signs import keep_signs
-from likeminds.prior.tasks import TaskBlock, Tasks, task_of
+from likeminds.prior.systems import Dual, Primal, system_of
+from likeminds.prior.tasks import Task, TaskBlock, Tasks, people_of
 
 Single = NDArray[np.float32]
 
@@ -48,25 +58,16 @@ def posterior_of(
     ``quick`` is for large crowds: K, whose numbers are single precision, is computed in that, and
     by subspace iteration. It then says a little less than it might, never more.
     """
-    prior = crowd.prior.shifted(shifts)
-    size = len(prior.mean)
-    points = prior.means(np.arange(n_people))
-    # The penalty for the uncertainty of items takes a few rows more, and so do covariates.
-    n_more = 0 if crowd.items is None else crowd.items.n_factors
+    settling = Settling.of(crowd, rank, shifts, quick=quick)
     told = crowd.told(shifts, n_people)
-    n_rows = min(rank + n_more, size + n_more)
-    known = np.zeros((n_people, n_rows + told.shape[1], size), dtype=np.float32)
-    known[:, n_rows:] = told
-    predictive = prior if crowd.wider is None else crowd.wider
-    terms = Terms(prior, crowd.likelihood, **({"gain": _QUICK} if quick else {}))
-    settling = _Settling(terms, predictive, min(rank, size), crowd.signs, quick)
+    points, known = settling.without_labels(crowd, told)
     with one_blas_thread():
-        answers = tasks.ask(_settle, settling, pulls.own)
+        answers = tasks.ask(settle, settling, pulls.own)
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
             terms = Terms(crowd.everybody, crowd.likelihood)
             unknown = replace(settling, terms=terms, predictive=crowd.predictive)
-            answers = chain(answers, few.ask(_settle, unknown))
+            answers = chain(answers, few.ask(settle, unknown))
         for people, found, inner in answers:
             points[people], known[people, : inner.shape[1]] = found, inner
     return points, known
@@ -75,27 +76,53 @@ def posterior_of(
 def _unknown(tasks: Tasks, told: Float) -> Tasks | None:
     """Return the labels of those of whom no covariate is known, where others' are."""
     nothing = np.all(told == 0.0, axis=(1, 2))
-    chosen = nothing[np.sort(np.concatenate([task.people for task in tasks.ask(task_of, None)]))]
+    chosen = nothing[np.sort(np.concatenate(list(tasks.ask(people_of, None))))]
     return tasks.of_people(chosen) if chosen.any() else None
 
 
 @dataclass(frozen=True)
-class _Settling:
+class Settling:
     """How posteriors are found: modes under a prior, and K under the predictive one."""
 
     terms: Terms
     predictive: Prior
     rank: int
     signs: Float | None
+    logs: LogNormal | None
     quick: bool = False
 
+    @classmethod
+    def of(
+        cls, crowd: Crowd, rank: int, shifts: Float | None = None, *, quick: bool = False
+    ) -> "Settling":
+        """Return how the posteriors of a crowd are found: see `posterior_of`."""
+        prior = crowd.prior.shifted(shifts)
+        predictive = prior if crowd.wider is None else crowd.wider
+        terms = Terms(prior, crowd.likelihood, **({"gain": _QUICK} if quick else {}))
+        rank = min(rank, len(prior.mean))
+        return cls(terms, predictive, rank, crowd.signs, crowd.logs, quick)
 
-def _settle(
-    block: TaskBlock, settling: _Settling, pulls: Float | None
+    def without_labels(self, crowd: Crowd, told: Float) -> tuple[Float, NDArray[np.float32]]:
+        """Return modes and matrices K of people without labels, to be filled in.
+
+        ``told`` are the rows of K that covariates take, of shape (n_people, m, p).
+        """
+        size = len(self.terms.prior.mean)
+        # The penalty for the uncertainty of items takes a few rows more, and so do covariates.
+        n_rows = self.rank + (0 if crowd.items is None else crowd.items.n_factors)
+        known = np.zeros((len(told), n_rows + told.shape[1], size), dtype=np.float32)
+        known[:, n_rows:] = told
+        return self.terms.prior.means(np.arange(len(told))), known
+
+
+def settle(
+    block: TaskBlock, settling: Settling, kept: Kept | None
 ) -> tuple[Index, Float, NDArray[np.float32]]:
     """Return a block's people, their points, and their matrices K."""
     prior, predictive = settling.terms.prior, settling.predictive
-    mode = settling.terms.mode_of(block, pulls)
+    if settling.logs is not None:
+        return _settle_logs(block.task, settling, settling.logs)
+    mode = settling.terms.mode_of(block, kept)
     people = mode.task.people
     found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
     if settling.signs is not None:
@@ -111,6 +138,24 @@ def _settle(
             _known(system, mode.said.curvature, mode.task.rows.shape[1]), settling.rank
         )
     return people, found, (inner @ predictive.root.T).astype(np.float32)
+
+
+def _settle_logs(
+    task: Task, settling: Settling, logs: LogNormal
+) -> tuple[Index, Float, NDArray[np.float32]]:
+    """Return the same where some weights are log-normal: means, and K for their covariance."""
+    likelihood = settling.terms.likelihood
+    mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
+    found, said = mode.logs, mode.said
+    if settling.signs is not None:
+        found = keep_signs(found, task, logs.prior, likelihood, settling.signs, logs=logs.signs)
+        said = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
+    root = logs.wider.root
+    precision = curvature_of_logs(task, found, said, root, logs.signs)
+    covariance = root @ np.linalg.inv(precision) @ root.T
+    points, covariance = moments_of_weights(found, covariance, logs.signs)
+    inner = known_from(covariance, settling.predictive, settling.rank)
+    return task.people, points, inner.astype(np.float32)
 
 
 def _shortened(known: Float, most: int) -> Float:

@@ -6,17 +6,20 @@ J is minus the logarithm of the marginal likelihood, approximately. People are i
     J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
         + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
 
-with P_i = share/4 sum_j T_j over a person's labels. The number of factors, and the share of
-their uncertainty that is penalised, are those that predict held-out labels best.
+with P_i = share/4 sum_j T_j over a person's labels. Whether there are factors at all, labels say
+that are held out: they are predicted better. How many there are, the learned variances of people's
+weights say: those of factors that are not needed shrink to nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
-from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.crossed import Crossed
 from likeminds.prior.descent import (
     EXACTER,
     ROUGH,
@@ -26,21 +29,30 @@ from likeminds.prior.descent import (
     first_model,
     follow_ridge,
 )
-from likeminds.prior.factors import FIRST_UNIT, scores_at, with_factors
+from likeminds.prior.factors import (
+    FIRST_UNIT,
+    LITTLE,
+    NOTHING,
+    are_there,
+    with_factors,
+    without_vanished,
+)
 from likeminds.prior.forms import Form, choose_form, form_of
-from likeminds.prior.grading import Graded
-from likeminds.prior.item_steps import step_both, step_items, with_items
+from likeminds.prior.held_out import HeldOut, held_out_losses
+from likeminds.prior.item_steps import step_both, step_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.posterior import Pulls
+from likeminds.prior.prior import Shifts
 from likeminds.prior.scoring import Visited, visit_crowd
 from likeminds.solvers.base import Callback
 
-# Numbers of factors that are tried, until so many in a row predict no better; and the shares
-# of their uncertainty that are penalised.
+# Numbers of factors that are tried, and of those, how many to see whether there is any at all.
 _RUNGS = (1, 2, 3, 4, 6, 8)
-_PATIENCE = 2
-_SHARES = (1.0, 0.4)
+_FIRST = 2
+# The share of their uncertainty that is penalised: with less, factors are found that are none, and
+# with more, some are lost that there are.
+_SHARE = 0.6
 # A factor has a number for each person and each item: with fewer labels for each of them, none is
 # looked for, since none would be found (and a small crowd is fitted at once).
 _LABELS_PER_NUMBER = 5
@@ -67,7 +79,7 @@ class _State:
 
 
 def learn_crossed(
-    tasks: CrossedTasks,
+    tasks: Crossed,
     n_weights: int,
     size: int,
     n_groups: int | None,
@@ -79,7 +91,7 @@ def learn_crossed(
     centre: Float | float = 0.0,
     n_factors: int | None = None,
     callback: Callback | None = None,
-    shifts: Float | None = None,
+    shifts: Float | Shifts | None = None,
     earlier: Learned | None = None,
     anew: bool = False,
 ) -> Learned:
@@ -107,14 +119,31 @@ def learn_crossed(
             form = Form(state.at.model, shape, 0, [])
         enough = min(start.enough, EXACTER * tol)
         exact = replace(start, model=form.model, shape=form.shape, enough=enough)
-        found = _alternate(exact, tol=tol, max_iter=max_iter, callback=callback)
+        descend_to = partial(_alternate, tol=tol, max_iter=max_iter, callback=callback)
+        found = descend_to(exact)
+        if n_factors is None and earlier is None and not found.interrupted:
+            found = _without_vanished(exact, found, descend_to)
     return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
+
+
+def _without_vanished(
+    objective: Objective, found: Learned, descend_to: Callable[[Objective], Learned]
+) -> Learned:
+    """Learn without the factors that have shrunk to nothing, if there are such."""
+    tasks, items = objective.tasks, found.items
+    assert isinstance(tasks, Crossed)
+    assert items is not None
+    there = replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
+    if are_there(there, found.model, NOTHING).all():
+        return found
+    left = without_vanished(there, found.model, NOTHING)
+    return descend_to(replace(left.objective, model=left.model))
 
 
 def _go_on(start: Objective, earlier: Learned) -> _State:
     """Return the state in which learning ended before."""
     tasks, items = start.tasks, earlier.items
-    assert isinstance(tasks, CrossedTasks)
+    assert isinstance(tasks, Crossed)
     assert items is not None
     unit = np.append(start.unit, np.full(items.n_factors, FIRST_UNIT))
     objective = replace(start, tasks=tasks.with_items(items), unit=unit, pulls=earlier.pulls)
@@ -122,109 +151,69 @@ def _go_on(start: Objective, earlier: Learned) -> _State:
 
 
 def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
-    """Learn everything roughly, with the number of factors asked for, or a chosen one."""
-    if n_factors is None:
-        return _learn_roughly(_chosen_factors(start))
-    state = _learn_roughly(_State.first(start, start.model))
-    for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
-        state = _with_rung(state, rung, _SHARES[-1])
-    return state
+    """Learn everything roughly, with the number of factors asked for, or as many as there are."""
+    if n_factors is not None:
+        state = _learn_roughly(_State.first(start, start.model))
+        for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
+            state = _with_rung(state, rung)
+        return state
+    state = _learn_roughly(_with_any_factors(start))
+    return _climb(state) if state.objective.n_factors else state
 
 
-def _chosen_factors(start: Objective) -> _State:
-    """Return the state that predicts held-out labels best, its objective then of all labels."""
+def _with_any_factors(start: Objective) -> _State:
+    """Return a state with factors if held-out labels are predicted better; it is of all labels."""
     tasks = start.tasks
-    assert isinstance(tasks, CrossedTasks)
-    out = _left_out(tasks)
-    rows = tasks.labels.rows
-    numbers = len(rows.people) + int(tasks.labelled.sum())
-    if not out.any() or int(rows.counts.sum()) < _LABELS_PER_NUMBER * numbers:
+    assert isinstance(tasks, Crossed)
+    held_out = tasks.holding_out(_LEFT_OUT)
+    numbers, n_labels = tasks.n_people + int(tasks.labelled.sum()), int(tasks.counts.sum())
+    if held_out.counts.sum() == n_labels or n_labels < _LABELS_PER_NUMBER * numbers:
         return _State.first(start, start.model)
-    some = replace(start, tasks=tasks.with_left_out(out), pulls=Pulls())
-    state = _learn_roughly(_State.first(some, some.model))
-    best = _climb((state, _losses(state, out)), _SHARES[0], out)
-    for share in _SHARES[1:]:
-        if not best[0].objective.n_factors:
+    some = replace(start, tasks=held_out, pulls=Pulls())
+    state = none = _learn_roughly(_State.first(some, some.model))
+    before = held_out_losses(none.objective, none.at.model)
+    for rung in _possible(tasks)[:_FIRST]:
+        state = _with_rung(state, rung)
+        if _is_better(held_out_losses(state.objective, state.at.model), before):
             break
-        tried = _with_share(best[0], share)
-        losses = _losses(tried, out)
-        if _is_better(losses, best[1], _who(tasks, out)):
-            best = _climb((tried, losses), share, out)
-    state = best[0]
+    else:
+        state = none
     chosen = state.objective.tasks
-    assert isinstance(chosen, CrossedTasks)
-    whole = replace(state.objective, tasks=chosen.with_left_out(None))
+    assert isinstance(chosen, Crossed)
+    whole = replace(state.objective, tasks=chosen.holding_out(0.0))
     return _State.first(whole, state.at.model)
 
 
-def _left_out(tasks: CrossedTasks) -> Bool:
-    """Choose labels by who gave them to what, whatever their order; never the padding."""
-    rows = tasks.labels.rows
-    person = np.repeat(rows.people, rows.counts).astype(np.uint64)
-    lot = person * np.uint64(0x9E3779B97F4A7C15) + tasks.item[:-1].astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        lot = (lot ^ (lot >> np.uint64(shift))) * np.uint64(factor)
-    lot ^= lot >> np.uint64(31)
-    return np.append(lot < np.uint64(int(_LEFT_OUT * 2.0**64)), False)
-
-
-_Tried = tuple[_State, Float]
-
-
-def _climb(start: _Tried, share: float, out: Bool) -> _Tried:
-    """Add factors while held-out labels are predicted better for it; return the best of all."""
-    tasks = start[0].objective.tasks
-    assert isinstance(tasks, CrossedTasks)
-    most = min(tasks.n_people, int(tasks.labelled.sum()))
-    best, state, failed = start, start[0], 0
-    for rung in _RUNGS:
-        if rung <= start[0].objective.n_factors:
+def _climb(state: _State) -> _State:
+    """Add factors until those added last shrink to nothing; return those that do not."""
+    tasks = state.objective.tasks
+    assert isinstance(tasks, Crossed)
+    for rung in _possible(tasks):
+        before = state.objective.n_factors
+        if rung <= before:
             continue
-        if failed == _PATIENCE or rung >= most:
+        state = _with_rung(state, rung)
+        if not are_there(state.objective, state.at.model, LITTLE)[before:].any():
             break
-        state = _with_rung(state, rung, share)
-        losses = _losses(state, out)
-        failed = 0 if _is_better(losses, best[1], _who(tasks, out)) else failed + 1
-        if not failed:
-            best = state, losses
-    return best
+    left = without_vanished(state.objective, state.at.model, LITTLE)
+    return _State.first(left.objective, left.model)
 
 
-def _with_share(state: _State, share: float) -> _State:
-    """Learn as many factors with another share of their uncertainty penalised."""
-    tasks = state.objective.tasks
-    assert isinstance(tasks, CrossedTasks)
-    moved = with_items(state.objective, replace(tasks.items, share=share))
-    return _learn_roughly(_State.first(moved, state.at.model))
+def _possible(tasks: Crossed) -> list[int]:
+    """Return the numbers of factors that there may be."""
+    most = min(tasks.n_people, int(tasks.labelled.sum()))
+    return [rung for rung in _RUNGS if rung < most]
 
 
-def _who(tasks: CrossedTasks, out: Bool) -> Index:
-    """Return the people who gave the labels that are left out."""
-    rows = tasks.labels.rows
-    return np.repeat(np.arange(len(rows.people)), rows.counts)[out[:-1]]
-
-
-def _is_better(losses: Float, others: Float, person: Index) -> bool:
+def _is_better(losses: HeldOut, others: HeldOut) -> bool:
     """Say whether losses are smaller: noticeably, and by more than a standard error over people."""
-    gain = np.bincount(person, weights=others - losses)
-    return bool(gain.sum() > max(np.sqrt(float(gain @ gain)), _NOTICED * len(losses)))
+    gain = others.losses - losses.losses
+    return bool(gain.sum() > max(np.sqrt(float(gain @ gain)), _NOTICED * losses.n_labels))
 
 
-def _losses(state: _State, out: Bool) -> Float:
-    """Return the losses of the held-out labels."""
-    tasks = state.objective.tasks
-    assert isinstance(tasks, CrossedTasks)
-    eta = scores_at(state.objective, state.at.model)[out]
-    rows, likelihood = tasks.labels.rows, state.at.model.likelihood
-    positive, weight = rows.positive[out[:-1]], rows.weight[out[:-1]]
-    if rows.grade is not None and isinstance(likelihood, Graded):
-        return weight * likelihood.each(eta, rows.grade[out[:-1]], rows.owner[out[:-1]])
-    return np.asarray(weight * (np.logaddexp(0.0, eta) - positive * eta))
-
-
-def _with_rung(state: _State, n_factors: int, share: float) -> _State:
+def _with_rung(state: _State, n_factors: int) -> _State:
     more = n_factors - state.objective.n_factors
-    guess = with_factors(state.objective, state.at.model, more, share)
+    guess = with_factors(state.objective, state.at.model, more, _SHARE)
     return _learn_roughly(_State.first(guess.objective, guess.model))
 
 
@@ -268,7 +257,7 @@ def _alternate(
     except KeyboardInterrupt:
         stopped = True
     tasks = objective.tasks
-    assert isinstance(tasks, CrossedTasks)
+    assert isinstance(tasks, Crossed)
     return Learned(
         at.model,
         trace,

@@ -7,21 +7,31 @@ and the prior falls.
 """
 
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from likeminds._support.arrays import Float
+from likeminds._support.later import Later
 from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.lognormal import slopes_of_logs, weights_of_logs
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task, of_each_person
+
+optimize: Any = Later("scipy.optimize")
 
 # What a weight is at least, in standard deviations: zero, and on the right side of it for sure.
 _LEAST = 1e-9
 
 
 def keep_signs(
-    points: Float, task: Task, prior: Prior, likelihood: Likelihood, signs: Float
+    points: Float,
+    task: Task,
+    prior: Prior,
+    likelihood: Likelihood,
+    signs: Float,
+    *,
+    logs: Float | None = None,
 ) -> Float:
     """Return a block's modes with weights of the known signs.
 
@@ -33,7 +43,10 @@ def keep_signs(
         What they are the modes of.
     signs : array of shape (p,)
         1 or -1 where the sign of a weight is known, else 0.
+    logs : array of shape (p,), optional
+        1 or -1 where points are logarithms of weights, else 0: see `prior.lognormal`.
     """
+    logs = np.zeros_like(signs) if logs is None else logs
     wrong = np.flatnonzero((points * signs < 0.0).any(axis=1))
     if not len(wrong):
         return points
@@ -41,31 +54,33 @@ def keep_signs(
     for person in wrong:
         own = of_each_person(task, itemgetter(slice(person, person + 1)))
         mean = means[person]
-        points[person] = _bounded(points[person], mean, own, prior, (likelihood, signs))
+        points[person] = _bounded(points[person], mean, own, prior, (likelihood, signs, logs))
     return points
 
 
 def _bounded(
-    point: Float, mean: Float, task: Task, prior: Prior, said: tuple[Likelihood, Float]
+    point: Float, mean: Float, task: Task, prior: Prior, said: tuple[Likelihood, Float, Float]
 ) -> Float:
     """Return one person's mode within the bounds."""
-    likelihood, signs = said
+    likelihood, signs, logs = said
     varies = prior.residual > 0
     unit = np.sqrt(prior.covariance.diagonal()[varies])
     precision = np.linalg.inv(prior.covariance[np.ix_(varies, varies)])
     rows, rest = task.rows[0][:, varies], task.rows[0][:, ~varies] @ mean[~varies]
 
     def loss(scaled: Float) -> tuple[float, Float]:
-        weights = scaled * unit
-        away = weights - mean[varies]
-        labels = likelihood.at((rows @ weights + rest)[None], task)
+        own = scaled * unit
+        away = own - mean[varies]
+        eta = rows @ weights_of_logs(own, logs[varies]) + rest
+        labels = likelihood.at(eta[None], task)
         value = float(labels.loss[0]) + 0.5 * float(away @ precision @ away)
-        return value, (precision @ away - rows.T @ labels.pull[0]) * unit
+        pulled = slopes_of_logs(own, logs[varies]) * (rows.T @ labels.pull[0])
+        return value, (precision @ away - pulled) * unit
 
     known = signs[varies]
     bounds = [(_LEAST if s > 0 else None, -_LEAST if s < 0 else None) for s in known]
     start = np.where(known * point[varies] < 0.0, known * _LEAST, point[varies] / unit)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     bounded = mean.copy()
     bounded[varies] = found.x * unit
     return bounded

@@ -76,11 +76,6 @@ class Tasks(Protocol):
         """How many people there are."""
         ...
 
-    @property
-    def n_places(self) -> int:
-        """How many rows there are, and some for the padding."""
-        ...
-
     def visit(
         self, work: "Callable[[TaskBlock, S, Any], tuple[R, Any]]", state: S, own: Own = None
     ) -> tuple[R, Own]:
@@ -114,6 +109,11 @@ class TaskBlock:
 def task_of(block: TaskBlock, state: None, own: None) -> Task:  # noqa: ARG001 - the form of a work
     """Return the rows and responses of a block."""
     return block.task
+
+
+def people_of(block: TaskBlock, state: None, own: None) -> Index:  # noqa: ARG001
+    """Return the people of a block."""
+    return block.task.people
 
 
 class BlockTasks:
@@ -255,11 +255,6 @@ class AucTasks(KeptTasks):
     labels: LabelTasks
 
     @property
-    def n_places(self) -> int:
-        """None: a regression is solved in one step from anywhere."""
-        return 0
-
-    @property
     def n_people(self) -> int:
         """How many people there are."""
         return self.labels.n_people
@@ -336,27 +331,6 @@ def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Coordinates) -
 def _triangle(matrices: Float) -> Float:
     """Return R of the QR factors of each matrix."""
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
-
-
-def by_place(
-    tasks: Tasks, work: Callable[[TaskBlock, S, Any], tuple[Float, ...]], state: S, own: Own
-) -> tuple[Float, ...]:
-    """Return numbers that a work has for each row of its block, in the order of places."""
-    found: tuple[Float, ...] = ()
-    for places, numbers in tasks.ask(_placed, (work, state), own):
-        found = found or tuple(np.zeros(tasks.n_places) for _ in numbers)
-        for whole, part in zip(found, numbers, strict=True):
-            whole[places] = part
-    return found
-
-
-def _placed(
-    block: TaskBlock, state: tuple[Callable[..., tuple[Float, ...]], Any], own: Any
-) -> tuple[Index, tuple[Float, ...]]:
-    work, inner = state
-    places = block.task.places
-    assert places is not None
-    return places, work(block, inner, own)
 
 
 def sample(tasks: Tasks, most: int) -> Tasks:

@@ -60,7 +60,7 @@ class Ways:
         use, added = self.grading.ways(people)
         return ToldGrades(self.grading, self.grading.scale.codes(grades), use, added)
 
-    def some(self, people: slice) -> "Ways":
+    def some(self, people: slice | Index) -> "Ways":
         """Return the ways of some of the people."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = None if shifts is None else shifts[people]

@@ -11,7 +11,13 @@ from likeminds._support.checks import listing
 from likeminds._support.frames import Frames, as_kind
 from likeminds._support.html import html_page, html_table
 from likeminds.data.columns import as_arrow
-from likeminds.rankers.shown import ShownItems, frames_of, place_of_person, weights_of_all
+from likeminds.rankers.shown import (
+    ShownItems,
+    frames_of,
+    person_at,
+    place_of_person,
+    weights_of_all,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +108,7 @@ def similar_people(ranker: Any, person: Hashable, k: int | None = 10, items: Any
     moved -= moved.mean(axis=0)
     found = _correlations(weights, moved.T @ moved / len(shown), place)
     best = _others(found, place, k)
-    one = ranker.users_.tolist()[place]
+    one = person_at(ranker, place)
     return Alike(one, ranker.users_[best], found[best], "people", frames_of(ranker))
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, IdArray
 from likeminds._support.checks import as_matrix, listing
+from likeminds._support.grammar import guess_verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import as_id_array, encode, lookup
@@ -288,7 +289,13 @@ def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
     for name, part in given.items():
         if not isinstance(part, Annotations):
             raise TypeError(f"{name} must be Annotations, but is a {type(part).__name__}.")
-    return {str(name): part for name, part in given.items()}
+    return {str(name): _speaking(part, str(name)) for name, part in given.items()}
+
+
+def _speaking(part: Annotations, attribute: str) -> Annotations:
+    """Return labels with a verb: their own, or what the name of the attribute says."""
+    guessed = guess_verb(attribute) if part.verb is None else None
+    return part if guessed is None else part.with_verb(guessed)
 
 
 def _common_features(parts: Mapping[str, Annotations]) -> IdArray:

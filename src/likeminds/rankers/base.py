@@ -1,6 +1,6 @@
 """What every ranker does with its input and its weights: the scikit-learn manners."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -51,7 +51,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     # Whether items may be known by their ids alone.
     _needs_no_features: ClassVar[bool] = False
 
-    _positions: tuple[IdArray, dict[Hashable, int]]
+    _positions: tuple[IdArray, Mapping[Hashable, int]]
     n_labels_: int
     fingerprint_: str
     label_reading_: LabelReading | None
@@ -143,10 +143,24 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         scores = np.empty(len(rows))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             piece = slice(start, start + _ROWS_AT_ONCE)
-            weights = self.coef_[people[piece]]
-            weights[people[piece] < 0] = self.consensus_
+            weights = self._weights_of(people[piece])
             scores[piece] = np.einsum("nd,nd->n", rows[piece], weights)
         return scores + self.item_scores(items, people)
+
+    def _weights_of(self, people: Index) -> Float:
+        """Return the weights of people (-1: of all); who is not asked about is not read."""
+        known = people >= 0
+        if known.all():
+            return self.coef_[people]
+        weights = np.tile(self.consensus_, (len(people), 1))
+        if known.any():
+            weights[known] = self.coef_[people[known]]
+        return weights
+
+    @property
+    def scores_by_weights(self) -> bool:
+        """Whether scores are ``coef_`` times features, and what was learned about items."""
+        return True
 
     def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
         """Return what items add beyond features; zero where nobody says which they are."""
@@ -155,7 +169,8 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
             return 0.0
         weights = np.zeros((len(people), known.n_factors))
         if known.n_factors:
-            weights = np.vstack([self.factor_weights_, weights[:1]])[people]
+            theirs = people >= 0
+            weights[theirs] = self.factor_weights_[people[theirs]]
         return known.scores_of(items, weights)
 
     def consensus_scores(self, said: Annotations) -> Float:
@@ -174,7 +189,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
 
     def score(
         self,
-        X: ArrayLike | Annotations,
+        X: ArrayLike | Annotations | inputs.Elsewhere,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -192,6 +207,9 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         -------
         float
         """
+        if isinstance(X, inputs.Elsewhere):
+            inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            return X.score(self)
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
             inputs.refuse_extras(y=y, users=users, sample_weight=sample_weight)
@@ -344,7 +362,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         refuse_mixture(self._graded, more.grades is not None)
         return join_readings(getattr(self, "label_reading_", None), more.reading)
 
-    def _user_positions(self) -> dict[Hashable, int]:
+    def _user_positions(self) -> Mapping[Hashable, int]:
         """Return where each person is; made once, as a million of them take a while."""
         if "_positions" not in vars(self) or self._positions[0] is not self.users_:
             self._positions = (self.users_, positions(self.users_))

@@ -13,8 +13,9 @@ from likeminds.choice_models.estimates import Estimates, estimate
 from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
 from likeminds.choice_models.market import Market
 from likeminds.choice_models.paying import willingness_to_pay
-from likeminds.choice_models.refining import Specification, find_feature, has_chances, refine
+from likeminds.choice_models.refining import refine
 from likeminds.choice_models.simulating import Setting
+from likeminds.choice_models.specification import Specification, find_feature, has_chances
 from likeminds.choice_models.summary import Summary, summarise
 from likeminds.choice_models.tables import Table
 from likeminds.data.annotations import Annotations
@@ -36,6 +37,7 @@ class ChoiceTables(PriorRanker):
     covariance_: str
     fixed: Sequence[str | int] | None
     signs: Mapping[str | int, int] | None
+    distributions: Mapping[str | int, str] | None
     draws: int | str
     max_iter: int
     callback: Callback | None
@@ -78,7 +80,7 @@ class ChoiceTables(PriorRanker):
         (True, True)
         """
         setting, said = self._simulated(annotations)
-        prior = self.crowd_.prior
+        prior = self.crowd_.simulated
         return simulate_likelihood(setting, prior, draws, said.user_ids, seed=random_state)
 
     def summary(self, annotations: Annotations | None = None, draws: int = _DRAWS) -> Summary:
@@ -105,7 +107,7 @@ class ChoiceTables(PriorRanker):
         setting, said = self._simulated(annotations)
         return summarise(
             self._estimates(setting, draws),
-            simulate_likelihood(setting, self.crowd_.prior, draws, said.user_ids),
+            simulate_likelihood(setting, self.crowd_.simulated, draws, said.user_ids),
             self.feature_names_,
             kind=self.covariance_,
             is_maximum=not self._specification().is_plain,
@@ -250,7 +252,9 @@ class ChoiceTables(PriorRanker):
             )
         shape = (len(self.users_), len(rows))
         free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
-        return names, Market(self._beliefs(), rows, free, self.crowd_.signs)
+        crowd = self.crowd_
+        logs = None if crowd.logs is None else crowd.logs.signs
+        return names, Market(self._beliefs(), rows, free, crowd.signs, logs)
 
     def _groups(self, by: Any) -> dict[str, Bool]:
         """Return who belongs to each group: schools, or what the caller says."""
@@ -276,7 +280,7 @@ class ChoiceTables(PriorRanker):
     def _estimates(self, setting: Setting, draws: int) -> Estimates:
         crowd = self.crowd_
         return estimate(
-            setting, crowd.prior, crowd.coordinates, kind=self.covariance_, n_draws=draws
+            setting, crowd.simulated, crowd.coordinates, kind=self.covariance_, n_draws=draws
         )
 
     def _simulated(self, annotations: Annotations | None) -> tuple[Setting, Annotations]:
@@ -318,7 +322,8 @@ class ChoiceTables(PriorRanker):
 
     def _specification(self) -> Specification:
         fixed = () if self.fixed is None else self.fixed
-        return Specification.read(self.feature_names_, fixed, self.signs, self.draws)
+        known = (fixed, self.signs, self.distributions)
+        return Specification.read(self.feature_names_, *known, draws=self.draws)
 
     def _feature(self, name: Hashable, parameter: str) -> int:
         check_is_fitted(self)

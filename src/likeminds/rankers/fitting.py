@@ -337,6 +337,11 @@ def refuse_one_class(annotations: Annotations, *, teaches: bool) -> None:
     if annotations.weights is not None:
         counted = counted[annotations.weights > 0]
     if counted.all() or not counted.any():
+        if annotations.grades is not None and np.ptp(annotations.grades) == 0:
+            raise ValueError(
+                "All grades are the same, so there is nothing to rank by: a ranker needs at least "
+                "two different ones."
+            )
         raise ValueError(
             "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."

@@ -166,8 +166,6 @@ class _FactorTasks(BlockTasks):
     weight: Float
     count: Float
 
-    n_places = 0
-
     @property
     def n_people(self) -> int:
         """How many people there are."""

@@ -13,12 +13,14 @@ from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
+from likeminds.metrics.paired import over_people
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.seen import Seen
 from likeminds.prior.ways import GradePredictions
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.inputs import item_ids_of
+from likeminds.rankers.voices import Voices
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
@@ -33,27 +35,51 @@ _MOST_ROWS = 20_000
 _ROUNDS = 3
 
 
-def choose_grade_loss(ranker: Any, annotations: Annotations) -> tuple[str, dict[str, float]]:
+def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float]]:
     """Return the likelihood of grades that ranks best for held-out people, and all scores.
 
     Each is learned, roughly and without learned features of items, from one half of (a sample of)
     the people; the others are newcomers, judged by the concordance of grades that are held out.
-    Then the halves change places.
+    Then the halves change places, for all but those that were clearly behind; their score is as
+    far behind the best as it was then.
     """
-    people = annotations.user_ids
-    if len(people) < _FEWEST_PEOPLE:
+    n_people = len(voices.about.user_ids)
+    if n_people < _FEWEST_PEOPLE:
         return CANDIDATES[0], {}
-    grades_each = len(annotations) / len(people)
+    grades_each = voices.about.n_labels / n_people
     most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_PEOPLE), _MOST_PEOPLE))
-    some = people[np.unique(np.linspace(0, len(people) - 1, most).astype(np.intp))]
-    halves = [annotations.of_people(some[first::2].tolist()) for first in (0, 1)]
-    found: dict[str, list[Float]] = {name: [] for name in CANDIDATES}
-    for learners, others in (halves, halves[::-1]):
-        asked, held_out = split_within_people(others, test_size=_HELD_OUT, random_state=0)
-        for name in CANDIDATES:
-            found[name].append(_judge(ranker, name, learners, asked, held_out))
-    scores = {name: float(np.nanmean(np.concatenate(parts))) for name, parts in found.items()}
-    return max(scores, key=scores.__getitem__), scores
+    some = np.unique(np.linspace(0, n_people - 1, most).astype(np.intp))
+    halves = [_sorted(voices.rows_of(some[first::2])) for first in (0, 1)]
+    first = _try(ranker, CANDIDATES, *halves)
+    second = _try(ranker, _not_behind(first), *halves[::-1])
+    scores = {name: _mean(np.concatenate([first[name], second[name]])) for name in second}
+    best = max(scores, key=scores.__getitem__)
+    behind = {name: scores[best] + _mean(first[name] - first[best]) for name in CANDIDATES}
+    return best, behind | scores
+
+
+def _try(
+    ranker: Any, candidates: Iterable[str], learners: Annotations, others: Annotations
+) -> dict[str, Float]:
+    """Return everybody's concordance, by the likelihood that was learned."""
+    asked, held_out = split_within_people(others, test_size=_HELD_OUT, random_state=0)
+    return {name: _judge(ranker, name, learners, asked, held_out) for name in candidates}
+
+
+def _not_behind(by_person: dict[str, Float]) -> list[str]:
+    """Return those whose 95 % interval, person by person, does not rule out the best."""
+    best = max(by_person.values(), key=_mean)
+    apart = {name: over_people(values - best) for name, values in by_person.items()}
+    return [name for name, found in apart.items() if not found.high < 0.0]
+
+
+def _mean(values: Float) -> float:
+    return float(np.nanmean(values))
+
+
+def _sorted(said: Annotations) -> Annotations:
+    """Return labels in the order of people and items, by which what is held out is drawn."""
+    return said[np.lexsort((said.outcomes, said.item_codes, said.user_codes))]
 
 
 def _judge(
@@ -63,6 +89,7 @@ def _judge(
     quick = clone(ranker).set_params(
         loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None
     )
+    quick._says_grades = False  # it is judged by its scores
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
         quick.fit(learners)
@@ -101,8 +128,8 @@ def predict_grades(  # the method of every ranker with a learned prior
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    beliefs, seen, people = seen_from(self, X, users)
-    return beliefs.grades(seen, people)
+    beliefs, seen, places, _ = seen_from(self, X, users)
+    return beliefs.grades(seen, places)
 
 
 def grade_chances(
@@ -118,18 +145,17 @@ def grade_chances(
     return grading.chances(eta + added, variance, use), grading
 
 
-def learn_grading(ranker: Any, annotations: Annotations) -> CumulativeLogit:
+def learn_grading(ranker: Any, voices: Voices) -> CumulativeLogit:
     """Learn how grades follow from the scores of a ranker that is fitted."""
-    assert annotations.grades is not None
-    grades, owners = annotations.grades, annotations.user_codes
-    every = slice(None, None, 1 + len(annotations) // _MOST_ROWS)
-    eta, variance, people = scores_and_variances(ranker, annotations[every], None)
-    found = CumulativeLogit.first(grades, owners)
-    codes = found.scale.codes(grades[every])
+    found = CumulativeLogit.given(voices.grades_given())
+    some = voices.some_rows(_MOST_ROWS / voices.about.n_labels)
+    assert some.grades is not None
+    eta, variance, people = scores_and_variances(ranker, some, None)
+    codes = found.scale.codes(some.grades)
     for _ in range(_ROUNDS):
         found = found.with_shifts(codes, people, eta)
-        added = found.ways(people)[1]
-        found = found.refined(codes, people, eta + added, variance, free_slope=True)
+        use, added = found.ways(people)
+        found = found.refined(codes, use, eta + added, variance, free_slope=True)
     return found
 
 
@@ -140,8 +166,8 @@ def scores_and_variances(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
-    beliefs, seen, people = seen_from(ranker, X, users, items)
-    return (*beliefs.from_zero(seen, people), people)
+    beliefs, seen, places, people = seen_from(ranker, X, users, items)
+    return (*beliefs.from_zero(seen, places), people)
 
 
 def seen_from(
@@ -149,8 +175,8 @@ def seen_from(
     X: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None = None,
-) -> tuple[Beliefs, Seen, Index]:
-    """Return everybody's posteriors, rows as these see them, and the people of the rows."""
+) -> tuple[Beliefs, Seen, Index, Index]:
+    """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
     rows, people = ranker._rows_and_people(X, users)
-    beliefs: Beliefs = ranker._beliefs()
-    return beliefs, beliefs.see(rows, item_ids_of(X, items, len(rows))), people
+    beliefs, places = ranker._beliefs_of(people)
+    return beliefs, beliefs.see(rows, item_ids_of(X, items, len(rows))), places, people

@@ -1,49 +1,21 @@
 """The ranker with nothing to tune: people are draws from a prior that is learned."""
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._support.arrays import Float
-from likeminds._support.checks import refuse_not_finite
 from likeminds.data.annotations import Annotations
-from likeminds.prior.apportioning import apportion
 from likeminds.prior.choices import refuse_no_choices
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.covariates import learn_with_people
-from likeminds.prior.crossed import NOT_SHARED, CrossedTasks, are_shared
-from likeminds.prior.descent import Learned
-from likeminds.prior.grading import Graded
-from likeminds.prior.items import Items
-from likeminds.prior.learning import learn
-from likeminds.prior.likelihoods import Likelihood
-from likeminds.prior.losses import ALL_LOSSES, PriorLoss, choose_loss
-from likeminds.prior.refining import refine_likelihood
-from likeminds.prior.settling import posterior_of
-from likeminds.prior.shared import learn_crossed
-from likeminds.prior.tasks import Tasks
-from likeminds.prior.traits import Traits
-from likeminds.prior.wide.learning import learn_in_rows
-from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.choice_tables import ChoiceTables
-from likeminds.rankers.fitting import refuse_one_class
-from likeminds.rankers.grading import choose_grade_loss, learn_grading
-from likeminds.rankers.widths import choose_way
+from likeminds.prior.losses import ALL_LOSSES, PriorLoss
+from likeminds.rankers.learning import LearningRanker
+from likeminds.rankers.voices import Here
 from likeminds.solvers.base import Callback
 
-# Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
-_ROUNDS, _ROUGH = 2, 1e-3
 
-
-class HierarchicalRanker(ChoiceTables):
+class HierarchicalRanker(LearningRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
@@ -85,7 +57,8 @@ class HierarchicalRanker(ChoiceTables):
         simulated (see ``draws``).
     n_item_factors : int or "auto", default="auto"
         How many features of items are learned, where items have effects of their own.
-        "auto" takes as many as predict held-out labels best.
+        "auto": labels that are held out say whether any, and people's learned weights how many:
+        those of features that are not needed shrink to nothing.
     covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
         What is learned of Omega: all of it; variances alone, as if people's weights were
         independent; or a few leading directions and a residual. "auto" takes "full" or
@@ -98,6 +71,10 @@ class HierarchicalRanker(ChoiceTables):
         Features, by name or position, whose weights have a known sign, 1 or -1. Such a weight is
         normally distributed where it has this sign, and else zero (a censored normal
         distribution): some people do not care, nobody cares the other way round.
+    distributions : dict, optional
+        How the weights of features are distributed over people, where that is not to be the
+        normal distribution (of features in ``signs``, the censored one): "lognormal" for a weight
+        in ``signs`` that nobody has at zero. "normal" and "censored" say what holds anyway.
     draws : int or "auto", default="auto"
         With so many draws for each person, theta, Omega and the weights in ``fixed`` are taken
         from where the steps above lead to the maximum of the simulated likelihood, without any
@@ -147,6 +124,9 @@ class HierarchicalRanker(ChoiceTables):
         What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
         Whether items have effects of their own, and how many of their features were learned.
+    label_doubt_ : float or None
+        Of the logistic loss: how much of the variance of scores counts in `predict_proba`, of
+        people and items that are known.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
         Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_people, r)
@@ -213,6 +193,7 @@ class HierarchicalRanker(ChoiceTables):
         "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank"})],
         "fixed": ["array-like", None],
         "signs": [dict, None],
+        "distributions": [dict, None],
         "draws": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "consensus": ["array-like", None],
         "wide": ["boolean", StrOptions({"auto"})],
@@ -235,6 +216,7 @@ class HierarchicalRanker(ChoiceTables):
         covariance: str = "auto",
         fixed: Sequence[str | int] | None = None,
         signs: Mapping[str | int, int] | None = None,
+        distributions: Mapping[str | int, str] | None = None,
         draws: int | str = "auto",
         consensus: ArrayLike | None = None,
         wide: bool | str = "auto",
@@ -253,6 +235,7 @@ class HierarchicalRanker(ChoiceTables):
         self.covariance = covariance
         self.fixed = fixed
         self.signs = signs
+        self.distributions = distributions
         self.draws = draws
         self.consensus = consensus
         self.wide = wide
@@ -277,218 +260,5 @@ class HierarchicalRanker(ChoiceTables):
         self._fit_annotations(everything, chosen=self.loss_)
 
     def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
-        loss = self._choose_loss(annotations, chosen)
-        refuse_one_class(annotations, teaches=loss.one_class_teaches)
-        self.loss_ = loss.name
-        self.positive_share_ = float(annotations.labels.mean())
-        self.wide_ = self._is_wide(loss, annotations)
-        coordinates = Coordinates.of_annotations(
-            annotations,
-            standardize=self.standardize,
-            intercept=loss.has_intercept,
-            every=self.wide_,
-        )
-        likelihood = self._first_likelihood(loss, annotations, coordinates)
-        said = loss.prepare(annotations, likelihood)
-        specification = self._specification()
-        if self.wide_:
-            learned, tasks, coordinates = self._learn_wide(loss, said, likelihood, coordinates)
-            traits = None
-        else:
-            tasks = self._tasks(loss, said, coordinates)
-            learned, traits = self._learn(tasks, likelihood, annotations, coordinates)
-        if not (specification.is_plain or learned.interrupted):
-            learned = self._refine(learned, tasks, coordinates, _shifts(traits, annotations))
-        self._interrupted = learned.interrupted
-        self._warn_if_unfinished(learned)
-        if learned.items is not None and isinstance(tasks, CrossedTasks):
-            labelled = learned.items.take(np.flatnonzero(tasks.labelled))
-            learned = apportion(replace(learned, items=labelled), annotations, coordinates)
-            assert learned.items is not None
-            tasks = tasks.with_items(learned.items.of(annotations.item_ids))
-        self.users_ = annotations.user_ids
+        self._learn_from(Here(annotations), chosen)
         self.annotations_ = annotations
-        self._set_prior(learned, coordinates, traits)
-        if specification.signs.any():
-            intercept = np.zeros(coordinates.size - coordinates.n_weights)
-            signs = np.concatenate([specification.signs, intercept])
-            self.crowd_ = replace(self.crowd_, signs=signs)
-        points, self.information_ = posterior_of(
-            tasks,
-            annotations.n_people,
-            self.crowd_,
-            pulls=learned.pulls,
-            rank=self.covariance_rank,
-            shifts=self.crowd_.shifts(annotations.people, annotations.user_ids),
-            quick=learned.sampling is not None,
-        )
-        del tasks, learned, said  # a large crowd's levels need the memory that its rows take
-        self._set_levels(points)
-        self.grading_ = None
-        if annotations.grades is not None and loss.has_intercept:
-            self.grading_ = learn_grading(self, annotations)
-
-    def _choose_loss(self, annotations: Annotations, chosen: str | None) -> PriorLoss:
-        """Return the loss; of grades, unless one was ``chosen``, by held-out people."""
-        loss = choose_loss(self.loss, annotations)
-        self.grade_scores_: dict[str, float] = {}
-        if self.loss != "auto" or annotations.grades is None or not loss.takes_items:
-            return loss
-        if chosen is None:
-            chosen, self.grade_scores_ = choose_grade_loss(self, annotations)
-        return ALL_LOSSES[chosen]
-
-    def _first_likelihood(
-        self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates
-    ) -> Likelihood:
-        """Return the likelihood; of grades, that which suits people's scores roughly."""
-        likelihood = loss.first_likelihood(annotations)
-        for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
-            said = loss.prepare(annotations, likelihood)
-            tasks = self._tasks(loss, said, coordinates)
-            learned, traits = self._learn(tasks, likelihood, annotations, coordinates, rough=True)
-            if learned.interrupted:
-                raise KeyboardInterrupt
-            likelihood = refine_likelihood(tasks, learned, _shifts(traits, annotations))
-        return likelihood
-
-    def _tasks(self, loss: PriorLoss, annotations: Annotations, coordinates: Coordinates) -> Tasks:
-        """Return everybody's labels, with their items where those have effects of their own."""
-        if self._has_items(loss, annotations):
-            nothing = Items.unknown(annotations.item_ids)
-            return CrossedTasks.of_annotations(annotations, coordinates, nothing, loss.bend)
-        if not annotations.n_features:
-            raise ValueError(
-                "These annotations have no features, so that items are known only by what people "
-                "say of them: that takes items that several people judge, item_effects not False, "
-                'and loss="logistic".'
-            )
-        return loss.tasks(annotations, coordinates)
-
-    def _has_items(self, loss: PriorLoss, annotations: Annotations) -> bool:
-        if not self._specification().is_plain:
-            if self.item_effects is True:
-                raise ValueError(
-                    "Items have effects of their own, or draws, fixed and signs are given: a "
-                    "likelihood that is simulated person by person cannot have items that people "
-                    "share. Leave out either."
-                )
-            return False
-        if self.item_effects == "auto":
-            return loss.takes_items and are_shared(annotations)
-        if self.item_effects and not loss.takes_items:
-            raise ValueError(
-                f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
-                'known by their features alone. Leave item_effects at "auto", or change the loss. '
-                "(Comparisons and choices without features= give every item a column of its own.)"
-            )
-        if self.item_effects and not are_shared(annotations):
-            warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
-            return False
-        return bool(self.item_effects)
-
-    def _learn(
-        self,
-        tasks: Tasks,
-        likelihood: Likelihood,
-        annotations: Annotations,
-        coordinates: Coordinates,
-        *,
-        rough: bool = False,
-    ) -> tuple[Learned, Traits | None]:
-        n_weights = coordinates.n_weights
-        teach: Any = learn
-        if isinstance(tasks, CrossedTasks):
-            asked = 0 if rough else self.n_item_factors
-            teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
-        elif annotations.people is None:
-            teach = partial(learn, may_sample=True)
-        with both_callbacks(self, self.callback) as callback:
-            learning = partial(
-                teach,
-                tasks,
-                n_weights,
-                coordinates.size,
-                self._asked_groups(n_weights),
-                likelihood=likelihood,
-                covariance=self.covariance,
-                centre=self._centre(coordinates),
-                tol=max(self.tol, _ROUGH) if rough else self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
-            return learn_with_people(annotations, coordinates, tasks, learning, self.tol)
-
-    def _is_wide(self, loss: PriorLoss, annotations: Annotations) -> bool:
-        return choose_way(
-            self.wide,
-            annotations,
-            needs_matrices={
-                f'covariance="{self.covariance}"': self.covariance in {"full", "diagonal"},
-                "fixed, signs and draws": not self._specification().is_plain,
-                "covariates of people": annotations.people is not None,
-                f'loss="{loss.name}"': not loss.rows_are_items,
-                "item_effects=True": self.item_effects is True,
-            },
-            shared=self.item_effects == "auto" and loss.takes_items and are_shared(annotations),
-        )
-
-    def _learn_wide(
-        self,
-        loss: PriorLoss,
-        said: Annotations,
-        likelihood: Likelihood,
-        coordinates: Coordinates,
-    ) -> tuple[Learned, Tasks, Coordinates]:
-        """Learn in the space of rows; return what was learned in a few coordinates."""
-        with both_callbacks(self, self.callback) as callback:
-            return learn_in_rows(
-                loss,
-                said,
-                coordinates,
-                self._asked_groups(coordinates.n_weights),
-                likelihood=likelihood,
-                centre=self._centre(coordinates),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
-
-    def _centre(self, coordinates: Coordinates) -> Float | float:
-        """Return the consensus that is known already, in coordinates."""
-        if self.consensus is None:
-            return 0.0
-        weights = np.asarray(self.consensus, dtype=np.float64)
-        if weights.shape != coordinates.scale.shape:
-            raise ValueError(
-                f"consensus has shape {weights.shape}, but there are {len(coordinates.scale)} "
-                "features: give one weight for each."
-            )
-        refuse_not_finite(weights[None], "consensus")
-        return coordinates.points(weights[None], np.zeros(1))[0, : coordinates.n_weights]
-
-    def _asked_groups(self, n_weights: int) -> int | None:
-        if isinstance(self.n_groups, str):
-            return None
-        if self.n_groups > n_weights:
-            raise ValueError(
-                f"n_groups is {self.n_groups}, but the items differ in {n_weights} direction(s) "
-                f'only. Choose from 0 to {n_weights}, or "auto".'
-            )
-        return int(self.n_groups)
-
-    def _warn_if_unfinished(self, learned: Learned) -> None:
-        if learned.converged:
-            return
-        how = "Interrupted" if learned.interrupted else "Stopped"
-        warnings.warn(
-            f"{how} after {len(learned.trace) - 1} steps, before a step changed the objective by "
-            f"less than tol={self.tol:g}: these are the best weights so far.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-
-def _shifts(traits: Traits | None, annotations: Annotations) -> Float | None:
-    """Return how far everybody's mean is from that of all, by their covariates."""
-    return None if traits is None else traits.shifts(annotations.people, annotations.user_ids)

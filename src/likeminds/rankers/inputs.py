@@ -25,6 +25,14 @@ class Elsewhere(ABC):
     def teach(self, ranker: Any) -> None:
         """Fit a ranker, whose parameters were checked, to this crowd."""
 
+    @abstractmethod
+    def score(self, ranker: Any) -> float:
+        """Return the mean over these people of the AUC of their rows, by a fitted ranker."""
+
+    @abstractmethod
+    def newcomers(self, ranker: Any) -> Any:
+        """Return the posteriors of these people, as of ones whom a fitted ranker does not know."""
+
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:
     """Check labels as scikit-learn does; say in which rows the bad ones are."""

@@ -25,6 +25,7 @@ from likeminds.prior.traits import Traits
 from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.inputs import item_ids_of
+from likeminds.rankers.shown import place_of_person
 
 # What everybody's points tell.
 _WEIGHTS = ("coef_", "group_", "personal_")
@@ -99,7 +100,7 @@ class PriorRanker(GrowingRanker):
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        beliefs = self._beliefs()
+        beliefs, people = self._beliefs_of(people)
         return beliefs.deviation(beliefs.see(rows, item_ids_of(X, items, len(rows))), people)
 
     def rank_interval(
@@ -121,8 +122,7 @@ class PriorRanker(GrowingRanker):
         low, high : arrays of shape (n_items,)
             Ranks; 1 is best.
         """
-        rows, person = self._rows_for(items, user)
-        beliefs = self._beliefs()
+        rows, beliefs, person = self._rows_for(items, user)
         return beliefs.ranks(beliefs.see(rows, item_ids_of(items, None, len(rows))), person, level)
 
     def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
@@ -143,19 +143,22 @@ class PriorRanker(GrowingRanker):
         array of shape (n,)
             Positions among the items, the most telling first.
         """
-        rows, person = self._rows_for(items, user)
-        beliefs = self._beliefs()
+        rows, beliefs, person = self._rows_for(items, user)
         seen = beliefs.see(rows, item_ids_of(items, None, len(rows)))
         return beliefs.most_telling(seen, person, n)
 
-    def _rows_for(self, items: ArrayLike | Annotations, user: Hashable) -> tuple[FloatArray, int]:
-        """Return items' features, and the position of the person who is asked about them."""
+    def _rows_for(
+        self, items: ArrayLike | Annotations, user: Hashable
+    ) -> tuple[FloatArray, Beliefs, int]:
+        """Return items' features, and the posterior of the person who is asked about them."""
         if isinstance(items, Annotations):
             check_is_fitted(self)
             self._check_width(items)
-            return items.X, int(self._people([user])[0])
-        rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
-        return rows, int(people[0])
+            rows, people = items.X, self._people([user])
+        else:
+            rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
+        beliefs, people = self._beliefs_of(people[:1])
+        return rows, beliefs, int(people[0])
 
     def new_items(self, said: Annotations) -> Self:
         """Return a ranker that also knows items it has not seen, from a few labels of each.
@@ -185,8 +188,7 @@ class PriorRanker(GrowingRanker):
                 f"new_items takes labels of new items, but {listing(named[known])} are known "
                 "already: use update for them."
             )
-        beliefs = self._beliefs()
-        people = self._people(said.users)
+        beliefs, people = self._beliefs_of(self._people(said.users))
         self._joint_reading(said)
         wiser = copy(self)
         found = beliefs.items_from(said, people)
@@ -255,6 +257,11 @@ class PriorRanker(GrowingRanker):
         names = super()._fitted_names()
         return [n for n in names if n not in _WEIGHTS] if "points_" in names else names
 
+    @property
+    def scores_by_weights(self) -> bool:
+        """Not of wide features: they are points times coordinates."""
+        return self.learned("points_") is None
+
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return scores; of wide features in coordinates, without anybody's weights."""
         points = self.learned("points_")
@@ -320,12 +327,18 @@ class PriorRanker(GrowingRanker):
             As `newcomer` returns them.
         """
         check_is_fitted(self)
-        place = int(self._places_of([user])[0])
-        if place < 0:
-            raise KeyError(f"{user!r} is not among the {len(self.users_)} people of this model.")
+        place = place_of_person(self, user)
         return self._beliefs(slice(place, place + 1))
 
-    def _beliefs(self, people: slice = slice(None)) -> Beliefs:
+    def _beliefs_of(self, people: Index) -> tuple[Beliefs, Index]:
+        """Return the posteriors of those asked about (-1: anybody), and where each now is."""
+        known, codes = np.unique(people[people >= 0], return_inverse=True)
+        places = np.full(len(people), -1, dtype=np.intp)
+        places[people >= 0] = codes
+        # Somebody has to be there, even if all are strangers.
+        return self._beliefs(known if len(known) else slice(0, 1)), places
+
+    def _beliefs(self, people: slice | Index = slice(None)) -> Beliefs:
         """Return the posteriors of people seen in training."""
         points = self.learned("points_")
         if points is None:

@@ -7,6 +7,7 @@ from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
 from likeminds._support.grammar import Verb
 from likeminds._support.read_later import ReadLater
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 
 # The name of the attribute where there is only one, without a name.
@@ -48,7 +49,8 @@ class Model(ReadLater):
         """Return the ranker of an attribute."""
         if str(attribute) not in self.rankers_:
             there = listing(list(self.rankers_))
-            raise KeyError(f"There is no attribute {attribute!r}; there are {there}.")
+            hint = did_you_mean(attribute, self.rankers_)
+            raise KeyError(f"There is no attribute {attribute!r}; there are {there}.{hint}")
         return self.rankers_[str(attribute)]
 
     @property

@@ -15,6 +15,7 @@ from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.ways import Ways
+from likeminds.rankers.inputs import Elsewhere, refuse_extras
 
 
 class Newcomers(Protocol):
@@ -32,7 +33,7 @@ class Newcomers(Protocol):
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
     self: Any,
-    X: ArrayLike | Annotations | None = None,
+    X: ArrayLike | Annotations | Elsewhere | None = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -74,6 +75,10 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     True
     """
     check_is_fitted(self)
+    if isinstance(X, Elsewhere):
+        refuse_extras(y=y, users=users, sample_weight=sample_weight, people=people)
+        found: Beliefs = X.newcomers(self)
+        return found
     newcomers: Newcomers = self._newcomers()
     crowd = newcomers.crowd
     covariates = _covariates(people, crowd)

@@ -5,19 +5,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.prior.beliefs import Beliefs, label_probability
+from likeminds.prior.beliefs import Beliefs, damping, label_probability
 from likeminds.prior.chances import chances_of_sets
 from likeminds.prior.seen import Seen
-from likeminds.rankers.grading import grade_chances, scores_and_variances
+from likeminds.rankers.grading import grade_chances, scores_and_variances, seen_from
 from likeminds.rankers.inputs import item_ids_of
+from likeminds.rankers.voices import Voices
 
 # Losses that learn from what was chosen among what was shown.
 _OF_CHOICES = ("choice", "mixed")
+# Labels that are left out, at most, to learn how sure of labels scores are, and numbers of their
+# features; the shares of their variance that are tried; what a label may say of its own score.
+_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
+_SHARES, _MOST_TOLD = np.linspace(0.0, 2.0, 41), 0.9
 
 
 def _may_have_log_odds(ranker: Any) -> bool:
@@ -35,10 +41,11 @@ def predict_proba(  # the method of every ranker with a learned prior
     """Return the probability of each label: that somebody says yes, or would choose an item.
 
     Scores m of the logistic loss are log-odds, with a variance s^2 that has what is not known about
-    the person, and about the item: the probability is sigma(m / sqrt(1 + pi s^2 / 8)), which is
-    less sure of itself than sigma(m); docs/probabilities.md says how far it holds. Of grades, it is
-    that of a grade above the one that divides them (see `predict_grades` for that of each). Of
-    choices, it is that of being chosen among the rows of the same group.
+    the person, and about the item: the probability is sigma(m / sqrt(1 + pi c s^2 / 8)), where c
+    makes training labels most likely that are left out (``label_doubt_``), and is 1 for people and
+    items that are new. docs/probabilities.md says how far it holds. Of grades, it is that of a
+    grade above the one that divides them (see `predict_grades` for that of each). Of choices, it is
+    that of being chosen among the rows of the same group.
 
     Parameters
     ----------
@@ -70,8 +77,7 @@ def predict_proba(  # the method of every ranker with a learned prior
     elif self.loss_ in _OF_CHOICES and _are_grouped(X):
         positive = _of_choices(self, X)
     elif self.crowd_.coordinates.intercept:
-        eta, variance, _ = scores_and_variances(self, X, users, items)
-        positive = label_probability(eta, np.sqrt(variance))
+        positive = _of_labels(self, X, users, items)
     else:
         raise ValueError(
             "This ranker has learned from choices: what is chosen depends on what it is shown "
@@ -110,8 +116,8 @@ def probability_above(
     >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
     True
     """
-    beliefs: Beliefs = self._beliefs()
-    return beliefs.chance_above(*_pairs(self, a, b, users))
+    beliefs, one, other, people = _pairs(self, a, b, users)
+    return beliefs.chance_above(one, other, people)
 
 
 def probability_preferred(
@@ -136,8 +142,44 @@ def probability_preferred(
     -------
     array of shape (n_rows,)
     """
-    beliefs: Beliefs = self._beliefs()
-    return beliefs.chance_preferred(*_pairs(self, a, b, users))
+    beliefs, one, other, people = _pairs(self, a, b, users)
+    return beliefs.chance_preferred(one, other, people)
+
+
+def learn_doubt(ranker: Any, voices: Voices) -> float:
+    """Return the share of scores' variance that makes labels most likely which are left out.
+
+    Scores are modes, variances are Laplace's approximation, and they include what is not known
+    about the prior: together they may be too careful, or not careful enough. A label is left out by
+    taking its likelihood, a normal distribution of the score, out of the score's posterior.
+    """
+    most = min(_MOST_ROWS, _MOST_NUMBERS // max(voices.about.n_features, 1))
+    said = voices.some_rows(most / voices.about.n_labels)
+    eta, variance, _ = scores_and_variances(ranker, said, None)
+    chance = expit(eta)
+    told = np.minimum(chance * (1.0 - chance) * variance, _MOST_TOLD)
+    variance = variance / (1.0 - told)
+    eta = eta - variance * (said.labels - chance)
+    towards = np.where(said.labels, eta, -eta)
+    likely = [
+        np.average(log_expit(towards / damping(c * variance)), weights=said.weights)
+        for c in _SHARES
+    ]
+    return float(_SHARES[int(np.argmax(likely))])
+
+
+def _of_labels(
+    ranker: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+) -> Float:
+    beliefs, seen, places, people = seen_from(ranker, X, users, items)
+    eta, variance = beliefs.from_zero(seen, places)
+    counts = ranker.learned("label_doubt_")
+    if counts is not None:  # of people and items that are new, all of it does
+        variance = variance * np.where((people >= 0) & seen.is_known(beliefs.items), counts, 1.0)
+    return label_probability(eta, np.sqrt(variance))
 
 
 def _pairs(
@@ -145,16 +187,16 @@ def _pairs(
     a: ArrayLike | Annotations,
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
-) -> tuple[Seen, Seen, Index]:
+) -> tuple[Beliefs, Seen, Seen, Index]:
     first, people = ranker._rows_and_people(a, users)
     second, _ = ranker._rows_and_people(b, users)
     if first.shape != second.shape:
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-    beliefs: Beliefs = ranker._beliefs()
-    seen = (
+    beliefs, people = ranker._beliefs_of(people)
+    one, other = (
         beliefs.see(rows, item_ids_of(X, None, len(rows))) for rows, X in ((first, a), (second, b))
     )
-    return *seen, people
+    return beliefs, one, other, people
 
 
 def _of_grades(
@@ -176,10 +218,10 @@ def _of_choices(ranker: Any, said: Any) -> Float:
     """Return the chance of each row in its group; rows of their own are labels."""
     people: Index = ranker._rows_and_people(said, None)[1]
     scores = ranker.decision_function(said)
-    chances = chances_of_sets(ranker._beliefs(), said, scores, people)
+    beliefs, people = ranker._beliefs_of(people)
+    chances = chances_of_sets(beliefs, said, scores, people)
     assert chances is not None
     alone = np.bincount(said.group_codes)[said.group_codes] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:
-        eta, variance, _ = scores_and_variances(ranker, said[alone], None)
-        chances[alone] = label_probability(eta, np.sqrt(variance))
+        chances[alone] = _of_labels(ranker, said[alone], None, None)
     return chances

@@ -12,7 +12,7 @@ from likeminds._support.frames import Frames, as_kind
 from likeminds._support.html import html_page, html_table
 from likeminds.data.columns import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
-from likeminds.rankers.shown import ShownItems, frames_of, place_of_person
+from likeminds.rankers.shown import ShownItems, frames_of, person_at, place_of_person
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def rank(
     shown = ShownItems.of(ranker, items)
     ids, features = shown.ids, shown.features
     if person is not None:
-        person = ranker.users_.tolist()[place_of_person(ranker, person)]
+        person = person_at(ranker, place_of_person(ranker, person))
     if unseen:
         fresh = ~judged_by(ranker, person, ids)
         ids, features = ids[fresh], features[fresh]

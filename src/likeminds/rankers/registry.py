@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from likeminds._support.checks import listing
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
     CMTL,
@@ -121,7 +122,8 @@ def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[s
     called = _SHORT.get(_bare(name)) or names.get(_bare(name))
     if called is None:
         listed = ", ".join(["hierarchical", "three-level", *rankers])
-        raise ValueError(f"There is no ranker called {name!r}; there are {listed}.")
+        hint = did_you_mean(name, rankers)
+        raise ValueError(f"There is no ranker called {name!r}; there are {listed}.{hint}")
     return called, rankers[called]
 
 
@@ -151,7 +153,10 @@ def _name_all(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
         if name in named:
             raise ValueError(f"Two rankers are called {name}. Name them in a mapping.")
         if isinstance(given, str) and name not in known:
-            raise ValueError(f"There is no ranker called {name!r}; there are {', '.join(known)}.")
+            raise ValueError(
+                f"There is no ranker called {name!r}; there are {', '.join(known)}."
+                f"{did_you_mean(name, known)}"
+            )
         named[name] = known[name] if isinstance(given, str) else _ready(given, search)
     return named
 

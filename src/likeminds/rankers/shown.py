@@ -15,6 +15,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.data.spelling import write_as_known
 
+# People whose names a mistaken one is compared with.
+_COMPARED = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class ShownItems:
@@ -37,6 +40,8 @@ class ShownItems:
     @classmethod
     def of(cls, ranker: Any, items: Any) -> "ShownItems":
         """Take items as a mapping to features or as annotations; None are those it has kept."""
+        if isinstance(items, ShownItems):
+            return cls(ranker, items.ids, items.features)
         if items is None:
             items = ranker.kept_
             if items is None:
@@ -102,13 +107,18 @@ def place_of_person(ranker: Any, person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
     place = int(ranker._places_of([person])[0])
     if place < 0:
-        known = ranker.users_.tolist()
+        known = ranker.users_
         raise KeyError(
             f"There is no person {person!r} in this model, which knows "
             f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
-            f"{did_you_mean(person, known)}"
+            f"{did_you_mean(person, known[:_COMPARED].tolist())}"
         )
     return place
+
+
+def person_at(ranker: Any, place: int) -> Any:
+    """Return who is at a place among the ranker's people, as a plain Python object."""
+    return ranker.users_[place : place + 1].tolist()[0]
 
 
 def frames_of(ranker: Any) -> Frames:

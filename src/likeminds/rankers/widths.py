@@ -15,8 +15,13 @@ WIDE, WIDE_SHARED = 256, 512
 _MATRICES = 12
 
 
+def directions_of(annotations: Annotations) -> int:
+    """Return how many directions labelled items can differ in."""
+    return min(annotations.n_features, len(np.unique(annotations.feature_rows)))
+
+
 def choose_way(
-    asked: bool | str, annotations: Annotations, needs_matrices: Mapping[str, bool], shared: bool
+    asked: bool | str, size: int, needs_matrices: Mapping[str, bool], shared: bool
 ) -> bool:
     """Say whether a prior is learned in the space of rows.
 
@@ -24,15 +29,14 @@ def choose_way(
     ----------
     asked : bool or "auto"
         What the caller wants.
-    annotations : Annotations
-        The labels. What counts is how many directions their items can differ in.
+    size : int
+        How many directions the labelled items can differ in.
     needs_matrices : mapping from what may be asked for to bool
         Whether it is, and needs matrices of features x features.
     shared : bool
         Whether items would have effects of their own, where there are matrices.
     """
     needs = [name for name, is_asked in needs_matrices.items() if is_asked]
-    size = min(annotations.n_features, len(np.unique(annotations.feature_rows)))
     if asked is True and needs:
         raise ValueError(
             f"wide=True learns without matrices of features x features, which {listing(needs)} "
@@ -50,7 +54,7 @@ def choose_way(
             "20 labels and 256 features). Reduce the features first (likeminds.features.Reduce), "
             "or leave that out, to learn in the space of the labels instead.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
         return False
     if shared:
@@ -59,6 +63,6 @@ def choose_way(
             f"{WIDE_SHARED} or fewer (likeminds.features.Reduce) for that. item_effects=False says "
             "that none are wanted.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     return True

@@ -32,11 +32,11 @@ p, ul, ol { margin: .5rem 0; max-width: 46rem; }
 a { color: var(--accent); }
 code { background: var(--wash); padding: .1rem .3rem; border-radius: 4px; font-size: .9em; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; }
-.numbers { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0;
+.numbers { display: flex; flex-wrap: wrap; gap: 1rem 2.2rem; margin: 1.5rem 0; padding: 0;
   list-style: none; max-width: none; }
 .numbers strong { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650;
   font-variant-numeric: tabular-nums; }
-.numbers li { color: var(--faint); font-size: .9rem; }
+.numbers li { color: var(--faint); font-size: .9rem; line-height: 1.35; max-width: 9.5rem; }
 .numbers strong { color: var(--ink); }
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
@@ -44,7 +44,8 @@ caption { text-align: left; padding-bottom: .35rem; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }
-th.number, td.number { text-align: right; white-space: nowrap; }
+th.number, td.number { text-align: right; }
+td.number { white-space: nowrap; }
 figure { margin: 1.25rem 0; overflow-x: auto; }
 figure > picture > img { display: block; max-width: 100%; height: auto; }
 .strip { display: flex; flex-wrap: wrap; gap: .6rem; margin: .5rem 0; padding: 0;
@@ -54,11 +55,12 @@ figure > picture > img { display: block; max-width: 100%; height: auto; }
 .strip.text li { width: 13.5rem; padding: .5rem .6rem; background: var(--wash);
   border-radius: 6px; color: var(--ink); }
 .strip.text .value, .strip .value { color: var(--faint); display: block; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 1rem; margin: 1rem 0; }
 .card { background: var(--wash); border-radius: 8px; padding: .25rem 1.1rem .8rem;
   border-top: 5px solid var(--line); min-width: 0; }
-.card .strip.text li { background: var(--paper); }
+.card .strip li { width: 5.3rem; }
+.card .strip.text li { background: var(--paper); width: 12.5rem; }
 .card h3, .card h4 { margin: .8rem 0 .35rem; font-size: 1.1rem; line-height: 1.3; }
 details { margin: .75rem 0; }
 details > summary { cursor: pointer; color: var(--accent); }
@@ -66,7 +68,8 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
 @media (max-width: 40rem) {
   main { padding: 1.25rem 1rem 3rem; }
   figure > picture > img { max-width: none; width: 40rem; }
-  .strip.text li { width: 100%; }
+  figure.fits > picture > img { max-width: 100%; width: 100%; }
+  .strip.text li, .card .strip.text li { width: 100%; }
   .numbers { gap: .75rem 1.75rem; }
 }
 @media print {
@@ -74,7 +77,7 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
     --accent: #000; color-scheme: light; }
   html { font-size: 11.5px; }
   main { max-width: none; padding: 0; }
-  .cards { grid-template-columns: 1fr 1fr; }
+  .cards { grid-template-columns: repeat(auto-fit, minmax(5.6cm, 1fr)); }
   .card { border: 1px solid var(--line); border-top-width: 4px; }
   figure > picture > img { max-width: 100%; max-height: 16cm; width: auto; }
   figure, .card, tr, .strip li { break-inside: avoid; }
@@ -84,6 +87,8 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
 """
 # Pixels of the page to an inch of a picture; files have twice as many, for sharp screens.
 _PIXELS, _SHARP = 110, 1.6
+# What is narrower is a phone.
+_PHONE = "(max-width: 40rem)"
 
 
 class Html(str):
@@ -167,22 +172,32 @@ def image(png: bytes, alt: str) -> Html:
     return Html(f'<img src="{_inlined(png)}" alt="{escape(alt)}">')
 
 
-def picture(figure: Any, alt: str, caption: str | None = None) -> Html:
+def picture(figure: Any, alt: str, caption: str | None = None, narrow: Any = None) -> Html:
     """Return a matplotlib Figure (or the figure of Axes), inlined for light and dark; it is closed.
 
-    On paper it is always light.
+    On paper it is always light; ``narrow`` is another figure of the same, for phones.
     """
     drawn = getattr(figure, "figure", None) or figure
     width = round(drawn.get_figwidth() * _PIXELS)
-    light = _inlined(as_png(drawn, round(_PIXELS * _SHARP)))
-    dark = _inlined(as_png(darken(drawn), round(_PIXELS * _SHARP)))
-    require_matplotlib().close(drawn)
+    small = [] if narrow is None else _sources(getattr(narrow, "figure", None) or narrow, _PHONE)
+    light, *others = _sources(drawn)
     below = [] if caption is None else [tag("figcaption", caption)]
-    both = Html(
-        f'<picture><source srcset="{dark}" media="screen and (prefers-color-scheme: dark)">'
-        f'<img src="{light}" alt="{escape(alt)}" width="{width}"></picture>'
-    )
-    return tag("figure", both, *below)
+    image = f'<img src="{light[0]}" alt="{escape(alt)}" width="{width}">'
+    sources = [
+        f'<source srcset="{content}" media="{media}">'
+        for content, media in [*reversed(small), *others]
+    ]
+    both = Html(f"<picture>{''.join(sources)}{image}</picture>")
+    return tag("figure", both, *below, class_="fits" if small else None)
+
+
+def _sources(figure: Any, media: str = "") -> list[tuple[str, str]]:
+    """Return a figure, light and dark, and when to show which; the figure is closed."""
+    dots, there = round(_PIXELS * _SHARP), f" and {media}" if media else ""
+    light = _inlined(as_png(figure, dots)), f"screen{there}"
+    dark = _inlined(as_png(darken(figure), dots))
+    require_matplotlib().close(figure)
+    return [light, (dark, f"screen{there} and (prefers-color-scheme: dark)")]
 
 
 def _inlined(png: bytes) -> str:

@@ -2,15 +2,19 @@
 
 import platform
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
 
 from likeminds import plots
+from likeminds._support.arrays import Float
 from likeminds._support.grammar import counted
 from likeminds._version import __version__
 from likeminds.diagnostics import Diagnostics
+from likeminds.features.images import SUFFIXES
 from likeminds.features.png import png_bytes
 from likeminds.features.thumbnails import picture_of, thumbnail
 from likeminds.plots.figures import COLOURS
@@ -21,11 +25,13 @@ from likeminds.report.page import Html
 from likeminds.report.words import interval, signed
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
-from likeminds.schools.naming import are_named, shorten
+from likeminds.schools.naming import are_named, are_telling, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are told where it has no picture.
 _FEATURES_TOLD, _LETTERS = 12, 140
+# Inches of a picture that fits a phone.
+_NARROW = 3.5
 
 
 def first_picture(facts: Facts) -> Html:
@@ -34,9 +40,15 @@ def first_picture(facts: Facts) -> Html:
     if found is None or not found.axes:
         return Html("")
     caption = "Each dot is a person; people near each other rank the items alike."
+    draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
+    if _are_shown(facts, found.axes[0].strength):
+        caption += (
+            f" Pictures: what people at this end {facts.verb.most(many=True)}, unlike others."
+        )
     if found.loner.any():
         caption += " Rings: on their own."
-    return html.picture(plots.people_map(found), "Map of people by school of thought", caption)
+    alt, narrow = "Map of people by school of thought", draw(width=_NARROW)
+    return html.picture(draw(), alt, caption, narrow=narrow)
 
 
 def schools_section(facts: Facts, level: int) -> Html:
@@ -53,6 +65,13 @@ def schools_section(facts: Facts, level: int) -> Html:
     parts.append(_heatmap(facts, found))
     title = "Schools of thought" if len(found) > 1 else "How people differ"
     return html.section(title, *parts, level=level)
+
+
+def _are_shown(facts: Facts, strength: Float) -> bool:
+    """Tell whether pictures say what sets people apart, where names of features cannot."""
+    if facts.images is None or facts.schools is None:
+        return False
+    return not are_telling(strength, facts.schools.feature_names)
 
 
 def _how_found(found: Schools) -> str:
@@ -85,7 +104,8 @@ def _heatmap(facts: Facts, found: Schools) -> Html:
         "together in the items can cancel each other out."
     )
     alt = "Heat map of everybody's weights, people and features ordered by school"
-    return html.picture(plots.heatmap(facts.ranker, found), alt, caption)
+    drawn = plots.heatmap(facts.ranker, found, facts.items, facts.images)
+    return html.picture(drawn, alt, caption)
 
 
 def _school_card(facts: Facts, school: School, level: int) -> Html:
@@ -96,18 +116,31 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
     apart = f" Set apart by: {features}." if features else ""
     more = school.size - len(members)
     rest = f" and {more:,} more" if more else ""
+    shown = found is not None and _are_shown(facts, found.strength[school.number - 1])
+    name = f"School {school.number}" if shown else f"School {school.number}: {school.name}"
     parts = [
-        html.tag(f"h{level}", f"School {school.number}: {school.name}"),
+        html.tag(f"h{level}", name),
         html.paragraph(
             f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
             f"{school.stability:.2f} ({_stable(school.stability)}).{apart}"
         ),
         *_items(facts, f"What it {facts.verb.most()}", school.typical),
-        *_items(facts, "Where it differs most from all others", school.divisive, _higher),
+        *_differences(facts, school),
         html.paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", kind="note"),
     ]
     colour = COLOURS[(school.number - 1) % len(COLOURS)]  # as on the map
     return html.tag("div", *parts, class_="card", style=f"border-top-color: {colour}")
+
+
+def _differences(facts: Facts, school: School) -> list[Html]:
+    """Return the items that a school places higher, and lower, than all others do."""
+    if facts.images is None:
+        return _items(facts, "Where it differs most from all others", school.divisive, _higher)
+    told = []
+    for title, sign in (("higher", 1.0), ("lower", -1.0)):
+        judged = [one for one in school.divisive if one.value * sign > 0]
+        told += _items(facts, f"Places {title} than all others do", judged, _places)
+    return told
 
 
 def _stable(stability: float) -> str:
@@ -118,6 +151,10 @@ def _stable(stability: float) -> str:
 
 def _higher(value: float) -> str:
     return f"placed {abs(value):.0%} {'higher' if value > 0 else 'lower'}"
+
+
+def _places(value: float) -> str:
+    return f"by {abs(value):.0%}"
 
 
 def _axes_table(found: Schools) -> Html:
@@ -146,18 +183,23 @@ def agreed_section(facts: Facts, level: int) -> Html:
     if found is None or found.soft_labels is None:
         return Html("")
     several = len(found) > 1
-    who = "in every school" if several else "of the people"
+    would = facts.verb.would()
+    share = f"share that {would} in every school" if several else f"share of people that {would}"
     n_liked = int((found.soft_labels.at_least > 0.5).sum())
     intro = html.paragraph(
-        f"Under each item stands the share that {facts.verb.would()} {who} at the least (a bound "
-        f"that holds with a probability of 95 %). It is more than half for {n_liked:,} of "
+        f"Under each item stands the {share}, at the least (a bound that holds with a "
+        f"probability of 95 %). It is more than half for {n_liked:,} of "
         f"{counted(len(found.soft_labels.items), 'item')}. People who judged an item count as they "
         "said, all others as they are predicted."
     )
-    items = _items(facts, None, found.agreed, "at least {:.0%}".format)
+    # Nobody should read below the title what it says of other items.
+    agreed = [one for one in found.agreed if one.value > 0.5] or found.agreed
+    items = _items(facts, None, agreed, "at least {:.0%}".format)
     verb = facts.verb
     title = f"What every school {verb.one()}" if several else f"What people {verb.many()}"
-    table = _shares(facts, found, found.agreed)
+    if not n_liked:
+        title = f"Nearest to {title[0].lower()}{title[1:]}"
+    table = _shares(facts, found, agreed)
     return html.section(title, intro, *items, *table, level=level)
 
 
@@ -191,7 +233,7 @@ def _items(
     entries = []
     for item in judged[: _ITEMS if pictured else _TEXT_ITEMS]:
         picture = picture_of(facts.images, item.item, item.row)
-        told = str(item.item) if item.text is None else shorten(item.text, _LETTERS)
+        told = _bare(item.item) if item.text is None else shorten(item.text, _LETTERS)
         if picture is None:
             told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
         shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]
@@ -200,6 +242,12 @@ def _items(
         entries.append(html.tag("li", *shown, told, *below))
     above = [] if title is None else [html.paragraph(html.tag("strong", title))]
     return [*above, html.tag("ul", *entries, class_="strip" if pictured else "strip text")]
+
+
+def _bare(item: object) -> str:
+    """Return the name of an item, of a file without what says that it is a picture."""
+    name = Path(str(item))
+    return str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else str(item)
 
 
 def standing_section(facts: Facts, level: int) -> Html:

@@ -42,8 +42,8 @@ def numbers(facts: Facts) -> dict[str, str]:
     found = facts.accuracy()
     if found is not None:
         own, shared, _ = found
-        told["of held-out pairs in order, by own ranking"] = f"{own.mean:.0%}"
-        told["by the consensus"] = f"{shared.mean:.0%}"
+        told["of held-out pairs in order by own rankings"] = f"{own.mean:.0%}"
+        told["of them by the consensus"] = f"{shared.mean:.0%}"
     return told
 
 
@@ -106,12 +106,17 @@ def _camps(facts: Facts) -> list[str]:
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
         return [*said, "There is no difference between them that these labels can show."]
-    axis = schools.axes[0]
-    ends = f", most of all between one end that {axis.low} and one that {axis.high}"
+    low, high = (_first_clause(end, facts) for end in (schools.axes[0].low, schools.axes[0].high))
+    ends = f", most of all between one end that {low} and one that {high}"
     return [
         *said,
         f"They form no separate schools of thought but differ gradually{ends if told else ''}.",
     ]
+
+
+def _first_clause(said: str, facts: Facts) -> str:
+    """Return what people do, without what they do not: the other end does that."""
+    return said.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
 
 
 def _accuracy(facts: Facts) -> list[str]:

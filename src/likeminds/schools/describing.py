@@ -154,7 +154,7 @@ class Crowd:
         found = []
         for n, strength in enumerate(strengths(steps, self.spread)):
             low, high = self._names_of_ends(n, steps[n], strength)
-            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength))
+            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength, steps[n]))
         return tuple(found)
 
     def _name_of_school(self, n: int, rest: Float) -> str:

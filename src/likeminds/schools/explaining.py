@@ -12,8 +12,10 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.grammar import Verb
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.rankers.some import within_reach
 from likeminds.schools.finding import find_schools, items_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items
@@ -63,6 +65,7 @@ class Explanation:
         texts: Mapping[Hashable, str] | None = None,
     ) -> "Explanation":
         """Take the items of some annotations, by default of those the ranker has kept."""
+        ranker = within_reach(ranker)
         items = items_of(ranker, annotations, texts=texts)
         return cls(ranker, items, n_schools, annotations)
 
@@ -218,6 +221,8 @@ class Explanation:
         if self.items is not None:
             facts["best"] = self._best(self.items, own)
             facts["best_by_consensus"] = self._best(self.items, shared)
+            named = {*facts["best"], *facts["best_by_consensus"]}
+            facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
         return facts
 
     def school(self, number: int) -> Facts:
@@ -233,7 +238,8 @@ class Explanation:
         items, found = self.items, self.schools
         row = -1 if items is None else int(lookup([item], items.ids, "items")[0])
         if items is None or row < 0:
-            raise KeyError(f"{item!r} is not among the {len(items or ())} items.")
+            hint = "" if items is None else did_you_mean(item, items.ids.tolist())
+            raise KeyError(f"{item!r} is not among the {len(items or ())} items.{hint}")
         everybody = items.places(self.levels.coef)[:, row]
         order = np.argsort(-everybody, kind="stable")
         apart = items.disagreement(self.levels.coef, np.random.default_rng(0))

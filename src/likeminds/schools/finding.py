@@ -12,6 +12,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.frames import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
+from likeminds.rankers.some import within_reach
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
 from likeminds.schools.found import Schools
 from likeminds.schools.items import Items, Judged
@@ -69,7 +70,8 @@ def find_schools(
 
     Notes
     -----
-    People with few labels stand near the middle because little is known about them.
+    People with few labels stand near the middle because little is known about them. Of a model
+    whose people are in files, 20,000 of them are divided, drawn as if by chance by their ids.
     More than 5,000 people are divided by a mixture fitted to a sample of so many; 100,000 people
     with 64 features take seconds.
 
@@ -85,6 +87,7 @@ def find_schools(
     ('item', 'row', 'value', 'text')
     """
     rng = np.random.default_rng(random_state)
+    ranker = within_reach(as_ranker(ranker))
     place = _Standing.of_ranker(ranker, annotations, rng, texts=texts, said=said)
     levels, items, spread, alike = place.levels, place.items, place.spread, place.alike
     asked = _asked(n_schools, len(levels.users))

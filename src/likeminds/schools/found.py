@@ -11,6 +11,7 @@ from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import LIKE, Verb, counted
 from likeminds._support.html import html_page, html_table
+from likeminds._support.suggesting import did_you_mean
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Judged
 from likeminds.schools.soft_labels import SoftLabels
@@ -92,12 +93,15 @@ class Axis:
         What people at its two ends want.
     strength : array of shape (n_features,)
         What somebody one standard deviation towards ``high`` adds; units as in `School`.
+    weights : array of shape (n_features,)
+        The same as weights of the features.
     """
 
     share: float
     low: str
     high: str
     strength: Float
+    weights: Float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,7 +201,10 @@ class Schools:
         """Return the school of a person."""
         place = int(lookup([person], self.users, "users")[0])
         if place < 0:
-            raise KeyError(f"{person!r} is not among the {len(self.users)} people of this model.")
+            raise KeyError(
+                f"{person!r} is not among the {len(self.users)} people of this model."
+                f"{did_you_mean(person, self.users.tolist())}"
+            )
         return self.schools[int(self.labels[place])]
 
     def people(self) -> Any:

@@ -139,6 +139,17 @@ def are_named(features: Iterable[str]) -> bool:
     )
 
 
+def is_made(feature: str) -> bool:
+    """Tell whether a program gave a feature its name: a component, an embedding, a learned number.
+
+    Examples
+    --------
+    >>> is_made("component_3"), is_made("price")
+    (True, False)
+    """
+    return _MADE.fullmatch(feature) is not None
+
+
 def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
     """Say what a feature is: its name, or which items have most and least of what was made.
 
@@ -160,7 +171,7 @@ def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) ->
     'contract length'
     """
     most, least = int(values.argmax()), int(values.argmin())
-    if not _MADE.fullmatch(name) or values[most] == values[least]:
+    if not is_made(name) or values[most] == values[least]:
         return name.replace("_", " ")
     return f"{called(most)} rather than {called(least)}"
 

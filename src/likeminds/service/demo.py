@@ -17,7 +17,7 @@ from likeminds.service.statements import statements
 from likeminds.storage.models import save
 
 # Another number makes another demo: what was made by an earlier version is not taken for it.
-_VERSION = 1
+_VERSION = 2
 _SHOES, _PEOPLE, _EACH, _SIZE = 160, 60, 40, 192
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
 

@@ -13,6 +13,7 @@ from likeminds.service.peers import Peers
 from likeminds.service.served import Served
 from likeminds.service.settings import Settings
 from likeminds.service.store import Store, StoreDownError, open_store
+from likeminds.storage.folders import main_file
 
 # Seconds between two looks at the files and at the database: workers agree within a second.
 _LOOK_EVERY = 0.3
@@ -125,6 +126,7 @@ class Holder:
     def _current(self) -> tuple[Path, FileVersion]:
         """Return the newer one of the model and the refreshed model."""
         there = [Path(self.settings.model), self.settings.refreshed]
+        there = [main_file(path) for path in there]
         found = [(path, FileVersion.of(path.stat())) for path in there if path.exists()]
         if not found:
             if hasattr(self, "served"):  # between two models, or gone: what was read is there

@@ -14,6 +14,7 @@ from likeminds.prior.items import Items as LearnedItems
 from likeminds.prior.seen import Seen
 from likeminds.rankers.model import Ability
 from likeminds.rankers.reasons import interval, take_apart
+from likeminds.rankers.some import some_of, within_reach
 from likeminds.schools.explaining import Explanation
 from likeminds.schools.finding import items_of
 from likeminds.schools.items import Items
@@ -69,9 +70,8 @@ class Opinion:
         """The weights taken apart, of this person alone."""
         crowd = self.question.explanation.levels
         if self.place is not None:
-            one = slice(self.place, self.place + 1)
-            group, personal = crowd.group[one], crowd.personal[one]
-            return replace(crowd, users=crowd.users[one], group=group, personal=personal, own=None)
+            alone = some_of(self.question.chosen, slice(self.place, self.place + 1))
+            return replace(Levels.of_ranker(alone), own=None)
         if self.beliefs is not None:
             return levels_of_beliefs(crowd, self.question.chosen, self.beliefs)
         none = np.zeros((1, len(crowd.consensus)))
@@ -108,8 +108,9 @@ class Question:
     def explanation(self) -> Explanation:
         """What there is to say about the crowd."""
         ids, texts = self.catalogue.ids, self.catalogue.texts
+        crowd = within_reach(self.ranker)
         called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts}
-        items: Items | None = items_of(self.ranker, None, texts=called or None)
+        items: Items | None = items_of(crowd, None, texts=called or None)
         if items is None:
             given = Items(
                 ids=ids,
@@ -119,7 +120,7 @@ class Question:
                 texts=called or None,
             )
             items = given.with_learned(self.chosen)
-        return Explanation(self.ranker, items)
+        return Explanation(crowd, items)
 
     @cached_property
     def placing(self) -> Placing:

@@ -22,6 +22,7 @@ from likeminds.service.keys import hashed
 from likeminds.service.observing import log, start_logging
 from likeminds.service.settings import Settings
 from likeminds.service.store import Label, open_store
+from likeminds.storage.folders import main_file
 from likeminds.storage.models import load, read_card, save
 
 _STATE = "refreshed"
@@ -39,7 +40,7 @@ def refresh_file(settings: Settings) -> str:
     """
     store = open_store(settings.database)
     try:
-        path = Path(settings.model)
+        path = main_file(Path(settings.model))
         version = store.version()
         mark = json.dumps([*version, path.stat().st_mtime_ns])
         if mark == store.state(_STATE) and (settings.refreshed.exists() or not any(version)):

@@ -1,11 +1,13 @@
 """The model that is served: one generation at a time, swapped whole."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from likeminds._support.elsewhere import IdsElsewhere
 from likeminds._support.files import FileVersion
 from likeminds.rankers.model import NAMELESS
 from likeminds.service.catalogue import (
@@ -17,7 +19,8 @@ from likeminds.service.catalogue import (
 )
 from likeminds.service.keys import hashed
 from likeminds.service.opinions import Opinion, Question, Said, UnableError
-from likeminds.storage.models import load, read_card
+from likeminds.storage.folders import main_file
+from likeminds.storage.models import load, read_card, read_people
 
 
 class NoAttributeError(ValueError):
@@ -61,8 +64,10 @@ class Served:
         pictures : Path, optional
             The folder with their pictures.
         """
+        path = main_file(path)
         version = FileVersion.of(path.stat())
-        model, card = load(path, verify=True), read_card(path)
+        # People in files of their own are checked when somebody asks about them.
+        model, card = load(path, verify=not read_people(path)), read_card(path)
         if has_items(items):
             catalogue = read_catalogue(items, pictures)
         elif model.kept_ is not None:
@@ -97,14 +102,12 @@ class Served:
         return [name for name in self.questions if name != NAMELESS]
 
     @cached_property
-    def people(self) -> dict[str, Any]:
+    def people(self) -> Mapping[str, Any]:
         """The ids of the people it knows, by their texts."""
-        return {str(one): one for one in self.model.people_.tolist()}
-
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        """The people, by the hashes of their ids."""
-        return {hashed(name): name for name in self.people}
+        known = self.model.people_
+        if isinstance(known, IdsElsewhere):
+            return IdsByText(known)
+        return {str(one): one for one in known.tolist()}
 
     def question(self, attribute: str | None) -> Question:
         """Return the question about an attribute; where there is one only, it need not be named."""
@@ -151,10 +154,39 @@ class Served:
         """Say whether the model knows somebody, and may say so."""
         return person in self.people and not (forgotten and hashed(person) in forgotten)
 
-    def names(self, forgotten: frozenset[str]) -> list[str]:
-        """Return the people, but those who were deleted."""
-        gone = {self.hashes[one] for one in forgotten if one in self.hashes}
-        return [name for name in self.people if name not in gone]
+    def names(self, forgotten: frozenset[str]) -> Iterator[str]:
+        """Go through the people, but those who were deleted."""
+        for name in self.people:
+            if not (forgotten and hashed(name) in forgotten):
+                yield name
+
+
+class IdsByText(Mapping[str, Any]):
+    """Ids that are elsewhere, by their texts: none of them is held."""
+
+    def __init__(self, known: IdsElsewhere) -> None:
+        self._known = known
+
+    def __getitem__(self, text: str) -> Any:
+        for meant in (text, *_numbers_in(text)):
+            if meant in self._known.places:
+                return meant
+        raise KeyError(text)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _numbers_in(text: str) -> Iterator[Any]:
+    """Yield the numbers that are written as a text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            number = kind(text)
+            if str(number) == text:
+                yield number
 
 
 def _items_there(said: Said, catalogue: Catalogue) -> dict[str, bool | None]:

@@ -67,6 +67,7 @@ def statements() -> tuple[Annotations, Mapping[str, str]]:
         users=[f"resident-{one:03d}" for one in people],
         items=[names[one] for one in shown],
         labels=rng.random(len(people)) < chance[people, shown],
+        verb="agree with",
     )
     texts = {name: text for name, (text, *_) in zip(names, _STATEMENTS, strict=True)}
     return votes, texts

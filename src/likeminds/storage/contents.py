@@ -6,6 +6,7 @@ it stands for:
 ========== =====================================================================
 ``array``   an array of the file, by name (with ``as``, the type of its dates)
 ``ids``     an array of texts, tuples and other ids, which the file holds as JSON
+``people``  an array with a row for each person, in the files of people (`storage.people`)
 ``tuple``   a tuple of nodes
 ``dict``    a mapping from texts to nodes
 ``float``   a number that JSON does not have: nan, inf, -inf
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likeminds._support.elsewhere import RowsElsewhere
 from likeminds._support.read_later import ReadLater, Unread
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
@@ -35,6 +37,7 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
+from likeminds.prior.lognormal import LogNormal
 from likeminds.prior.prior import Prior
 from likeminds.prior.sampling import Sampling
 from likeminds.prior.traits import Traits
@@ -42,6 +45,8 @@ from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
 from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
+from likeminds.storage.ids import tag, untag
+from likeminds.storage.people import USERS, PeopleFiles, StoredIds, StoredRows
 from likeminds.storage.safetensors import ArrayFile
 
 # The only classes of models that are instantiated from a file.
@@ -52,7 +57,7 @@ _DATA: dict[str, type[Any]] = {
     for kind in (
         *(Annotations, Covariates, LabelReading, Statistics, Dense, Rows),
         *(Crowd, Coordinates, Prior, Items, Logistic, Choice, Regression),
-        *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal, Sampling),
+        *(Traits, CovariateEncoder, Scale, CumulativeLogit, StandardNormal, Sampling, LogNormal),
     )
 }
 # What holds the labels that were learned from, and what tells about them.
@@ -71,6 +76,8 @@ class Contents:
     ----------
     with_data : bool
         Whether the labels that were learned from belong to a model.
+    people : PeopleFiles, optional
+        Where its people are, if that is in files of their own.
 
     Attributes
     ----------
@@ -80,8 +87,8 @@ class Contents:
         Whether labels that were learned from are among them.
     """
 
-    def __init__(self, *, with_data: bool) -> None:
-        self.with_data = with_data
+    def __init__(self, *, with_data: bool, people: PeopleFiles | None = None) -> None:
+        self.with_data, self.people = with_data, people
         self.holds_data = False
         self.arrays: dict[str, NDArray[Any]] = {}
         self._met: dict[int, tuple[object, Any]] = {}
@@ -115,7 +122,7 @@ class Contents:
                 self.arrays = before
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
 
-    def of(self, value: Any, name: str) -> Any:  # noqa: PLR0911 - one for each kind of value
+    def of(self, value: Any, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
         """Return the node of a value; ``name`` is what its array would be called."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             value = value.item()
@@ -129,6 +136,8 @@ class Contents:
             return {"tuple": [self.of(part, f"{name}/{i}") for i, part in enumerate(value)]}
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return {"dict": {key: self.of(part, f"{name}/{key}") for key, part in value.items()}}
+        if isinstance(value, RowsElsewhere):
+            return self._of_rows(value, name)
         if isinstance(value, np.ndarray):
             return self._once(value, lambda: self._of_array(value, name))
         if type(value).__name__ in _DATA and isinstance(value, _DATA[type(value).__name__]):
@@ -152,6 +161,12 @@ class Contents:
             return {"array": name, "as": array.dtype.newbyteorder("<").str}
         self.arrays[name] = array.astype(array.dtype.newbyteorder("<"), copy=False)
         return {"array": name}
+
+    def _of_rows(self, value: RowsElsewhere, name: str) -> Any:
+        if not isinstance(value, StoredRows) or value.files is not self.people:
+            return self.of(np.asarray(value), name)
+        shape = [int(size) for size in value.shape[1:]]
+        return {"people": {"name": value.name, "dtype": value.dtype.str, "shape": shape}}
 
     def _of_data(self, value: Any, name: str) -> dict[str, Any]:
         parts = {
@@ -214,6 +229,14 @@ def _array_from(node: Any, file: ArrayFile) -> Any:
     return array.view(node["as"]) if "as" in node else array
 
 
+def _people_from(node: Any, file: ArrayFile) -> Any:
+    if file.people is None:
+        raise ValueError("it does not say where its people are")
+    form = node["people"]
+    kind = StoredIds if form["name"] == USERS else StoredRows
+    return kind(file.people, form["name"], form["dtype"], form["shape"])
+
+
 def _data_from(node: Any, file: ArrayFile) -> Any:
     kind = _DATA[node["data"]["class"]]
     parts = {key: value_from(part, file) for key, part in node["data"]["fields"].items()}
@@ -226,6 +249,7 @@ def _data_from(node: Any, file: ArrayFile) -> Any:
 
 _READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
     "array": _array_from,
+    "people": _people_from,
     "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),
     "tuple": lambda node, file: tuple(value_from(part, file) for part in node["tuple"]),
     "dict": lambda node, file: {k: value_from(part, file) for k, part in node["dict"].items()},
@@ -237,7 +261,7 @@ _READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
 
 def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
     try:
-        text = json.dumps([_tag(value) for value in ids.tolist()])
+        text = json.dumps([tag(value) for value in ids.tolist()])
     except TypeError as error:
         raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
     return np.frombuffer(text.encode(), dtype=np.uint8)
@@ -245,16 +269,7 @@ def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
 
 def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
     """Return ids of any kind from the JSON that the file has of them."""
-    values = [_untag(value) for value in json.loads(array.tobytes())]
+    values = [untag(value) for value in json.loads(array.tobytes())]
     ids = np.empty(len(values), dtype=object)
     ids[:] = values
     return ids
-
-
-def _tag(value: Any) -> Any:
-    # JSON has no tuples; a list can only be one, because lists are no ids.
-    return [_tag(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _untag(value: Any) -> Any:
-    return tuple(_untag(part) for part in value) if isinstance(value, list) else value

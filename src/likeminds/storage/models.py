@@ -3,15 +3,17 @@
 A file of format 3 holds in its header a card for people, a tree that says which arrays make up
 the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
 It is written atomically and mapped into memory: opening the model of a million people reads
-the header alone. Format 2, which held the learned prior in pieces, and format 1, which
-had no card for people and was read at once, are read still.
+the header alone. Format 4 is a folder: the same file, and others with the people, which are read
+when somebody asks about them (`storage.people`). Format 2, which held the learned prior in pieces,
+and format 1, which had no card for people and was read at once, are read still.
 """
 
 import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,13 +31,18 @@ from likeminds.rankers.model import Ability, Model
 from likeminds.storage.contents import MODELS, Contents, check_numbers, ids_from_bytes, model_from
 from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
+from likeminds.storage.folders import PeopleFolder, has_main, main_file, open_folder, write_apart
+from likeminds.storage.people import PeopleFile, PeopleFiles, people_of
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
 
 __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
 FORMAT = 3
+# Of models whose people are in files of their own.
+_APART = 4
 
-_CARD, _TREE = "likeminds", "contents"
+_CARD, _TREE, _PEOPLE = "likeminds", "contents", "people"
+_HASHES, _ORDER = "people/hashes", "people/order"
 # Units of features that a card lists; nobody reads more of them, and the file has them anyway.
 _LISTED = 10_000
 # How format 1 named the arrays of ids.
@@ -50,8 +57,9 @@ def save(
     data: Annotations | None = None,
     scores: Mapping[str, Any] | None = None,
     if_unchanged: bool = False,
+    people_per_file: int | None = None,
 ) -> Path:
-    """Write a fitted ranker, or one for each of several attributes, to one file.
+    """Write a fitted ranker, or one for each of several attributes, to one file or a folder.
 
     An existing file is replaced only once the new one is complete: an interrupt or a full
     disk leaves it as it was. Arrays are written from where they are, without a copy.
@@ -75,6 +83,10 @@ def save(
         Replace nothing but the file that the model was read from, or was last saved to. When
         another program has put something else there, a `FileChangedError` says so, and what is
         there stays: two processes that update the same file lose nothing.
+    people_per_file : int, optional
+        Make a folder, with so many people of a ranker in each of its files: `load` then reads the
+        crowd's part alone, and somebody's file when they are asked about. A model that replaces
+        such a folder has as many by default.
 
     Returns
     -------
@@ -93,8 +105,33 @@ def save(
     >>> card["ranker"], card["people"], card["scores"]
     ('ThreeLevelRanker', 361, {'auc': 0.85})
     """
-    target = writable(path)
-    contents = Contents(with_data=with_data)
+    target = Path(path)
+    told: dict[str, Any] = {"with_data": with_data, "data": data, "scores": scores}
+    if people_per_file is None and not has_main(target):
+        write_model(model, writable(path), if_unchanged=if_unchanged, **told)
+        return target
+    refuse_apart(model)
+    n_each = _asked_per_file(people_per_file, target)
+    with folder_of_people(target) as folder:
+        apart = write_apart(model, folder, n_each)
+        people = people_of(apart)
+        write_model(apart, folder.main, if_unchanged=if_unchanged, people=people, **told)
+        model._read_from = apart._read_from
+    return target
+
+
+def write_model(
+    model: Any,
+    target: Path,
+    *,
+    with_data: bool = False,
+    data: Annotations | None = None,
+    scores: Mapping[str, Any] | None = None,
+    if_unchanged: bool = False,
+    people: PeopleFiles | None = None,
+) -> None:
+    """Write the file with a model's card and all that is not in its files of people: see `save`."""
+    contents = Contents(with_data=with_data, people=people)
     tree = contents.of_model(model)
     if not tree["model"]["fitted"]:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
@@ -105,19 +142,61 @@ def save(
     card = _card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
-    texts = {_CARD: json.dumps(card), _TREE: json.dumps(tree)}
+    texts = {_TREE: json.dumps(tree)}
+    if people is not None:
+        card |= {"format": _APART, "people_files": len(people)}
+        texts[_PEOPLE] = json.dumps(people.described())
+        contents.arrays |= {_HASHES: people.hashes, _ORDER: people.order.astype("<u8")}
+    texts[_CARD] = json.dumps(card)
     replacing = _version_read(model) if if_unchanged else None
     model._read_from = write_arrays(target, contents.arrays, texts, replacing)
-    return target
+
+
+@contextmanager
+def folder_of_people(target: Path) -> Iterator[PeopleFolder]:
+    """Open a folder to write a model to, with its people apart: see `open_folder`."""
+    there = read_people(target) if has_main(target) else []
+    with open_folder(target, {one.name for one in there}) as folder:
+        yield folder
+
+
+def _asked_per_file(asked: int | None, target: Path) -> int:
+    if asked is None:
+        return max(one.n_people for one in read_people(target))
+    if asked < 1:
+        raise ValueError(f"people_per_file must be at least 1, but is {asked}.")
+    return asked
+
+
+def refuse_apart(model: Any) -> None:
+    """Refuse a model whose people cannot be in files of their own."""
+    if not isinstance(model, Ranker):
+        raise TypeError(
+            "People of several attributes are in one file: save each of the rankers_ apart, or "
+            "leave out people_per_file."
+        )
+    if not model._fitted_names():
+        raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
+
+
+def read_people(path: Path) -> list[PeopleFile]:
+    """Return the files of people that a model has; none where they are in its own file."""
+    return _listed(_open(path, header_only=True)[0])
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
     """Return the path if a model can go there; else say what is in the way, before any work."""
+    if has_main(Path(path)):
+        place_for(main_file(Path(path)), "the model")
+        return Path(path)
     return place_for(path, "the model")
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """Read a model that `save` wrote.
+
+    Of a folder with people apart, the crowd's part and an index of ids are read; ``coef_`` and
+    whatever else is known of each person is read when somebody is asked about.
 
     A file of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory,
     and each array is read, and checked, when it is first used; the arrays cannot be written to,
@@ -128,7 +207,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     path : path
         Where it is.
     verify : bool, default=False
-        Check a large file as a whole, too.
+        Check a large file as a whole, too, and all files of people.
 
     Returns
     -------
@@ -141,6 +220,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """
     file, card = _open(path)
     first = card["format"] == 1
+    file.people = _people_beside(file)
     model = _load_first_format(file, card) if first else _load_tree(file, verify)
     model._read_from = file.version
     return model
@@ -159,8 +239,8 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         (whether they were standardised, and their units, if these are 10,000 at most),
         ``fingerprint`` (of the training data, see `likeminds.fingerprint`), ``attributes`` (the
         same for each attribute, where there are several), ``scores`` (as given to `save`) and
-        ``takes_updates``; None where something is not known. Of a file of format 1, what it has
-        of this.
+        ``takes_updates``, ``people_files`` (how many, where people are apart); None
+        where something is not known. Of a file of format 1, what it has of this.
     """
     return _open(path, header_only=True)[1]
 
@@ -189,15 +269,39 @@ def _load_tree(file: ArrayFile, verify: bool) -> Any:
         if verify or file.is_whole:
             file.check_arrays()
             check_numbers(tree, file)
+        if verify and file.people is not None:
+            file.people.check()
         return model_from(tree, file)
+
+
+def _listed(file: ArrayFile) -> list[PeopleFile]:
+    with file.damage_told():
+        listed = [PeopleFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
+        strange = [one.name for one in listed if Path(one.name).name != one.name]
+        if strange:
+            raise ValueError(f"{strange[0]} is no file beside it")
+        return listed
+
+
+def _people_beside(file: ArrayFile) -> PeopleFiles | None:
+    """Return the files of people that go with a model's own file, none of them opened."""
+    listed = _listed(file)
+    if not listed:
+        return None
+    with file.damage_told():
+        hashes, order = file.array(_HASHES), file.array(_ORDER)
+        people = PeopleFiles(file.path.parent, listed, hashes, order)
+        if hashes.shape != order.shape or hashes.shape != (people.n_people,):
+            raise ValueError("its index is not of its people")
+        return people
 
 
 def _open(
     path: str | os.PathLike[str], *, header_only: bool = False
 ) -> tuple[ArrayFile, dict[str, Any]]:
-    source = Path(path)
+    source = main_file(Path(path))
     if not source.is_file():
-        raise FileNotFoundError(f"There is no model at {source}.")
+        raise FileNotFoundError(f"There is no model at {path}.")
     file = ArrayFile(source, header_only=header_only)
     with file.damage_told():
         card: dict[str, Any] = parse(file.metadata[_CARD])
@@ -210,10 +314,10 @@ def _open(
 def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
     if not isinstance(card["format"], int) or card["format"] < 1:
         raise ValueError(f"there is no format {card['format']}")
-    if card["format"] > FORMAT:
+    if card["format"] > _APART:
         raise ModelFileError(
             f"{source} was written by likeminds {card['version']} in format {card['format']}; "
-            f"this version reads up to {FORMAT}. Upgrade likeminds."
+            f"this version reads up to {_APART}. Upgrade likeminds."
         )
     if card["ranker"] not in MODELS:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")

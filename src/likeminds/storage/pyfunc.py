@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.optional import require
+from likeminds._version import __version__
 from likeminds.data.columns import as_frame, find_column
 from likeminds.data.tables import feature_matrix
 from likeminds.rankers.base import Ranker
@@ -30,7 +31,8 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Pa
     path : path
         The folder, which must not exist yet.
     **options
-        Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, ``metadata``.
+        Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, ``metadata``,
+        ``pip_requirements`` (by default this version of likeminds).
 
     Returns
     -------
@@ -43,6 +45,9 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Pa
     score for each row; people not seen in training get the consensus.
     """
     pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
+    # MLflow would guess what loading it needs, by loading it once more.
+    if not {"conda_env", "pip_requirements"} & set(options):
+        options["pip_requirements"] = [f"likeminds=={__version__}"]
     with tempfile.TemporaryDirectory() as folder:
         file = save(ranker, Path(folder) / _FILE)
         pyfunc.save_model(

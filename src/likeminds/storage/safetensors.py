@@ -102,6 +102,8 @@ class ArrayFile:
         Where it is.
     header_only : bool, default=False
         Whether to read the header only, without the arrays.
+    mapped : bool, default=False
+        Whether to map a small file, too, and to hold no more of it than is asked for.
 
     Attributes
     ----------
@@ -111,12 +113,15 @@ class ArrayFile:
         Whether it is small enough to be read and checked at once, not mapped.
     version : FileVersion
         Which file this is: another one may be in its place by now.
+    people : PeopleFiles, optional
+        The files of people that belong to it: see `storage.people`.
     """
 
-    def __init__(self, path: Path, *, header_only: bool = False) -> None:
+    def __init__(self, path: Path, *, header_only: bool = False, mapped: bool = False) -> None:
         self.path = path
         self._read: dict[str, NDArray[Any]] = {}
         self._made: dict[str, Any] = {}
+        self.people: Any = None
         with self.damage_told(), path.open("rb") as file:
             found = os.fstat(file.fileno())
             self.version, size = FileVersion.of(found), found.st_size
@@ -126,7 +131,7 @@ class ArrayFile:
             self._start = _LENGTH + len(self._header)
             self._layout = _checked_layout(header, size - self._start)
             self._content: Any = None
-            self.is_whole = size <= READ_AT_ONCE
+            self.is_whole = size <= READ_AT_ONCE and not mapped
             if self.is_whole and not header_only:
                 file.seek(0)
                 self._content = file.read()
@@ -137,6 +142,15 @@ class ArrayFile:
     def names(self) -> list[str]:
         """The names of the arrays."""
         return list(self._layout)
+
+    def was_read(self, name: str) -> bool:
+        """Say whether an array was read, and its checksum verified."""
+        return name in self._read
+
+    def let_go(self) -> None:
+        """Hold nothing of a mapped file in memory: what is asked for again is read again."""
+        if isinstance(self._content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._content.madvise(mmap.MADV_DONTNEED)
 
     def incomplete(self, why: object) -> ModelFileError:
         """Return the error for an incomplete or damaged file."""

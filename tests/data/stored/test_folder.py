@@ -228,3 +228,16 @@ def test_sizes_of_memory():
     for bad in ("much", "1MB", -1, float("nan")):
         with pytest.raises(ValueError, match="memory_limit must be"):
             as_bytes(bad)
+
+
+def test_how_far_it_is_goes_up_to_all_rows(tmp_path):
+    path, told = in_parts(tmp_path / "labels", a_table()), {}
+
+    def tell(what, done, total):
+        told.setdefault(what, []).append((done, total))
+
+    AnnotationFolder(path, progress=tell, **OPTIONS["labels"]).annotations()
+    assert len(told) >= 2
+    for steps in told.values():
+        assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+        assert steps[-1] == (600, 600)

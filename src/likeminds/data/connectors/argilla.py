@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import read_records, text_of
+from likeminds.data.connectors.documents import objects_in, read_records, text_of
 
 _TAKEN = (None, "submitted")
 
@@ -20,9 +20,8 @@ def read_argilla(path: str | PathLike[str]) -> Export:
     for place, record in read_records(path, collector):
         item = record.get("id") or record.get("external_id") or place
         text = text_of(record.get("fields"))
-        if text is not None:
-            collector.texts[item] = text
-        for person, question, value, status in _responses(record):
+        collector.say(item, text)
+        for person, question, value, status in _responses(record, place, collector):
             where = f"{place}, {question}"
             if status not in _TAKEN:
                 collector.leave_out(f"since the response is {status}", where)
@@ -33,20 +32,24 @@ def read_argilla(path: str | PathLike[str]) -> Export:
     return collector.export()
 
 
-def _responses(record: dict[str, Any]) -> Iterator[tuple[Hashable, str, Any, str | None]]:
+def _responses(
+    record: dict[str, Any], place: str, collector: Collector
+) -> Iterator[tuple[Any, str, Any, Any]]:
     responses = record.get("responses") or {}
     if isinstance(responses, dict):
         for question, given in responses.items():
-            for response in given or []:
-                yield (
-                    response.get("user_id"),
-                    question,
-                    response.get("value"),
-                    response.get("status"),
-                )
+            where = f"{place}, {question}"
+            for _, response in objects_in(given or [], where, "response", collector):
+                told = (response.get(name) for name in ("user_id", "value", "status"))
+                person, value, status = told
+                yield person, question, value, status
         return
-    for response in responses:
-        for question, held in (response.get("values") or {}).items():
+    for where, response in objects_in(responses, place, "response", collector):
+        values = response.get("values") or {}
+        if not isinstance(values, dict):
+            collector.leave_out("since it holds no value", where)
+            continue
+        for question, held in values.items():
             value = held.get("value") if isinstance(held, dict) else held
             yield response.get("user_id"), question, value, response.get("status")
 

@@ -9,6 +9,11 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_arrow
 
 _N_PLACES = 3
+_NO_ID = "since its person or item is no text and no number"
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int)
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,12 @@ class Collector:
 
     def add(self, person: Hashable, item: Hashable, attribute: str, label: Any, where: str) -> None:
         """Take a label; one that was there before is replaced, which is counted."""
+        if not (_is_plain(person) and _is_plain(item)):
+            self.leave_out(_NO_ID, where)
+            return
+        if not isinstance(label, str | int | float):
+            self.leave_out("since it is neither a label nor a rating", where)
+            return
         key = (person, item, attribute)
         if key in self.labels:
             self.leave_out("since the same person judged the same again later", where)
@@ -112,20 +123,30 @@ class Collector:
         self, person: Hashable, winner: Hashable, loser: Hashable, where: str
     ) -> None:
         """Take a comparison of two different items."""
-        if winner == loser:
+        if not (_is_plain(person) and _is_plain(winner) and _is_plain(loser)):
+            self.leave_out(_NO_ID, where)
+        elif winner == loser:
             self.leave_out("since an item was compared with itself", where)
         else:
             self.comparisons.append((person, winner, loser))
 
     def tick(
-        self, person: Hashable, item: Hashable, attribute: str, choices: list[str], where: str
+        self, person: Hashable, item: Hashable, attribute: str, choices: Any, where: str
     ) -> None:
         """Take what somebody ticked, of which there may be several.
 
         Whether a question allows several is known only once all is read: then each choice
         becomes a yes-or-no attribute of its own.
         """
+        if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
+            self.leave_out("since it is no list of choices", where)
+            return
         self.ticks.setdefault(attribute, []).append((person, item, choices, where))
+
+    def say(self, item: Any, text: str | None) -> None:
+        """Note what an item says, if it says anything."""
+        if text is not None and _is_plain(item):
+            self.texts[item] = text
 
     def leave_out(self, reason: str, where: str) -> None:
         """Count a record that is not taken."""

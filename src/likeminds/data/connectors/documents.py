@@ -43,6 +43,21 @@ def read_records(
             collector.leave_out("since it is no object of JSON", where)
 
 
+def objects_in(
+    values: Any, where: str, what: str, collector: Collector
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a list inside a record, with their places; others are left out."""
+    if not isinstance(values, list):
+        collector.leave_out(f"since {what}s are no list", where)
+        return
+    for number, value in enumerate(values, 1):
+        place = f"{where}, {what} {number}"
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            collector.leave_out("since it is no object of JSON", place)
+
+
 def text_of(fields: Any) -> str | None:
     """Return the text of a record's fields: that called text, or the only, or the first one."""
     if not isinstance(fields, dict):

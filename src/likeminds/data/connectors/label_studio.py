@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import read_records, text_of
+from likeminds.data.connectors.documents import objects_in, read_records, text_of
 
 _SIDES = ("left", "right")
 
@@ -21,8 +21,7 @@ def read_label_studio(path: str | PathLike[str]) -> Export:
     for place, task in read_records(path, collector):
         item = task.get("id", place)
         text = text_of(task.get("data"))
-        if text is not None:
-            collector.texts[item] = text
+        collector.say(item, text)
         for person, result, where in _results(task, place, collector):
             control = str(result.get("from_name", "label"))
             value = result.get("value")
@@ -44,18 +43,16 @@ def _results(
     task: dict[str, Any], place: str, collector: Collector
 ) -> Iterator[tuple[Hashable, dict[str, Any], str]]:
     annotations = task.get("annotations", task.get("completions")) or []
-    for number, annotation in enumerate(annotations, 1):
-        where = f"{place}, annotation {number}"
-        if not isinstance(annotation, dict):
-            collector.leave_out("since it is no object of JSON", where)
-        elif annotation.get("was_cancelled"):
+    for where, annotation in objects_in(annotations, place, "annotation", collector):
+        if annotation.get("was_cancelled"):
             collector.leave_out("since the annotator skipped the task", where)
         elif (person := _person(annotation.get("completed_by"))) is None:
             collector.leave_out("since nobody says who completed it", where)
         elif not annotation.get("result"):
             collector.leave_out("since it is empty", where)
         else:
-            yield from ((person, result, where) for result in annotation["result"])
+            found = objects_in(annotation["result"], where, "result", collector)
+            yield from ((person, result, where) for _, result in found)
 
 
 def _person(completed_by: Any) -> Hashable | None:

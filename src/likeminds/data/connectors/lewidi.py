@@ -26,8 +26,7 @@ def read_lewidi(path: str | PathLike[str]) -> Export:
             collector.leave_out("since it is no object of JSON", where)
             continue
         text = text_of(record.get("text"))
-        if text is not None:
-            collector.texts[item] = text
+        collector.say(item, text)
         _take(collector, str(item), record, where)
     return collector.export()
 

@@ -22,16 +22,16 @@ def read_prodigy(path: str | PathLike[str]) -> Export:
         answer = example.get("answer")
         item = _item(example, where)
         text = text_of(example)
-        if text is not None:
-            collector.texts[item] = text
+        collector.say(item, text)
         if answer == "ignore":
             collector.leave_out("since the annotator ignored it", where)
         elif person is None:
             collector.leave_out("since it has no _annotator_id and no _session_id", where)
-        elif answer not in _ANSWERS:
+        elif not isinstance(answer, str) or answer not in _ANSWERS:
             collector.leave_out("since it has no answer", where)
         elif "options" in example or isinstance(example.get("accept"), list):
-            chosen = [str(choice) for choice in example.get("accept") or []]
+            accepted = example.get("accept") or []
+            chosen = [str(one) for one in accepted] if isinstance(accepted, list) else accepted
             if _ANSWERS[answer]:
                 collector.tick(person, item, "choice", chosen, where)
             else:

@@ -34,8 +34,8 @@ def no_texts(columns: Sequence[str]) -> Collection[str]:
 def read_csv(source: Any, texts: Texts = no_texts) -> Any:
     """Read CSV with a header, from a path or a file that is open for bytes.
 
-    pandas' row index, a column without name, is left out. Empty cells are missing, as are NA,
-    null and the like, unless they stand in quotes.
+    pandas' row index, a column without name, is left out, unless it holds texts: then it is called
+    index. Empty cells are missing, as are NA, null and the like, unless they stand in quotes.
     """
     if not isinstance(source, str | PathLike):
         source = source.read()
@@ -205,6 +205,9 @@ def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
         raise ValueError(f"{name} could not be read: {error}") from error
     # What pandas writes for its row index would otherwise become a feature.
     index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
+    names = ["index" if c in index else c for c in table.column_names]
+    if len(index) == 1 and names.count("index") == 1 and pa.types.is_string(table[index[0]].type):
+        return table.rename_columns(names)  # rows that are called something
     return table.drop_columns(index)
 
 

@@ -69,7 +69,7 @@ class Parts:
     def of(cls, path: str | PathLike[str]) -> "Parts":
         """Find the files of a folder, and check that they have the same columns."""
         folder = Path(path)
-        files = _files_in(folder)
+        files = files_in(folder)
         types: dict[str, Any] = {}
         lengths = []
         for file in files:
@@ -119,7 +119,8 @@ class Parts:
         return [c for c in there if c.startswith(column) and c[len(column) :].isdecimal()]
 
 
-def _files_in(folder: Path) -> tuple[Path, ...]:
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """Return the Parquet files of a folder, or the only one."""
     if folder.is_file():
         return (folder,)
     if not folder.is_dir():

@@ -148,7 +148,7 @@ def _trials(comparison: Comparison) -> Trials:
         name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers
     }
     return Trials(
-        {name: np.array(part["mean_auc"].to_pylist()) for name, part in rows.items()},
+        {name: np.array(part["mean_score"].to_pylist()) for name, part in rows.items()},
         {name: part["parameters"][0].as_py() for name, part in rows.items()},
         {name: float(np.median(part["seconds"].to_numpy())) for name, part in rows.items()},
     )

@@ -108,11 +108,6 @@ class CrowdRows(BlockTasks):
         return sum(len(people) for people in self.people)
 
     @property
-    def n_places(self) -> int:
-        """How many pulls are kept from one pass to the next: one for each row."""
-        return int(self.mixing.shape[0])
-
-    @property
     def n_bytes(self) -> int:
         """What the blocks take."""
         return sum(block.gram.nbytes for block in self.blocks)

@@ -17,9 +17,11 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds._support.visits import Blocks
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
+from likeminds.prior.modes import Mode, newton
 from likeminds.prior.objective import FAR, OFF_ZERO, Model, Objective
-from likeminds.prior.posterior import Dual, Mode, Terms, newton
+from likeminds.prior.posterior import Terms
 from likeminds.prior.prior import Prior
+from likeminds.prior.systems import Dual
 from likeminds.prior.wide.crowd_rows import Block, CrowdRows
 
 

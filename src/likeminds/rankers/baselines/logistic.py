@@ -10,15 +10,17 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds._support.grammar import counted
+from likeminds._support.later import Later
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.fitting import warn_of_one_class
+
+linear_model: Any = Later("sklearn.linear_model")
 
 # Input that was checked once need not be checked again for each person.
 _UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
@@ -60,8 +62,8 @@ class _LogisticRanker(Ranker):
         rows = annotations.X
         return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
 
-    def _model(self) -> LogisticRegression:
-        return LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+    def _model(self) -> Any:
+        return linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
 
     def _warn_of_early_stops(self, stopped: int, of: int) -> None:
         if stopped:

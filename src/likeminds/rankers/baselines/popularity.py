@@ -76,6 +76,11 @@ class Popularity(Ranker):
         self.unknown = unknown
         self.user_column = user_column
 
+    @property
+    def scores_by_weights(self) -> bool:
+        """No: they are shares of other people's labels."""
+        return False
+
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return the share of positive labels that each row's item got from other people."""
         if hasattr(self, "item_ids_"):

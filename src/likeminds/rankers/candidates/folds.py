@@ -172,9 +172,14 @@ class FromRows:
         """Return the fold of a split."""
         return _RowsFold(self._with(**_RACING), split)
 
-    def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:  # noqa: ARG002
+    def fit(
+        self,
+        ranker: Any,
+        everybody: Callable[[], Annotations],
+        statistics: Statistics,  # noqa: ARG002
+    ) -> None:
         """Fit the ranker with the parameters chosen to everything."""
-        ranker.fit(annotations)
+        ranker.fit(everybody())
 
     def _with(self, **wanted: Any) -> Any:
         """Return the ranker with other parameters, as far as it has them."""
@@ -202,10 +207,12 @@ class FromStatistics(FromRows):
         tol = max(_TOL, getattr(self.ranker, "tol", 0.0))
         return StatisticsFold(self._with(**_RACING, tol=tol), split)
 
-    def fit(self, ranker: Any, annotations: Annotations, statistics: Statistics) -> None:
+    def fit(
+        self, ranker: Any, everybody: Callable[[], Annotations], statistics: Statistics
+    ) -> None:
         """Fit the ranker with the parameters chosen to everything."""
         if ranker.item_effects:
-            ranker._fit_annotations(annotations)
+            ranker._fit_annotations(everybody())
         else:
             ranker._fit_statistics(statistics)
 

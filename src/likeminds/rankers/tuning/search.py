@@ -4,7 +4,7 @@ Each fold's rows are reduced to statistics once, and the statistics of its compl
 merge. How candidates are fitted to it is the ranker's affair (`likeminds.rankers.candidates`).
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
+from likeminds._support.later import Later
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_by_ids, folds_within_people
 from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.items import Items
@@ -29,6 +29,8 @@ from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain
 from likeminds.rankers.fitting import GrowingRanker
 from likeminds.rankers.inputs import Elsewhere
 from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
+
+model_selection: Any = Later("sklearn.model_selection")
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -80,6 +82,9 @@ class RankerCV(GrowingRanker):
         How many fits run at the same time (joblib).
     random_state : int, default=0
         Which rows fall into which fold.
+    folds_by : {"rows", "ids"}, default="rows"
+        What folds are drawn by: the order of rows, or the ids of people and items, whatever the
+        order. On a cluster, where rows have no order, it is always by ids.
 
     Attributes
     ----------
@@ -125,6 +130,7 @@ class RankerCV(GrowingRanker):
         "one_standard_error": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": [Integral],
+        "folds_by": [StrOptions({"rows", "ids"})],
     }
 
     def __init__(
@@ -137,6 +143,7 @@ class RankerCV(GrowingRanker):
         one_standard_error: bool = False,
         n_jobs: int | None = None,
         random_state: int = 0,
+        folds_by: str = "rows",
     ) -> None:
         self.ranker = ranker
         self.param_grid = param_grid
@@ -145,6 +152,7 @@ class RankerCV(GrowingRanker):
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.folds_by = folds_by
 
     @property
     def _needs_no_features(self) -> bool:  # type: ignore[override]
@@ -183,8 +191,9 @@ class RankerCV(GrowingRanker):
         """
         self._validate_params()
         if isinstance(X, Elsewhere):
-            raise TypeError("Searches need rows to divide into folds: fit one ranker to shards.")
-        self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
+            X.teach(self)
+        else:
+            self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
         return self
 
     def decision_function(
@@ -231,21 +240,44 @@ class RankerCV(GrowingRanker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         tuning = self._way_of_tuning()
-        number = folds_within_people(annotations, self.n_folds, self.random_state)
+        number = self._fold_numbers(annotations)
         held_out = [annotations[number == k] for k in np.unique(number)]
         statistics = [
             Statistics.from_annotations(rows, tuning.form, graded=tuning.graded)
             for rows in held_out
         ]
+        self._search(
+            held_out, statistics, lambda k: annotations.take(number != k), lambda: annotations
+        )
+
+    def _fold_numbers(self, annotations: Annotations) -> Index:
+        if self.folds_by == "ids":
+            everybody = np.arange(annotations.n_people)
+            return folds_by_ids(annotations, self.n_folds, self.random_state, everybody)
+        return folds_within_people(annotations, self.n_folds, self.random_state)
+
+    def _search(
+        self,
+        held_out: Sequence[Annotations],
+        statistics: list[Statistics],
+        training: Callable[[int], Annotations],
+        everybody: Callable[[], Annotations],
+    ) -> None:
+        """Choose the parameters by folds, and fit the ranker with them.
+
+        ``training`` returns the rows of all folds but one, and ``everybody`` those of all, for
+        rankers that need them.
+        """
+        tuning = self._way_of_tuning()
         everything = reduce(Statistics.merge, statistics)
         candidates = self._candidates(everything)
         if candidates:
-            _refuse_too_few(annotations, len(held_out), self.n_folds)
+            _refuse_too_few(sum(map(len, held_out)), len(held_out), self.n_folds)
             folds = []
             for k in range(self.n_folds):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
-                training = partial(annotations.take, number != k)
-                folds.append(tuning.fold(Split(held_out[k], rest, everything.user_ids, training)))
+                split = Split(held_out[k], rest, everything.user_ids, partial(training, k))
+                folds.append(tuning.fold(split))
             scores = race(candidates, folds, tuning.paths, halving=self.halving, n_jobs=self.n_jobs)
             self._choose(tuning, candidates, scores)
         else:
@@ -253,7 +285,7 @@ class RankerCV(GrowingRanker):
             self.cv_results_ = {"params": [{}]}
         best = self.with_parameters(self.best_params_)
         best._validate_params()
-        tuning.fit(best, annotations, everything)
+        tuning.fit(best, everybody, everything)
         self._share_input(best)
         self._adopt(best)
 
@@ -265,7 +297,7 @@ class RankerCV(GrowingRanker):
         tuning = self._way_of_tuning()
         ranker = tuning.ranker
         if self.param_grid is not None:
-            grid: list[Candidate] = list(ParameterGrid(self.param_grid))
+            grid: list[Candidate] = list(model_selection.ParameterGrid(self.param_grid))
         elif hasattr(ranker, "_default_grid"):
             grid = ranker._default_grid(statistics)
         else:
@@ -304,10 +336,10 @@ class RankerCV(GrowingRanker):
                 setattr(self, name, value)
 
 
-def _refuse_too_few(annotations: Annotations, n_filled: int, n_folds: int) -> None:
+def _refuse_too_few(n_labels: int, n_filled: int, n_folds: int) -> None:
     if n_filled < n_folds:
         raise ValueError(
-            f"n_samples={len(annotations)} are too few for {n_folds} folds: nobody has as "
+            f"n_samples={n_labels} are too few for {n_folds} folds: nobody has as "
             "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
             "has nothing to tune."
         )

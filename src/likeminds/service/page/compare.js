@@ -5,7 +5,7 @@ import { el, levelBar, peopleMap, percent, say, things, words } from "./dom.js";
 
 const ALL = "\u0000all", YOU = "\u0000you";
 
-export async function compare(room, { attribute, model }) {
+export async function compare(room, { attribute, model, wording }) {
   await join();
   const visitor = model.access === "visitors";
   const [map, known] = await Promise.all([
@@ -53,7 +53,7 @@ export async function compare(room, { attribute, model }) {
           peopleMap(map, found.standing.map((one, i) => ({ name: [a, b][i], at: one.coordinates }))))),
       el("p", { class: "soft small" }, `Below each item: the share of all items that it beats, for ${a} / for ${b}.`),
       el("div", { class: "cards" },
-        list("both", "Both like", found.both_like),
+        list("both", `What both ${wording.many}`, found.both_like),
         list("left", `${a}: higher than ${b}`, found.a_prefers),
         list("right", `${b}: higher than ${a}`, found.b_prefers)),
       model.features.every((name) => !/\d$/.test(name)) ? features(found, a, b) : null,

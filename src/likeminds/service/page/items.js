@@ -3,9 +3,9 @@
 import { get, join, me, picture, post } from "./api.js";
 import { called, el, percent, say, signedBars, things, words } from "./dom.js";
 
-export async function items(room, { attribute }) {
+export async function items(room, { attribute, wording }) {
   await join();
-  const kinds = { loved: "Most loved", divisive: "Most divisive", mine: "Best for you" };
+  const kinds = { loved: `What people ${wording.most}`, divisive: "What divides people most", mine: `What you ${wording.most}` };
   let kind = "loved", page = [];
   const list = el("div"), why = el("div", { id: "why" });
   const buttons = el("div", { class: "row", role: "group", "aria-label": "Which items" });

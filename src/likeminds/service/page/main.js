@@ -23,7 +23,8 @@ async function show(focus) {
   room.setAttribute("aria-busy", "true");
   try {
     const attribute = model.attributes.length ? picker.value : null;
-    const ready = PARTS[name](place, { attribute, model });
+    const wording = model.wording[attribute ?? ""];
+    const ready = PARTS[name](place, { attribute, model, wording });
     if (mine === turn) room.replaceChildren(place);
     await ready;
   } catch (problem) {

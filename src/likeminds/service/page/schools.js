@@ -26,7 +26,9 @@ export async function schools(room, { attribute }) {
 
   const title = several
     ? `${found.schools.length} schools of thought among ${found.people} people`
-    : `No separate schools: ${found.people} people differ gradually`;
+    : found.axes.length
+    ? `No separate schools: ${found.people} people differ gradually`
+    : `No difference between ${found.people} people that these labels can show`;
   const shares = (one) => (one.by_school ? one.by_school.map((share, i) => `${i + 1}: ${percent(share)}`).join(", ") : `spread ${one.spread.toFixed(2)}`);
   room.replaceChildren(
     el("h2", {}, title),

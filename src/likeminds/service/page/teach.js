@@ -6,7 +6,7 @@ import { called, el, levelBar, peopleMap, percent, say, svg, thumb, words } from
 const ENOUGH = 20;
 const KEYS = { y: "yes", arrowright: "yes", n: "no", arrowleft: "no", s: "skip", u: "undo", backspace: "undo" };
 
-export async function teach(room, { attribute }) {
+export async function teach(room, { attribute, wording }) {
   await join();
   const map = await get("/v1/map", { attribute });
   const skipped = new Set();
@@ -84,9 +84,8 @@ export async function teach(room, { attribute }) {
   function show() {
     const focused = document.activeElement?.dataset?.action;
     const one = asked();
-    const wording = attribute ? `Would you call this ${words(attribute)}?` : "Would you choose this?";
     question.replaceChildren(
-      el("h2", { id: "question" }, one ? wording : "You have judged everything"),
+      el("h2", { id: "question" }, one ? wording.question : "You have judged everything"),
       one ? card(one) : el("p", {}, "There is nothing left to ask. Thank you."),
       el("div", { class: "answers" },
         button("no", "No", "N", !one), button("yes", "Yes", "Y", !one),
@@ -146,7 +145,9 @@ export async function teach(room, { attribute }) {
         ? el("p", { id: "school" }, several ? "Nothing is known about you yet: each school is as likely as it is large." : "Nothing is known about you yet.")
         : several
         ? el("p", { id: "school" }, "Closest to ", el("strong", {}, `school ${place.school}`), ` (${percent(Math.max(...place.membership))}), which ${place.school_name}.`)
-        : el("p", { id: "school" }, "People differ gradually here; there are no separate schools."),
+        : el("p", { id: "school" }, map.axes.length
+          ? "People differ gradually here; there are no separate schools."
+          : "There is no difference between people here that labels can show."),
       el("h3", {}, "What your taste is made of"), levelBar(place.standing));
   }
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
+from likeminds._support.grammar import Verb
 from likeminds.service.access import Calling, Held
 from likeminds.service.answering import Answering, best
 from likeminds.service.catalogue import UnknownNameError, read_picture
@@ -42,10 +43,16 @@ def model(held: Held, caller: Calling) -> dict[str, Any]:  # noqa: ARG001
         "people": len(served.model.people_),
         "items": len(served.catalogue),
         "attributes": served.attributes,
+        "wording": {name: _wording(one.chosen.verb) for name, one in served.questions.items()},
         "features": [str(name) for name in served.model.feature_names_],
         "takes_updates": bool(served.card.get("takes_updates")),
         "access": access,
     }
+
+
+def _wording(verb: Verb) -> dict[str, str]:
+    """Return what people do with items, as a page says it: asked, of several, and of most."""
+    return {"question": verb.question(), "many": verb.many(), "most": verb.most(many=True)}
 
 
 @router.get("/items", response_model=Facts)
@@ -159,8 +166,13 @@ def people(asked: Annotated[Search, Query()], held: Held, caller: Calling) -> di
     """List the people the model knows."""
     caller.may(Role.READ)
     wanted = asked.q.lower()
-    names = [name for name in held.served.names(held.forgotten) if wanted in name.lower()]
-    return {"total": len(names), "people": names[asked.offset : asked.offset + asked.limit]}
+    total, shown = 0, []
+    for name in held.served.names(held.forgotten):
+        if wanted in name.lower():
+            if asked.offset <= total < asked.offset + asked.limit:
+                shown.append(name)
+            total += 1
+    return {"total": total, "people": shown}
 
 
 def _about_items(which: str, asked: Paged, held: Any, caller: Any) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
+from likeminds.data.identifiers import lookup
 from likeminds.service.access import Caller, Calling, Held, refuse_others
 from likeminds.service.answering import Answering
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.holder import Holder
 from likeminds.service.keys import Role, hashed, new_token
+from likeminds.service.opinions import UnableError
 from likeminds.service.problems import ProblemError, documented
 from likeminds.service.routes.ranking import refuse_large
 from likeminds.service.schemas import (
@@ -212,7 +214,13 @@ def facts(
     question = answering.question(asked.attribute)
     if held.served.place_of(question, person, held.forgotten) is None:
         raise UnknownNameError("person", person, held.served.names(held.forgotten))
-    return question.explanation.person(held.served.people[person])
+    who, explained = held.served.people[person], question.explanation
+    if lookup([who], explained.levels.users, "users")[0] < 0:
+        raise UnableError(
+            f"Facts are told of {len(explained.levels.users):,} people of this model, drawn by "
+            "their ids, and this person is not among them. Rankings and reasons are there."
+        )
+    return explained.person(who)
 
 
 @router.get("/people/{person:path}/data", response_model=Export)

@@ -1,0 +1,113 @@
+"""Numbers that people have, one row each: what they answer, and what is sent to where they are."""
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.arrays import Index
+
+
+@dataclass
+class Collected:
+    """Numbers of some people; the sum of two is the numbers of both.
+
+    Attributes
+    ----------
+    people : list of arrays of shape (b,)
+        Who they are, by position.
+    numbers : list of lists of arrays of shape (b, ...)
+        What they have.
+
+    Examples
+    --------
+    >>> found = Collected([np.array([2, 0])], [[np.array([0.2, 0.0])]])
+    >>> found += Collected([np.array([1])], [[np.array([0.1])]])
+    >>> found.in_order()
+    [array([0. , 0.1, 0.2])]
+    """
+
+    people: list[Index]
+    numbers: list[list[NDArray[Any]]]
+
+    def __iadd__(self, other: "Collected") -> "Collected":
+        self.people = self.people + other.people
+        self.numbers = self.numbers + other.numbers
+        return self
+
+    def in_order(self) -> list[NDArray[Any]]:
+        """Return the numbers in the order of people, those of one person as they came."""
+        order = np.argsort(np.concatenate(self.people), kind="stable")
+        columns = zip(*self.numbers, strict=True)
+        return [np.concatenate(column)[order] for column in columns]
+
+
+@dataclass(frozen=True)
+class OfSome:
+    """What some of the people have, found by their positions among all of them.
+
+    Examples
+    --------
+    >>> OfSome(np.array([0.4, 0.7]), np.array([4, 7]))[np.array([7, 4, 4])]
+    array([0.7, 0.4, 0.4])
+    """
+
+    values: NDArray[Any]
+    people: Index
+
+    def __getitem__(self, people: Index) -> NDArray[Any]:
+        return np.asarray(self.values[np.searchsorted(self.people, people)])
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Stands for an array that is sent apart from the state it belongs to."""
+
+    number: int
+
+
+def take_apart(state: Any, arrays: list[NDArray[Any]]) -> Any:
+    """Return a state without what people have in it, which is added to ``arrays``.
+
+    A dataclass names the arrays with a row for each person in ``people_have``. What is cached
+    beside the fields of a dataclass stays behind, too.
+    """
+    if isinstance(state, tuple):
+        return tuple(take_apart(one, arrays) for one in state)
+    if not is_dataclass(state) or isinstance(state, type):
+        return state
+    changes = {}
+    for one in fields(state):
+        value = getattr(state, one.name)
+        if one.name not in getattr(state, "people_have", ()):
+            changes[one.name] = take_apart(value, arrays)
+        elif isinstance(value, np.ndarray) and len(value):
+            changes[one.name] = Apart(len(arrays))
+            arrays.append(value)
+    return replace(state, **changes) if all(one.init for one in fields(state)) else state
+
+
+def put_together(state: Any, arrays: list[Any]) -> Any:
+    """Return the state that was taken apart, with other arrays in place of its own.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Known:
+    ...     people_have = ("ages",)
+    ...     ages: NDArray[Any]
+    ...     limit: int = 18
+    >>> arrays = []
+    >>> known = take_apart(Known(np.array([30, 41])), arrays)
+    >>> put_together(known, [arrays[0][:1]])
+    Known(ages=array([30]), limit=18)
+    """
+    if isinstance(state, tuple):
+        return tuple(put_together(one, arrays) for one in state)
+    if isinstance(state, Apart):
+        return arrays[state.number]
+    if not is_dataclass(state) or isinstance(state, type):
+        return state
+    values = {one.name: getattr(state, one.name) for one in fields(state) if one.init}
+    return replace(state, **{name: put_together(value, arrays) for name, value in values.items()})

@@ -1,0 +1,180 @@
+"""What a choice modeller specifies: weights that do not vary, known signs, distributions, draws."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.checks import listing
+from likeminds._support.suggesting import did_you_mean
+from likeminds.choice_models.simulating import Setting
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
+from likeminds.prior.lognormal import LogNormal, matched
+from likeminds.prior.tasks import Tasks
+
+# Draws for each person where the specification asks for simulation, but not for a number.
+_DRAWS = 200
+# How a weight may be distributed over people.
+DISTRIBUTIONS = ("normal", "censored", "lognormal")
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What the caller knows about the weights, and how much is simulated.
+
+    Attributes
+    ----------
+    fixed : array of int
+        The features whose weights are the same for everybody.
+    signs : array of shape (d,)
+        1 or -1 for features whose weights have a known sign, or are zero, else 0.
+    logs : array of shape (d,)
+        1 or -1 for features whose weights are log-normal, with this sign, else 0.
+    n_draws : int
+        Draws for each person; 0 where nothing is simulated.
+    """
+
+    fixed: Index
+    signs: Float
+    logs: Float
+    n_draws: int
+
+    @classmethod
+    def read(
+        cls,
+        names: IdArray,
+        fixed: Iterable[Any] = (),
+        signs: Mapping[Any, Any] | None = None,
+        distributions: Mapping[Any, Any] | None = None,
+        draws: int | str = "auto",
+    ) -> "Specification":
+        """Read what the caller says, by names or positions of features."""
+        which = np.array([find_feature(name, names, "fixed") for name in fixed], dtype=np.intp)
+        known = np.zeros(len(names))
+        for name, sign in (signs or {}).items():
+            if sign not in (1, -1):
+                raise ValueError(f"signs says {sign!r} of {name}: a sign is 1 or -1.")
+            known[find_feature(name, names, "signs")] = sign
+        both = np.flatnonzero(known[which])
+        if both.size:
+            raise ValueError(
+                f"{listing(names[which[both]])} cannot be both in fixed and in signs: a weight "
+                "that is the same for everybody has the sign that the labels say."
+            )
+        is_log = _log_normal(names, known, distributions or {})
+        asked = bool(which.size or known.any())
+        n_draws = (_DRAWS if asked else 0) if isinstance(draws, str) else int(draws)
+        if asked and not n_draws:
+            raise ValueError(
+                'fixed and signs are learned by simulation: draws cannot be 0; leave it at "auto".'
+            )
+        return cls(np.unique(which), known * ~is_log, known * is_log, n_draws)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is known and nothing is simulated."""
+        return self.n_draws == 0
+
+    def setting(
+        self,
+        tasks: Tasks,
+        likelihood: Likelihood,
+        coordinates: Coordinates,
+        shifts: Float | None,
+    ) -> Setting:
+        """Return what is simulated."""
+        if not has_chances(likelihood):
+            raise ValueError(
+                "Only choices and labels of yes or no are simulated, not grades, and not "
+                'loss="auc": draws, fixed, signs and tables of part-worths need loss="choice" or '
+                '"logistic".'
+            )
+        named = self.fixed.size or self.signs.any() or self.logs.any()
+        if coordinates.basis is not None and named:
+            raise ValueError(
+                "Some features follow from others (dummies of all categories add up to one, say), "
+                "so that no single weight is known, and none can be in fixed or signs: leave out "
+                "a feature of each such set."
+            )
+        size, n_weights = coordinates.size, coordinates.n_weights
+        varies = np.setdiff1d(np.arange(size), self.fixed)
+        if not varies.size:
+            raise ValueError("fixed names all features: leave at least one that people differ in.")
+        if shifts is not None and self.logs.any():
+            raise ValueError(
+                "Covariates of people move their weights, and the logarithm of a weight is not "
+                'moved in the same way: leave out people=, or distributions="lognormal".'
+            )
+        signs, logs = (_in_coordinates(known, coordinates) for known in (self.signs, self.logs))
+        ways = (signs[varies], logs[varies])
+        return Setting(tasks, likelihood, varies, self.fixed, n_weights, *ways, shifts)
+
+    def told(self, crowd: Crowd) -> Crowd:
+        """Return a crowd, whose prior was simulated, that knows which signs its weights have."""
+        signs, logs = (
+            _in_coordinates(known, crowd.coordinates) for known in (self.signs, self.logs)
+        )
+        if signs.any():
+            crowd = replace(crowd, signs=signs)
+        if not logs.any() or crowd.wider is None:
+            return crowd
+        return replace(
+            crowd,
+            prior=matched(crowd.prior, logs),
+            wider=matched(crowd.wider, logs),
+            logs=LogNormal(logs, crowd.prior, crowd.wider),
+        )
+
+
+def _log_normal(names: IdArray, signs: Float, distributions: Mapping[Any, Any]) -> Bool:
+    """Return which features' weights are log-normal; what contradicts the signs is refused."""
+    found = np.zeros(len(names), dtype=np.bool_)
+    for name, kind in distributions.items():
+        place = find_feature(name, names, "distributions")
+        if kind not in DISTRIBUTIONS:
+            raise ValueError(
+                f"distributions says {kind!r} of {names[place]}: choose from "
+                f"{listing(DISTRIBUTIONS)}."
+            )
+        if (kind == "normal") == (signs[place] != 0):
+            raise ValueError(
+                f"A normal weight may have either sign, but signs names {names[place]}: leave it "
+                "out of signs, or out of distributions."
+                if kind == "normal"
+                else f"A {kind} weight has one sign: which one {names[place]} has is for you to "
+                f"say, with signs={{{str(names[place])!r}: 1}} or -1. (One that is the same for "
+                "everybody is in fixed, and has no distribution.)"
+            )
+        found[place] = kind == "lognormal"
+    return found
+
+
+def _in_coordinates(known: Float, coordinates: Coordinates) -> Float:
+    """Return what is known of features' signs for coordinates; nothing where these are mixed."""
+    found = np.zeros(coordinates.size)
+    if coordinates.basis is None:
+        found[: coordinates.n_weights] = known
+    return found
+
+
+def has_chances(likelihood: Likelihood) -> bool:
+    """Say whether labels are choices, or yes and no, which have chances that scores tell."""
+    return isinstance(likelihood, Logistic | Choice)
+
+
+def find_feature(name: Any, names: IdArray, parameter: str) -> int:
+    """Return the position of a feature, given by its name or position."""
+    found = np.flatnonzero(names == name)
+    if found.size:
+        return int(found[0])
+    if isinstance(name, Integral) and 0 <= int(name) < len(names):
+        return int(name)
+    raise ValueError(
+        f"{parameter} names {name!r}, but the features are {listing(names)}."
+        f"{did_you_mean(name, names.tolist())}"
+    )

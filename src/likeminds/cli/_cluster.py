@@ -1,0 +1,86 @@
+"""``likeminds fit --dask``: labels on the workers of a cluster."""
+
+from pathlib import Path
+from typing import Any
+
+from likeminds.cli._asked import Asked
+from likeminds.cli._data import label_reading
+from likeminds.cli._options import OnCluster
+from likeminds.cli._talk import Talk
+
+
+def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
+    """Learn from a folder of Parquet files on a cluster, and save the model without its labels."""
+    from likeminds._support.grammar import read_verb
+    from likeminds.cluster import Shards
+    from likeminds.cluster.starting import cluster_at
+    from likeminds.storage.folders import main_file
+    from likeminds.storage.models import save, write_model
+    from likeminds.storage.people import people_of
+
+    source, target, verb = asked.folder("--dask"), asked.target, asked.verb
+    if where.resume and where.checkpoint is None:
+        raise ValueError("--resume goes on with a checkpoint: say which, with --checkpoint DIR.")
+    options = _options(source, asked)
+    assert where.dask is not None
+    with cluster_at(where.dask) as client, talk.bar() as bar:
+        task = bar.add_task("reading", total=None)
+        shards = Shards.from_parquet(source, client, tell=_Told(bar, task), **options)
+        talk.tell(f"{shards} on {len(client.nthreads())} workers")
+        if where.checkpoint is not None:
+            shards = shards.checkpointed(where.checkpoint, resume=where.resume)
+        if where.people_apart:
+            shards = shards.saved_to(target)
+        bar.update(task, description="learning", completed=0, total=None)
+        model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(shards))
+        if where.resume and not shards.journal.replayed:
+            talk.note(f"There was nothing to go on with in {where.checkpoint}: it began anew.")
+    if verb is not None:
+        model.chosen_.verb_ = model.verb_ = read_verb(verb)
+    if not where.people_apart:
+        return save(model, target, with_data=False)
+    if verb is not None:
+        write_model(model, main_file(target), people=people_of(model))
+    return target
+
+
+class _Told:
+    """Shows how far reading is, and which visit there is; how far learning is, steps say."""
+
+    def __init__(self, bar: Any, task: Any) -> None:
+        self._bar, self._task = bar, task
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what.startswith("visit"):
+            self._bar.update(self._task, description=f"{what}, {done} of {total} answers")
+        else:
+            self._bar.update(self._task, description=what, completed=done, total=total)
+
+
+def _options(source: str, asked: Asked) -> dict[str, Any]:
+    """Return what `Shards.from_parquet` is told: columns by their usual names, and labels."""
+    from likeminds.data.columns import as_frame
+    from likeminds.data.stored.parts import Parts
+    from likeminds.data.tables import find_roles
+
+    items, columns, names = asked.items, asked.columns, asked.names
+    head = Parts.of(source).head
+    found, features = find_roles(as_frame(head), names, items.features)
+    if found["item"] is None:
+        raise ValueError("On a cluster, labels need a column that says which item they are about.")
+    if found["attribute"] is not None:
+        raise ValueError(
+            f"Labels about several attributes ({found['attribute']}) are not learned on a cluster: "
+            "give it those of one."
+        )
+    reading = label_reading(head, names, columns)
+    if reading.pop("duplicates", None) not in {None, "keep"}:
+        raise ValueError("--duplicates on a cluster: both labels count (keep).")
+    reading.pop("reading")
+    return {
+        "features": items.features if items.features is not None else (features or None),
+        "user": found["person"],
+        **{role: found[role] for role in ("item", "label", "weight", "group")},
+        "people": columns.people,
+        **reading,
+    }

@@ -1,0 +1,95 @@
+"""The items that labels are about, and what they are like: every worker has them."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.checks import as_names
+from likeminds.data.columns import as_frame
+from likeminds.data.identifiers import as_id_array, encode
+from likeminds.data.tables import feature_matrix, read_items
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The items.
+
+    Attributes
+    ----------
+    ids : array of shape (n_items,)
+        Their ids.
+    features : array of shape (n_items, n_features)
+        What they are like.
+    names : tuple of str
+        What the features are called.
+    """
+
+    ids: IdArray
+    features: FloatArray
+    names: tuple[str, ...]
+
+
+def is_in_rows(features: Any) -> bool:
+    """Say whether items are to be found in the rows of labels: by their ids, or some columns."""
+    if features is None:
+        return True
+    is_list = isinstance(features, list | tuple)
+    return is_list and bool(features) and all(isinstance(one, str) for one in features)
+
+
+def read_catalogue(
+    features: Any, item: str, item_ids: Iterable[Hashable] | None, names: Iterable[str] | None
+) -> Catalogue:
+    """Return the items of an array, a mapping, a data frame or a file."""
+    if isinstance(features, Mapping):
+        item_ids, features = list(features), [features[one] for one in features]
+    elif isinstance(features, str | PathLike) or hasattr(features, "columns"):
+        found = read_items(features, item, None)
+        features, item_ids, names = found["features"], found["item_ids"], found["feature_names"]
+    table = np.asarray(features)
+    if table.dtype.kind != "f":
+        table = table.astype(np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"features have {table.ndim} axes instead of two: items x features.")
+    ids: IdArray = np.arange(len(table)) if item_ids is None else as_id_array(item_ids, "items")
+    if len(ids) != len(table):
+        raise ValueError(f"There are {len(ids)} items, but features of {len(table)}.")
+    return Catalogue(ids, table, as_names(None if names is None else list(names), table.shape[1]))
+
+
+def items_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[str, Any, FloatArray]:
+    """Return the items of a partition, and what its columns say they are like."""
+    keys = table["item"].combine_chunks().dictionary_encode()
+    codes = keys.indices.to_numpy(zero_copy_only=False)
+    _, first = np.unique(codes, return_index=True)
+    rows = feature_matrix(as_frame(table.select(list(columns))), list(columns))
+    other = np.flatnonzero((rows != rows[first][codes]).any(axis=1)) if len(rows) else codes
+    ids = keys.dictionary.to_pylist()
+    if len(other):
+        raise ValueError(
+            f"{name} has different features in the rows of item {ids[codes[other[0]]]!r}: on a "
+            "cluster, features are those of items."
+        )
+    return name, ids, rows[first]
+
+
+def join_catalogue(
+    found: Sequence[tuple[str, list[Hashable], FloatArray]], names: Sequence[str]
+) -> Catalogue:
+    """Put the items of partitions together; refuse those that differ."""
+    codes, ids = encode([one for _, some, _ in found for one in some], "items")
+    rows = np.concatenate([features for _, _, features in found])
+    parts = np.repeat(np.arange(len(found)), [len(some) for _, some, _ in found])
+    _, first = np.unique(codes, return_index=True)
+    other = np.flatnonzero((rows != rows[first][codes]).any(axis=1))
+    if len(other):
+        item = codes[other[0]]
+        where = [found[parts[first[item]]][0], found[parts[other[0]]][0]]
+        named = ids[item : item + 1].tolist()[0]
+        raise ValueError(f"Item {named!r} has different features in {' and '.join(where)}.")
+    return Catalogue(ids, rows[first], as_names(list(names), len(names)))

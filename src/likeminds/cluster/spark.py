@@ -1,0 +1,278 @@
+"""A door for Spark (extra ``spark``): executors reduce rows to statistics, the same solver solves.
+
+What travels are Arrow tables: `statistics_of_batches` takes the record batches of a partition and
+yields one of statistics, which is what ``DataFrame.mapInArrow`` asks for (and ``ray.data``'s
+``map_batches``, see docs/cluster.md).
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from likeminds.cluster.asking import score_of
+from likeminds.cluster.catalogue import Catalogue, read_catalogue
+from likeminds.cluster.labels import LabelTable, read_label_table
+from likeminds.cluster.plain import from_bytes, to_bytes
+from likeminds.cluster.reading import Columns, join_pieces, read_part
+from likeminds.cluster.teaching import statistics_of
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import as_id_array
+from likeminds.losses import as_loss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.fitting import StatisticsRanker
+from likeminds.rankers.inputs import Elsewhere
+from likeminds.storage.ids import tag, untag
+
+# A row for each partition: its people as JSON, and their statistics as the content of an .npz.
+SCHEMA = "people binary, statistics binary"
+_SCORES = "total double, people long"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows of partitions are read; executors get a copy.
+
+    Attributes
+    ----------
+    columns : Columns
+        What the columns are called.
+    catalogue : Catalogue
+        The items.
+    labels : LabelTable
+        What labels stand for.
+    n_labels : int
+        How many there are in all.
+    """
+
+    columns: Columns
+    catalogue: Catalogue
+    labels: LabelTable
+    n_labels: int
+
+    @classmethod
+    def of(
+        cls,
+        counts: Mapping[Any, int],
+        features: Any,
+        *,
+        columns: Columns | None = None,
+        item_ids: Iterable[Hashable] | None = None,
+        feature_names: Iterable[str] | None = None,
+        positive: Hashable | None = None,
+        threshold: float | None = None,
+    ) -> "Reading":
+        """Say how rows are read, given how often each label is there: see `SparkRows`."""
+        columns = columns or Columns()
+        counted = ("The table", list(counts), list(counts.values()))
+        labels = read_label_table([counted], positive=positive, threshold=threshold)
+        catalogue = read_catalogue(features, columns.item, item_ids, feature_names)
+        return cls(columns, catalogue, labels, sum(counts.values()))
+
+    def annotations(self, batches: Iterable[pa.RecordBatch]) -> Annotations | None:
+        """Return the rows of a partition; None where there are none."""
+        some = [batch for batch in batches if batch.num_rows]
+        if not some:
+            return None
+        whole = pa.Table.from_batches(some)
+        table = read_part(whole, "A partition", self.columns, self.catalogue, ())
+        return join_pieces([table], self.catalogue, self.labels)
+
+
+def statistics_of_batches(
+    batches: Iterable[pa.RecordBatch], reading: Reading, graded: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Reduce the rows of a partition to statistics: none, or one row; see ``SCHEMA``.
+
+    Examples
+    --------
+    >>> import likeminds
+    >>> homes = likeminds.load_electricity()
+    >>> rows = pa.table({"user": homes.users[:40], "item": homes.items[:40],
+    ...                  "label": homes.labels[:40]})
+    >>> reading = Reading.of({False: 30, True: 10}, homes.features, item_ids=homes.item_ids)
+    >>> found = list(statistics_of_batches(rows.to_batches(), reading))
+    >>> merged_statistics(found, reading.catalogue).user_ids.tolist()
+    ['household-001']
+    """
+    said = reading.annotations(batches)
+    if said is None:
+        return
+    found = statistics_of(said, graded)
+    people = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
+    numbers = replace(found, user_ids=np.arange(len(found.user_ids)))
+    yield pa.record_batch({"people": [people], "statistics": [to_bytes(numbers)]})
+
+
+def merged_statistics(
+    found: Iterable[pa.Table | pa.RecordBatch], catalogue: Catalogue
+) -> Statistics:
+    """Merge what `statistics_of_batches` made of all partitions.
+
+    Rows of a person may have been in several of them: statistics are sums.
+    """
+    parts = []
+    for rows in found:
+        for row in rows.to_pylist():
+            users = as_id_array([untag(one) for one in json.loads(row["people"])], "users")
+            numbers: Statistics = from_bytes(row["statistics"])[0]
+            table = replace(numbers.rows, table=catalogue.features)
+            parts.append(replace(numbers, user_ids=users, rows=table))
+    if not parts:
+        raise ValueError("There are no annotations: all partitions are empty.")
+    return reduce(Statistics.merge, parts)
+
+
+def fit_statistics(
+    ranker: Any, found: Iterable[pa.Table | pa.RecordBatch], reading: Reading
+) -> Any:
+    """Fit a ranker of statistics to what `statistics_of_batches` made of all partitions.
+
+    Parameters
+    ----------
+    ranker : ranker of statistics
+        Such as `ThreeLevelRanker`.
+    found : iterable of tables
+        Of all partitions, in any order.
+    reading : Reading
+        How their rows were read.
+
+    Returns
+    -------
+    the ranker
+    """
+    refuse_visits(ranker)
+    labels, catalogue = reading.labels, reading.catalogue
+    if labels.binary is not None and len(set(labels.binary.tolist())) < 2:
+        raise ValueError(
+            "Everybody's labels are of one class, so there is nothing to rank by: a ranker needs "
+            "positive and negative labels."
+        )
+    statistics = merged_statistics(found, catalogue)
+    nobody = Annotations(
+        users=["nobody"],
+        items=catalogue.ids[:1],
+        **labels.arguments(np.array([labels.values[0]])),
+        features=catalogue.features,
+        item_ids=catalogue.ids,
+        feature_names=list(catalogue.names),
+        features_per="item",
+    )
+    ranker._as_annotations(nobody, None, None, None)
+    ranker.n_labels_ = reading.n_labels
+    for name in ("statistics_", "annotations_"):
+        ranker.__dict__.pop(name, None)
+    ranker._fit_statistics(statistics)
+    return ranker
+
+
+def refuse_visits(ranker: Any) -> None:
+    """Refuse rankers that need more than statistics."""
+    if not isinstance(ranker, StatisticsRanker) or ranker.item_effects:
+        raise TypeError(
+            f"{type(ranker).__name__} visits people many times, and Spark keeps nothing between "
+            "visits: write the rows, frame.write.parquet(folder), and fit it to "
+            "likeminds.cluster.Shards.from_parquet(folder, client, features); or fit a ranker of "
+            "statistics, such as ThreeLevelRanker."
+        )
+
+
+class SparkRows(Elsewhere):
+    """Labels in a Spark data frame, from which rankers of statistics learn.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row for each label.
+    features : array of shape (n_items, n_features), mapping, data frame or path
+        What items are like; every executor gets it.
+    item_ids, feature_names : sequences, optional
+        The items and the names of the features, where features are an array.
+    by_person : int, optional
+        Shuffle rows by person into so many partitions first. Without it, partitions are taken as
+        they are: rows of one person may be in several, and each then returns their statistics.
+    user, item, label, weight, group, positive, threshold
+        As in `Shards.from_parts`.
+
+    Examples
+    --------
+    Spark needs Java, so that this is not run::
+
+        frame = spark.read.parquet("labels")
+        crowd = SparkRows(frame, "items.csv")
+        ranker = likeminds.ThreeLevelRanker().fit(crowd)
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        features: Any,
+        *,
+        item_ids: Iterable[Hashable] | None = None,
+        feature_names: Iterable[str] | None = None,
+        by_person: int | None = None,
+        user: str = "user",
+        item: str = "item",
+        label: str = "label",
+        weight: str | None = None,
+        group: str | None = None,
+        positive: Hashable | None = None,
+        threshold: float | None = None,
+    ) -> None:
+        columns = Columns(user, item, label, weight, group)
+        wanted = [name for name in (user, item, label, weight, group) if name is not None]
+        missing = [name for name in wanted if name not in frame.columns]
+        if missing:
+            raise ValueError(f"The frame has no column {', '.join(missing)}.")
+        self.frame = frame.select(*wanted)
+        if by_person is not None:
+            self.frame = self.frame.repartition(by_person, user)
+        counts = {row[0]: row[1] for row in self.frame.groupBy(label).count().collect()}
+        if None in counts:
+            raise ValueError(f"The frame has rows without a {label}.")
+        self.reading = Reading.of(
+            counts,
+            features,
+            columns=columns,
+            item_ids=item_ids,
+            feature_names=feature_names,
+            positive=positive,
+            threshold=threshold,
+        )
+
+    def teach(self, ranker: Any) -> None:
+        """Fit a ranker of statistics: partitions reduce their rows, which are merged here."""
+        refuse_visits(ranker)
+        graded = as_loss(ranker.loss).takes_grades
+        work = partial(statistics_of_batches, reading=self.reading, graded=graded)
+        found = self.frame.mapInArrow(work, SCHEMA).toArrow()
+        fit_statistics(ranker, [found], self.reading)
+
+    def score(self, ranker: Any) -> float:
+        """Return the mean over people of the AUC of their rows; each must be in one partition."""
+        rows = self.frame.repartition(self.reading.columns.user)
+        found = rows.mapInArrow(partial(_scores_of_batches, self.reading, ranker), _SCORES)
+        total = found.groupBy().sum("total", "people").collect()[0]
+        if not total[1]:
+            raise ValueError("Nobody has labels of both kinds, so that there is no AUC.")
+        return float(total[0] / total[1])
+
+    def newcomers(self, ranker: Any) -> Any:
+        """Refuse: posteriors of newcomers are found on Dask, or here."""
+        raise TypeError(
+            f"Newcomers to {type(ranker).__name__} are not found on Spark: pass their rows, or "
+            "likeminds.cluster.Shards."
+        )
+
+
+def _scores_of_batches(
+    reading: Reading, ranker: Any, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    said = reading.annotations(batches)
+    if said is not None:
+        total, people = score_of(said, ranker)
+        yield pa.record_batch({"total": [total], "people": [people]})

@@ -1,0 +1,254 @@
+"""Everybody's labels on a cluster, as a fit asks for them: sums, and tasks that are visited."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
+from likeminds.cluster.catalogue import Catalogue
+from likeminds.cluster.people import settle_there
+from likeminds.cluster.plain import mark_of
+from likeminds.cluster.site import Site
+from likeminds.cluster.visiting import CrossedShards, How, ShardTasks, make_shard
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.descent import Learned
+from likeminds.prior.grades_given import GradesGiven
+from likeminds.prior.items import Items
+from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.losses import ALL_LOSSES, GradedLoss, PriorLoss
+from likeminds.prior.tasks import Tasks
+from likeminds.rankers.fitting import warn_of_one_class
+from likeminds.rankers.voices import About, Voices, rows_by_lot
+from likeminds.storage.folders import PeopleFolder
+
+
+class ShardVoices(Voices):
+    """Labels in shards.
+
+    Parameters
+    ----------
+    crowd : Shards
+        Where they are.
+    ranker : HierarchicalRanker
+        Who learns from them.
+    folder : PeopleFolder, optional
+        Where people go, who then do not come here.
+    """
+
+    def __init__(self, crowd: Any, ranker: Any, folder: PeopleFolder | None = None) -> None:
+        census, catalogue = crowd.census, crowd.catalogue
+        self._crowd, self._ranker, self._folder = crowd, ranker, folder
+        self._site = Site(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
+        self._made: list[ShardTasks] = []
+        crowd.journal.open(_about(crowd, ranker))
+        self.about = About(
+            census.user_ids,
+            catalogue.ids,
+            crowd.people,
+            catalogue.features.shape[1],
+            census.n_labels,
+            census.n_positive / census.n_labels,
+            census.grades is not None,
+        )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether any item was labelled by two people."""
+        return bool(self._crowd.census.is_shared)
+
+    @property
+    def n_directions(self) -> int:
+        """In how many directions labelled items can differ."""
+        return min(int((self._crowd.census.by_item > 0).sum()), self.about.n_features)
+
+    def loss(self, asked: str | PriorLoss) -> PriorLoss:
+        """Return the loss; refuse what is not learned on a cluster."""
+        name = self._crowd.census.loss if asked == "auto" else asked
+        loss = ALL_LOSSES[name] if isinstance(name, str) else name
+        if not self._ranker._specification().is_plain:
+            raise ValueError("draws, fixed and signs cannot be learned on a cluster.")
+        return loss
+
+    def refuse_one_class(self, *, teaches: bool) -> None:
+        """Name the people whose labels are all alike, unless that ``teaches``."""
+        if not teaches:
+            warn_of_one_class(self._crowd.census.user_ids, self._crowd.census.has_pairs)
+
+    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Coordinates:
+        """Return coordinates of the labelled items; refuse wide ones."""
+        if every:
+            self.all_rows()
+        return Coordinates.of_table(
+            self._crowd.catalogue.features,
+            self._crowd.census.by_item,
+            standardize=standardize,
+            intercept=intercept,
+        )
+
+    def first_likelihood(self, loss: PriorLoss) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+        return (
+            loss.first_given(self.grades_given())
+            if isinstance(loss, GradedLoss)
+            else (loss.likelihood)
+        )
+
+    def tasks(
+        self, loss: PriorLoss, likelihood: Likelihood, coordinates: Coordinates, *, items: bool
+    ) -> Tasks:
+        """Return the labels to be visited, where they are."""
+        crowd, how = self._crowd, How(loss, likelihood, coordinates, items)
+        shards = [
+            self._site.submit(make_shard, said, how.of(places), places)
+            for said, places in zip(crowd.said, crowd.census.places, strict=True)
+        ]
+        tasks = ShardTasks.of_shards(self._site, shards, partial(self._locally, how))
+        self._made.append(tasks)
+        if items:
+            return CrossedShards.of_labels(tasks, Items.unknown(crowd.catalogue.ids))
+        return tasks
+
+    def rows_of(self, people: Index) -> Annotations:
+        """Return the labels of a few people, by their positions, in this process."""
+        crowd, wanted = self._crowd, []
+        for said, places in zip(crowd.said, crowd.census.places, strict=True):
+            mask = np.isin(places, people)
+            if mask.any():
+                wanted.append((said, mask))
+        found = self._site.gathered(self._site.submit(_rows_of_some, *one) for one in wanted)
+        return rows_joined(self._crowd, found)
+
+    def some_rows(self, share: float) -> Annotations:
+        """Return about this share of all labels, in this process."""
+        crowd = self._crowd
+        parts = zip(crowd.said, crowd.census.places, strict=True)
+        found = self._site.gathered(
+            self._site.submit(_rows_by_lot, said, share, places) for said, places in parts
+        )
+        return rows_joined(self._crowd, [one for one in found if len(one[0])])
+
+    def grades_given(self) -> GradesGiven:
+        """Return how often grades were given, and how everybody spreads theirs."""
+        found: GradesGiven | None = self._crowd.census.grades
+        if found is None:
+            raise ValueError(
+                f'loss="{self._ranker.loss}" learns from grades, but these labels are yes or no: '
+                "say grades=True where shards are made, if they are grades."
+            )
+        return found
+
+    def all_rows(self) -> Annotations:
+        """Refuse: they are too many to be in this process."""
+        raise ValueError(
+            f"With {self.n_directions} features, the prior is learned in the space of rows, which "
+            "is not done on a cluster: reduce the features (likeminds.features.Reduce), or ask "
+            "for wide=False."
+        )
+
+    def item_features(self) -> FloatArray:
+        """Return the features of all items with labels."""
+        catalogue, by_item = self._crowd.catalogue, self._crowd.census.by_item
+        return np.asarray(catalogue.features[by_item > 0])
+
+    def settled_there(self, ranker: Any, tasks: Any, learned: Learned) -> bool:
+        """Give a ranker people who stay where they are, if there is a folder for them."""
+        if self._folder is not None:
+            settle_there(ranker, tasks, learned, self._crowd, self._folder)
+        return self._folder is not None
+
+    def release(self) -> None:
+        """Take everything that was made for a fit off the cluster."""
+        for tasks in self._made:
+            tasks.release()
+        self._site.release()
+
+    def _locally(self, how: How, people: Index) -> Tasks:
+        """Bring the labels of some people here, as tasks of this process."""
+        said = self.rows_of(people)
+        positions = lookup(said.user_ids, self.about.user_ids, "users")
+        found: Tasks = make_shard(said, how.of(positions), positions).tasks
+        return found
+
+
+def _about(crowd: Any, ranker: Any) -> dict[str, Any]:
+    """Return what a checkpoint has to agree with."""
+    census = crowd.census
+    digest = hashlib.sha256(crowd.catalogue.features.tobytes())
+    digest.update(census.by_item.tobytes())
+    given = {name: repr(value) for name, value in ranker.get_params().items() if name != "callback"}
+    return {
+        "ranker": type(ranker).__name__,
+        "parameters": given,
+        "people": len(census.user_ids),
+        "labels": census.n_labels,
+        "positive": census.n_positive,
+        "data": digest.hexdigest(),
+        "shards": [len(places) for places in census.places],
+        "reading": repr(crowd.labels.reading),
+        "covariates": crowd.people and mark_of([one.tolist() for one in crowd.people.columns]),
+    }
+
+
+def _rows_of_some(said: Annotations, wanted: Bool) -> tuple[Any, ...]:
+    return columns_of(said[wanted[said.user_codes]])
+
+
+def _rows_by_lot(said: Annotations, share: float, positions: Index) -> tuple[Any, ...]:
+    return columns_of(rows_by_lot(said, share, positions))
+
+
+def columns_of(said: Annotations) -> tuple[Any, ...]:
+    """Return labels as they travel: without the table of items."""
+    return said.users, said.item_codes, said.outcomes, said.weights, said.group_codes
+
+
+def rows_joined(crowd: Any, found: Sequence[tuple[Any, ...]]) -> Annotations:
+    """Put labels that come from several shards together: see `columns_of`."""
+    users, items, labels, weights, groups = ([one[n] for one in found] for n in range(5))
+    has_weights, has_groups = weights[0] is not None, groups[0] is not None
+    if has_groups:
+        ends = np.cumsum([0, *(int(one.max()) + 1 for one in groups)])
+        groups = [one + end for one, end in zip(groups, ends, strict=False)]
+    said = rows_about(
+        crowd,
+        np.concatenate(users),
+        np.concatenate(items),
+        np.concatenate(labels),
+        weights=np.concatenate(weights) if has_weights else None,
+        groups=np.concatenate(groups) if has_groups else None,
+    )
+    return said if crowd.people is None else said.with_people(crowd.people)
+
+
+def rows_about(
+    crowd: Any,
+    users: IdArray | Sequence[str],
+    places: Index,
+    labels: Any,
+    *,
+    weights: FloatArray | None = None,
+    groups: Index | None = None,
+) -> Annotations:
+    """Return labels about items of a crowd, by their places in the catalogue."""
+    catalogue: Catalogue = crowd.catalogue
+    reading = crowd.labels.reading
+    if crowd.labels.are_grades and reading.grades:
+        labels = np.array(reading.grades, dtype=object)[np.asarray(labels, dtype=np.intp)]
+    said = Annotations(
+        users=users,
+        items=catalogue.ids[places],
+        labels=labels,
+        features=catalogue.features,
+        item_ids=catalogue.ids,
+        feature_names=list(catalogue.names),
+        features_per="item",
+        weights=weights,
+        groups=groups,
+        reading=reading if crowd.labels.are_grades else None,
+    )
+    return said._with(reading=reading)

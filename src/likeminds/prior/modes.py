@@ -1,0 +1,149 @@
+"""The modes of people's posteriors, by Newton's method; for the regression it takes one step."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, Index
+from likeminds.prior.likelihoods import Likelihood, Said
+from likeminds.prior.prior import Prior
+from likeminds.prior.systems import Dual, Primal, system_of
+from likeminds.prior.tasks import Task, of_each_person
+
+# The gain at which Newton's method stops (see `find_mode`); in any case after so many steps
+# and halvings.
+EXACT = 1e-9
+_STEPS = 100
+_HALVINGS = 40
+# Where no more than this share of a block still moves, it goes on by itself; not if the block is
+# so small that calls cost more than what they compute.
+_FEW, _SMALL = 0.5, 32
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a block keeps of its modes, to start from under another prior.
+
+    Attributes
+    ----------
+    pull : array of shape (b, n)
+        The pulls of the rows. Little information makes modes follow the prior, and pulls last.
+    points : array of shape (b, p), optional
+        The modes themselves, of people with more rows than coordinates. Much information makes
+        them last.
+    """
+
+    pull: Float
+    points: Float | None = None
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The modes of a block's posteriors, or where the search for them is.
+
+    Attributes
+    ----------
+    task, system
+        The labels, and the equations that they make with the prior.
+    state, eta : arrays
+        The system's state, and the scores (b, n) there.
+    said, penalty
+        What labels say there, and what the prior costs (b,).
+    prior : Prior, optional
+        The prior, where the system is in its coordinates.
+    """
+
+    task: Task
+    system: Primal | Dual
+    state: Float
+    eta: Float
+    said: Said
+    penalty: Float
+    prior: Prior | None = None
+
+    @classmethod
+    def at(cls, state: Float, task: Task, system: Primal | Dual, likelihood: Likelihood) -> "Mode":
+        """Return what is said at a state."""
+        eta = system.eta(state)
+        return cls(task, system, state, eta, likelihood.at(eta, task), system.penalty(state, eta))
+
+    @property
+    def kept(self) -> Kept | None:
+        """Where to start from next time; nothing where one step leads there from anywhere."""
+        if self.task.places is None:
+            return None
+        if self.prior is None or isinstance(self.system, Dual) or self.system.held is not None:
+            return Kept(self.said.pull)
+        points = self.prior.means(self.task.people) + self.state @ self.prior.root.T
+        return Kept(self.said.pull, points)
+
+
+def find_mode(
+    task: Task,
+    prior: Prior,
+    likelihood: Likelihood,
+    kept: Kept | None = None,
+    *,
+    gain: float = EXACT,
+) -> Mode:
+    """Find the modes of a block, from what it has kept of an earlier pass, if there was one.
+
+    Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
+    more step would gain about its square.
+    """
+    system = system_of(task, prior)
+    start = _start(task, prior, system, kept)
+    return replace(newton(task, system, likelihood, start, gain), prior=prior)
+
+
+def _start(task: Task, prior: Prior, system: Primal | Dual, kept: Kept | None) -> Float:
+    """Return the state to start from."""
+    if kept is None:
+        return system.start(np.zeros(task.weight.shape))
+    points = kept.points
+    # Features of items that are learned come and go: points of other coordinates are of no use.
+    if points is None or system.held is not None or points.shape[1] != len(prior.mean):
+        return system.start(kept.pull)
+    return np.asarray((points - prior.means(task.people)) @ prior.inverse_root.T)
+
+
+def newton(
+    task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
+) -> Mode:
+    """Find the modes of a block from a state: see `find_mode`."""
+    mode = Mode.at(state, task, system, likelihood)
+    # Whoever has arrived stays, so that nobody's mode depends on who else is in the block.
+    moves = np.ones(len(state), dtype=np.bool_)
+    for _ in range(_STEPS):
+        mode, gain = _step(mode, likelihood, moves)
+        moves &= gain > enough
+        n_moving = np.count_nonzero(moves)
+        if likelihood.is_quadratic or not n_moving:
+            break
+        if n_moving <= _FEW * len(moves) and len(moves) >= _SMALL:
+            return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
+    return mode
+
+
+def _step(mode: Mode, likelihood: Likelihood, moves: Bool) -> tuple[Mode, Float]:
+    """Let some people take a step of Newton's method; return where all are, and their gains."""
+    said, penalty = mode.said, mode.penalty
+    whole = mode.system.newton(mode.state, mode.eta, said.pull, said.curvature) - mode.state
+    share = moves.astype(np.float64)
+    for _ in range(_HALVINGS):
+        new = Mode.at(mode.state + share[:, None] * whole, mode.task, mode.system, likelihood)
+        gain = (said.loss - new.said.loss) + (penalty - new.penalty)
+        rises = gain < -1e-9 * (1.0 + np.abs(said.loss))
+        if not rises.any():
+            break
+        share = np.where(rises, 0.5 * share, share)
+    return new, gain
+
+
+def _without_the_others(mode: Mode, likelihood: Likelihood, moving: Index, enough: float) -> Mode:
+    """Find the modes of those who still move, as a block of their own."""
+    task = of_each_person(mode.task, lambda part: part[moving])
+    found = newton(task, mode.system.of(moving), likelihood, mode.state[moving], enough)
+    state = mode.state.copy()
+    state[moving] = found.state
+    return Mode.at(state, mode.task, mode.system, likelihood)

@@ -1,0 +1,200 @@
+"""What a prior is learned from: everybody's labels, in this process or elsewhere.
+
+A fit asks for a few things only: who there is, which items were labelled, what kind of labels they
+are, and tasks that can be visited. So it is written once, for labels in this process (`Here`), and
+for those that live elsewhere and answer the same questions by sums.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.arrays import FloatArray, IdArray, Index
+from likeminds._support.lots import drawn
+from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import Covariates
+from likeminds.prior.apportioning import features_of_items
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import CrossedTasks, are_shared
+from likeminds.prior.descent import Learned
+from likeminds.prior.grades_given import GradesGiven
+from likeminds.prior.items import Items
+from likeminds.prior.likelihoods import Likelihood
+from likeminds.prior.losses import PriorLoss, choose_loss
+from likeminds.prior.tasks import Tasks
+from likeminds.rankers.fitting import refuse_one_class
+from likeminds.rankers.widths import directions_of
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of everybody's labels before anything is learned.
+
+    Attributes
+    ----------
+    user_ids, item_ids : arrays
+        The people and the items.
+    people : Covariates or None
+        What is known about people.
+    n_features : int
+        How many features there are.
+    n_labels : int
+        How many labels there are.
+    positive_share : float
+        The share of positive labels.
+    has_grades : bool
+        Whether labels are grades.
+    """
+
+    user_ids: IdArray
+    item_ids: IdArray
+    people: Covariates | None
+    n_features: int
+    n_labels: int
+    positive_share: float
+    has_grades: bool
+
+
+class Voices(ABC):
+    """Everybody's labels, wherever they are, as a fit asks for them."""
+
+    about: About
+
+    @property
+    @abstractmethod
+    def is_shared(self) -> bool:
+        """Whether any item was labelled by two people."""
+
+    @property
+    @abstractmethod
+    def n_directions(self) -> int:
+        """In how many directions labelled items can differ."""
+
+    @abstractmethod
+    def loss(self, asked: str | PriorLoss) -> PriorLoss:
+        """Return the loss that is asked for, or that suits how labels were asked for."""
+
+    @abstractmethod
+    def refuse_one_class(self, *, teaches: bool) -> None:
+        """Refuse labels that are all alike; name the people whose are, unless that ``teaches``."""
+
+    @abstractmethod
+    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Coordinates:
+        """Return coordinates of the labelled items."""
+
+    @abstractmethod
+    def first_likelihood(self, loss: PriorLoss) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+
+    @abstractmethod
+    def tasks(
+        self, loss: PriorLoss, likelihood: Likelihood, coordinates: Coordinates, *, items: bool
+    ) -> Tasks:
+        """Return the labels to be visited, with ``items`` that have effects of their own."""
+
+    @abstractmethod
+    def rows_of(self, people: Index) -> Annotations:
+        """Return the labels of a few people, by their positions, in this process."""
+
+    @abstractmethod
+    def some_rows(self, share: float) -> Annotations:
+        """Return about this share of all labels, in this process."""
+
+    @abstractmethod
+    def grades_given(self) -> GradesGiven:
+        """Return how often grades were given, and how everybody spreads theirs."""
+
+    @abstractmethod
+    def all_rows(self) -> Annotations:
+        """Return everybody's labels, in this process."""
+
+    def settled_there(self, ranker: Any, tasks: Tasks, learned: Learned) -> bool:  # noqa: ARG002
+        """Give a ranker people who stay where they are; say whether that was asked for."""
+        return False
+
+    @abstractmethod
+    def item_features(self) -> FloatArray | None:
+        """Return the features of all items with labels, if these are the items' own."""
+
+
+class Here(Voices):
+    """Labels in this process."""
+
+    def __init__(self, said: Annotations) -> None:
+        self.said = said
+        self.about = About(
+            said.user_ids,
+            said.item_ids,
+            said.people,
+            said.n_features,
+            len(said),
+            float(said.labels.mean()),
+            said.grades is not None,
+        )
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether any item was labelled by two people."""
+        return are_shared(self.said)
+
+    @property
+    def n_directions(self) -> int:
+        """In how many directions labelled items can differ."""
+        return directions_of(self.said)
+
+    def loss(self, asked: str | PriorLoss) -> PriorLoss:
+        """Return the loss: see `choose_loss`."""
+        return choose_loss(asked, self.said)
+
+    def refuse_one_class(self, *, teaches: bool) -> None:
+        """Refuse labels that are all alike."""
+        refuse_one_class(self.said, teaches=teaches)
+
+    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Coordinates:
+        """Return coordinates of the labelled items."""
+        return Coordinates.of_annotations(
+            self.said, standardize=standardize, intercept=intercept, every=every
+        )
+
+    def first_likelihood(self, loss: PriorLoss) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+        return loss.first_likelihood(self.said)
+
+    def tasks(
+        self, loss: PriorLoss, likelihood: Likelihood, coordinates: Coordinates, *, items: bool
+    ) -> Tasks:
+        """Return the labels to be visited."""
+        prepared = loss.prepare(self.said, likelihood)
+        if items:
+            nothing = Items.unknown(self.said.item_ids)
+            return CrossedTasks.of_annotations(prepared, coordinates, nothing, loss.bend)
+        return loss.tasks(prepared, coordinates)
+
+    def rows_of(self, people: Index) -> Annotations:
+        """Return the labels of some people."""
+        return self.said.of_people(self.said.user_ids[people].tolist())
+
+    def some_rows(self, share: float) -> Annotations:
+        """Return about this share of all labels."""
+        return rows_by_lot(self.said, share, np.arange(self.said.n_people))
+
+    def grades_given(self) -> GradesGiven:
+        """Return how often grades were given, and how everybody spreads theirs."""
+        assert self.said.grades is not None
+        return GradesGiven.of(self.said.grades, self.said.user_codes)
+
+    def all_rows(self) -> Annotations:
+        """Return everybody's labels."""
+        return self.said
+
+    def item_features(self) -> FloatArray | None:
+        """Return the features of all items with labels, if these are the items' own."""
+        return features_of_items(self.said)
+
+
+def rows_by_lot(said: Annotations, share: float, positions: Index) -> Annotations:
+    """Draw about a share of labels; ``positions`` are those of their people among all people."""
+    return said[drawn(share, positions[said.user_codes], said.feature_rows)]

@@ -1,0 +1,167 @@
+"""Folders of models whose people are in files of their own: made, replaced, and cleared up."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likeminds._support.checks import listing
+from likeminds._support.elsewhere import RowsElsewhere
+from likeminds._support.files import alone_with, make_folder
+from likeminds._support.read_later import ReadLater
+from likeminds.rankers.base import Ranker
+from likeminds.rankers.some import arrays_of_people
+from likeminds.storage import ids
+from likeminds.storage.people import (
+    USERS,
+    PeopleFiles,
+    StoredIds,
+    StoredRows,
+    Written,
+    write_people,
+)
+
+# The file with the card and the crowd's part; the people are beside it.
+MAIN = "model.likeminds"
+_PEOPLE = "people-*.safetensors"
+_LOCK = ".lock"
+
+
+@dataclass
+class PeopleFolder:
+    """A folder that is being written to: files of people first, the model's own file last.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    mark : str
+        What the names of the new files have in common.
+    kept : set of str
+        The files of people of the model that was there: they stay until the save after this,
+        so that whoever has that model open can go on.
+    """
+
+    path: Path
+    kept: set[str]
+    mark: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def main(self) -> Path:
+        """The file with the card and the crowd's part."""
+        return self.path / MAIN
+
+    def file(self, number: int) -> Path:
+        """Return where some people go."""
+        return self.path / f"people-{self.mark}-{number:05d}.safetensors"
+
+    def clear(self, *, failed: bool) -> None:
+        """Remove files of people that belong to no model, or those of a save that failed."""
+        for file in self.path.glob(_PEOPLE):
+            mine = file.name.split("-")[1] == self.mark
+            if mine if failed else not mine and file.name not in self.kept:
+                with suppress(FileNotFoundError):
+                    file.unlink()
+
+
+def main_file(path: Path) -> Path:
+    """Return the file of a model: in a folder, the one with the card."""
+    return path / MAIN if path.is_dir() else path
+
+
+def has_main(path: Path) -> bool:
+    """Say whether a path is a folder with a model."""
+    return (path / MAIN).is_file()
+
+
+@contextmanager
+def open_folder(path: Path, kept: set[str]) -> Iterator[PeopleFolder]:
+    """Write a model to a folder, alone; leave nothing new there if that fails.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, which is made where it is not there.
+    kept : set of str
+        The files of people of the model that is there.
+    """
+    is_new = not path.exists()
+    _refuse_other_folder(path)
+    make_folder(path, "the model")
+    lock = path / _LOCK
+    lock.touch()
+    with alone_with(lock, lambda: None):
+        folder = PeopleFolder(path, kept)
+        try:
+            yield folder
+        except BaseException:
+            folder.clear(failed=True)
+            if is_new and not folder.main.exists():
+                lock.unlink()
+                with suppress(OSError):
+                    path.rmdir()
+            raise
+        folder.clear(failed=False)
+
+
+def _refuse_other_folder(path: Path) -> None:
+    if not path.is_dir() or has_main(path):
+        return
+    other = [one.name for one in path.iterdir() if one.name != _LOCK and not one.match(_PEOPLE)]
+    if other:
+        raise FileExistsError(
+            f"{path} is a folder with other files ({listing(sorted(other))}): name another one for "
+            "the model."
+        )
+
+
+def write_apart(model: Ranker, folder: PeopleFolder, people_per_file: int) -> Any:
+    """Write the people of a ranker to files; return a copy that reads them from there."""
+    users, arrays = model.users_, arrays_of_people(model)
+    written = []
+    for number, start in enumerate(range(0, len(users), people_per_file)):
+        some = slice(start, start + people_per_file)
+        own = {name: np.asarray(values[some]) for name, values in arrays.items()}
+        written.append(write_people(folder.file(number), users[some], own))
+    return with_people_in(model, folder.path, written)
+
+
+def with_people_in(model: Any, folder: Path, written: Sequence[Written]) -> Any:
+    """Return a copy of a ranker whose people are in files that were written."""
+    hashes, order = ids.index_of(np.concatenate([one.hashes for one in written]))
+    files = PeopleFiles(folder, [one.file for one in written], hashes, order)
+    forms = joint_forms(written)
+    stored: dict[str, RowsElsewhere] = {
+        name: (StoredIds if name == USERS else StoredRows)(files, name, *form)
+        for name, form in forms.items()
+    }
+    return _replaced(model, stored)
+
+
+def joint_forms(written: Sequence[Written]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return type and shape of each array of people, which are the same in all files."""
+    first = dict(written[0].forms)
+    if any(one.forms[USERS] != first[USERS] for one in written):
+        first[USERS] = ("|O", ())
+    for one in written:
+        if {n: f for n, f in one.forms.items() if n != USERS} != {
+            n: f for n, f in first.items() if n != USERS
+        }:
+            raise ValueError("Files of people hold different arrays: they are not of one model.")
+    return first
+
+
+def _replaced(model: Any, stored: dict[str, RowsElsewhere]) -> Any:
+    """Return a copy of a ranker with its people elsewhere; so are those of a search's best."""
+    changed = copy(model)
+    for name, rows in stored.items():
+        setattr(changed, name, rows)
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, ReadLater):
+            setattr(changed, name, _replaced(value, stored))
+    return changed

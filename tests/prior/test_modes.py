@@ -1,0 +1,88 @@
+"""Modes are the same wherever the search starts, and whoever else is in the block."""
+
+import numpy as np
+import pytest
+
+from likeminds import load_electricity, make_schools
+from likeminds.prior import modes
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.likelihoods import Chances, Choice, Logistic
+from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.modes import find_mode
+from likeminds.prior.prior import Prior
+from likeminds.prior.systems import Dual, Primal
+
+# Names of losses, labels of each person and features: more labels than features, and fewer.
+CASES = [("logistic", 30, 6), ("logistic", 10, 40), ("choice", 0, 0)]
+
+
+def block_of(name, n_labels, n_features):
+    if name == "choice":
+        said = load_electricity()
+        said = said.of_people(said.user_ids[:90])
+    else:
+        said = make_schools(90, n_labels, 500, n_features, 2, random_state=0).annotations
+    loss = PRIOR_LOSSES[name]
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=loss.has_intercept)
+    return loss.tasks(said, coordinates).task(0), coordinates.size
+
+
+def prior_of(size, seed):
+    rng = np.random.default_rng(seed)
+    return Prior(rng.normal(size=size), rng.normal(size=(size, 2)), rng.uniform(0.3, 1.0, size))
+
+
+def likelihood_of(name):
+    return Choice() if name == "choice" else Logistic()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nobody_depends_on_who_still_moves(case, monkeypatch):
+    """Those who have not arrived go on by themselves: the same steps, to the last digit."""
+    task, size = block_of(*case)
+    together = {}
+    for share in (0.0, modes._FEW, 1.0):
+        monkeypatch.setattr(modes, "_FEW", share)
+        together[share] = find_mode(task, prior_of(size, 0), likelihood_of(case[0]))
+    for other in together.values():
+        np.testing.assert_array_equal(other.state, together[0.0].state)
+        np.testing.assert_array_equal(other.said.loss, together[0.0].said.loss)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_modes_do_not_depend_on_where_the_search_starts(case):
+    task, size = block_of(*case)
+    before = find_mode(task, prior_of(size, 0), likelihood_of(case[0]))
+    assert isinstance(before.system, Dual if case[1:] == (10, 40) else Primal)
+    kept = before.kept
+    assert kept is not None
+    assert (kept.points is None) == isinstance(before.system, Dual)
+    prior = prior_of(size, 1)
+    found = find_mode(task, prior, likelihood_of(case[0]), kept)
+    expected = find_mode(task, prior, likelihood_of(case[0]))
+    np.testing.assert_allclose(
+        found.said.loss + found.penalty, expected.said.loss + expected.penalty
+    )
+    np.testing.assert_allclose(
+        found.system.z(found.state), expected.system.z(expected.state), atol=1e-4
+    )
+
+
+def test_points_of_the_same_prior_are_where_the_search_ends():
+    task, size = block_of(*CASES[0])
+    prior = prior_of(size, 0)
+    before = find_mode(task, prior, Logistic())
+    np.testing.assert_allclose(
+        modes._start(task, prior, before.system, before.kept), before.state, atol=1e-9
+    )
+
+
+def test_choices_weigh_matrices_alike_in_either_order():
+    rng = np.random.default_rng(0)
+    chance = rng.dirichlet(np.ones(4), size=(3, 5)).reshape(3, 20)
+    curvature = Chances(chance, rng.uniform(size=(3, 5)).repeat(4, axis=1), 4)
+    rows = rng.normal(size=(3, 20, 6))
+    turned = np.ascontiguousarray(rows.transpose(0, 2, 1)).transpose(0, 2, 1)
+    np.testing.assert_allclose(
+        curvature.times_root_back(turned), curvature.times_root_back(rows), atol=1e-14
+    )

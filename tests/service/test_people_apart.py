@@ -1,0 +1,83 @@
+"""Models whose people are in files of their own are served: read when somebody is asked about."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+
+from likeminds import save
+from likeminds.service.app import make_app
+from likeminds.storage.models import ModelFileError
+from likeminds.storage.people import PeopleFiles
+
+PEOPLE = [f"person-{n:02d}" for n in range(24)]
+
+
+@contextmanager
+def served(settings, ranker, folder):
+    save(ranker, folder, people_per_file=5, with_data=True)
+    app = make_app(replace(settings, model=str(folder)), watching=False)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        yield client
+
+
+def ask(client, path, **asked):
+    found = client.post(path, json=asked) if asked else client.get(path)
+    assert found.status_code == 200, found.text
+    return {name: value for name, value in found.json().items() if name != "generation"}
+
+
+def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tmp_path):
+    with served(settings, ranker, tmp_path / "apart") as apart:
+        for person in ("person-03", "person-23", None):
+            asked = {"person": person, "top": 5, "intervals": "scores"}
+            assert ask(apart, "/v1/rank", **asked) == ask(reader, "/v1/rank", **asked)
+            asked = {"person": person, "item": "shoe-07"}
+            found, expected = (ask(one, "/v1/explain", **asked) for one in (apart, reader))
+            assert found["score"] == pytest.approx(expected["score"])
+            assert found["levels"] == pytest.approx(expected["levels"])
+        for path in ("schools", "people?q=person-1&limit=3&offset=2", "map"):
+            assert ask(apart, f"/v1/{path}") == ask(reader, f"/v1/{path}")
+        for path in ("facts", "standing", "next"):
+            where = f"/v1/people/person-03/{path}"
+            assert ask(apart, where) == ask(reader, where)
+        gone = apart.post("/v1/rank", json={"person": "person-3"})
+        assert gone.status_code == 404
+        assert "person-03" in gone.text
+
+
+def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
+    settings, ranker, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("likeminds.rankers.some.MOST_AT_ONCE", 15)
+    with served(settings, ranker, tmp_path / "apart") as client:
+        assert len(ask(client, "/v1/map")["points"]) == 15
+        answers = {name: client.get(f"/v1/people/{name}/facts") for name in PEOPLE}
+        told = [name for name, one in answers.items() if one.status_code == 200]
+        assert len(told) == 15
+        others = [one for name, one in answers.items() if name not in told]
+        assert all(one.status_code == 409 and "drawn by their ids" in one.text for one in others)
+        for name in PEOPLE:
+            assert ask(client, "/v1/rank", person=name, top=3)["total"] == 40
+            assert ask(client, f"/v1/people/{name}/standing")["school"] >= 1
+
+
+def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, monkeypatch):
+    monkeypatch.setattr("likeminds.rankers.some.MOST_AT_ONCE", 1)
+    opened, open_ = [], PeopleFiles._open
+    monkeypatch.setattr(PeopleFiles, "_open", lambda *a: (opened.append(a[1]), open_(*a))[1])
+    with served(settings, ranker, tmp_path / "apart") as client:
+        before = set(opened)
+        assert len(before) < 5
+        ask(client, "/v1/rank", person="person-12", top=3)
+        assert set(opened) - before <= {2}
+
+
+def test_damage_is_said(settings, ranker, tmp_path):
+    folder = tmp_path / "apart"
+    save(ranker, folder, people_per_file=5, with_data=True)
+    victim = next(folder.glob("people-*"))
+    victim.write_bytes(victim.read_bytes()[:-1])
+    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+        make_app(replace(settings, model=str(folder)), watching=False)
