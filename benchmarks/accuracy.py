@@ -146,7 +146,7 @@ def _cell(value: float | None, best: float) -> str:
 
 
 def _means(comparisons: list[Comparison]) -> dict[str, float]:
-    rows = [{r["ranker"]: r["mean_auc"] for r in c.summary().to_pylist()} for c in comparisons]
+    rows = [{r["ranker"]: r["mean_score"] for r in c.summary().to_pylist()} for c in comparisons]
     return {ranker: mean(row[ranker] for row in rows) for ranker in comparisons[0].rankers}
 
 

@@ -1,8 +1,9 @@
 """How well probabilities of labels are calibrated: the table in docs/probabilities.md.
 
-``python -m benchmarks.calibration --data FOLDER verbagg trolley`` prints it. FOLDER holds files
-laid out as for `benchmarks.shared_items`. 30 % of everybody's labels are held out; the calibration
-error is the mean, over ten bins of equally many labels, of the gap of promised and true shares.
+``python -m benchmarks.calibration --data FOLDER --seeds 5 verbagg trolley`` prints it. FOLDER holds
+files laid out as for `benchmarks.shared_items`. A fifth of the people are left out as strangers,
+and 30 % of the labels of everybody else; the calibration error is the mean, over ten bins of
+equally many labels, of the gap of promised and true shares. Both are means over seeds.
 """
 
 import argparse
@@ -15,22 +16,30 @@ from likeminds import Annotations, HierarchicalRanker, split_within_people
 from likeminds.prior.beliefs import label_probability
 from likeminds.rankers.grading import scores_and_variances
 
-_TEST, _BINS = 0.3, 10
+_TEST, _STRANGERS, _BINS = 0.3, 0.2, 10
+# The ways to make probabilities of scores that are held against each other.
+WAYS = ("predict_proba", "all of the variance", "sigma(score)")
 
 
-def measure(said: Annotations, seed: int = 0) -> dict[str, float]:
-    """Return calibration errors and log losses, with and without what is not known."""
-    train, test = split_within_people(said, _TEST, random_state=seed)
+def measure(said: Annotations, seed: int = 0) -> dict[str, list[tuple[float, float]]]:
+    """Return calibration error and log loss of each way, of people known and unknown."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.random(said.n_people) < _STRANGERS
+    strangers = drawn[said.user_codes]
+    train, test = split_within_people(said[~strangers], _TEST, random_state=seed)
     ranker = HierarchicalRanker(loss="logistic").fit(train)
-    eta, _, _ = scores_and_variances(ranker, test, None)
     found = {}
-    for name, chance in (
-        ("predict_proba", ranker.predict_proba(test)[:, 1]),
-        ("sigma of the score", label_probability(eta, 0.0 * eta)),
-    ):
-        found[f"{name}: error"] = calibration_error(chance, test.labels)
-        right = np.where(test.labels, chance, 1.0 - chance)
-        found[f"{name}: log loss"] = float(-np.log(np.maximum(right, 1e-12)).mean())
+    for who, part in (("known", test), ("strangers", said[strangers])):
+        eta, variance, _ = scores_and_variances(ranker, part, None)
+        chances = (
+            ranker.predict_proba(part)[:, 1],
+            label_probability(eta, np.sqrt(variance)),
+            label_probability(eta, 0.0 * eta),
+        )
+        found[who] = [
+            (calibration_error(chance, part.labels), log_loss(chance, part.labels))
+            for chance in chances
+        ]
     return found
 
 
@@ -40,15 +49,29 @@ def calibration_error(chance: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean([abs(chance[b].mean() - labels[b].mean()) for b in bins]))
 
 
+def log_loss(chance: np.ndarray, labels: np.ndarray) -> float:
+    """Return the mean of minus the logarithm of what was promised for the labels."""
+    right = np.where(labels, chance, 1.0 - chance)
+    return float(-np.log(np.maximum(right, 1e-12)).mean())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=100, help="the first seed")
     parser.add_argument("names", nargs="+")
     given = parser.parse_args()
+    print("| | people | " + " | ".join(WAYS) + " |")
+    print("|---|---|" + "---|" * len(WAYS))
     for crowd in read_crowds(given.data):
-        if crowd.name in given.names:
-            found = measure(crowd.said)
-            print(f"| {crowd.name} | " + " | ".join(f"{v:.3f}" for v in found.values()) + " |")
+        if crowd.name not in given.names:
+            continue
+        runs = [measure(crowd.said, given.first + seed) for seed in range(given.seeds)]
+        for who in ("known", "strangers"):
+            means = np.mean([run[who] for run in runs], axis=0)
+            cells = " | ".join(f"{error:.3f}, {loss:.4f}" for error, loss in means)
+            print(f"| {crowd.name} | {who} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

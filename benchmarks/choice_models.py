@@ -1,16 +1,19 @@
 """Mixed logits beside xlogit's: ``python -m benchmarks.choice_models --data FOLDER``.
 
-Writes the measured part of ``docs/choice-models.md`` and its picture. Every specification is
-fitted by both: the same features, the same that vary, independent normal distributions. Log-
-likelihoods are simulated by our importance sampler with many draws, at our estimates and at
-xlogit's, so that they compare estimates rather than simulators; what xlogit says itself, with its
-own draws, stands beside it.
+Writes the measured part of ``docs/choice-models.md`` and its picture. Every specification is one
+that xlogit's examples publish, with the number of draws they use, and is fitted by both: the same
+features, the same that vary, independent distributions. Log-likelihoods are simulated by our
+importance sampler with many draws, at our estimates and at xlogit's, so that they compare estimates
+rather than simulators; what xlogit says itself, with its own draws, stands beside it. Every fit is
+kept in ``--cache`` as soon as it is there.
 """
 
 import argparse
+import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +22,8 @@ import numpy as np
 
 from benchmarks.accuracy import ROOT
 from likeminds import Annotations, HierarchicalRanker
+from likeminds._support.files import write_whole
+from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
 from likeminds.choice_models.simulating import Coefficients
 
 PAGE = ROOT / "docs" / "choice-models.md"
@@ -27,54 +32,143 @@ BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 
 @dataclass(frozen=True)
 class Specification:
-    """Choices, which weights are the same for everybody or have a sign, and what was published."""
+    """A model of choices as it was published.
+
+    Attributes
+    ----------
+    name, published, draws
+        Of the data, the log-likelihood, and the draws it was simulated with.
+    left_out : tuple of str
+        Features of the file that are no part of the model.
+    fixed : tuple of str
+        Those whose weights are the same for everybody.
+    logs : dict
+        The signs of those whose weights are log-normal; all others are normal.
+    units : dict
+        What features are divided by.
+    method : str
+        How xlogit climbs: as it does without being told, or by the other way that it has.
+    estimates : dict
+        Those published, by xlogit's names, where they are.
+    """
 
     name: str
-    choices: Annotations
-    fixed: tuple[str, ...]
     published: float
-    note: str
-    signs: Mapping[str, int] = field(default_factory=dict)
+    draws: int
+    left_out: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    logs: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, float] = field(default_factory=dict)
+    method: str = "BFGS"
+    estimates: Mapping[str, float] = field(default_factory=dict)
+
+    def read(self, folder: Path) -> Annotations | None:
+        """Return the choices; None where the file is not there."""
+        path = folder / f"{self.name}.npz"
+        if not path.exists():
+            return None
+        with np.load(path) as data:
+            return _swissmetro(data) if "table" in data.files else self._read(data)
+
+    def _read(self, data: "np.lib.npyio.NpzFile") -> Annotations:
+        names = [str(name) for name in data["features"]]
+        kept = [k for k, name in enumerate(names) if name not in self.left_out]
+        X = data["X"][data["item"]][:, kept].astype(np.float64)
+        return Annotations(
+            data["user"],
+            None,
+            data["label"],
+            X / [self.units.get(names[k], 1.0) for k in kept],
+            groups=data["group"],
+            feature_names=[names[k] for k in kept],
+        )
+
+    def ranker(self, covariance: str, draws: int) -> HierarchicalRanker:
+        """Return ours; where covariance is full, all weights vary."""
+        return HierarchicalRanker(
+            covariance=covariance,
+            fixed=list(self.fixed) if covariance == "diagonal" else None,
+            signs=dict(self.logs) or None,
+            distributions=dict.fromkeys(self.logs, "lognormal") or None,
+            draws=draws,
+        )
 
 
-def specifications(folder: Path) -> Iterator[Specification]:
-    """Yield the data sets that are there."""
-    chosen = {
-        "electricity": ([], -3888.413, "xlogit's documentation, 600 draws"),
-        "yogurt": (["alt_hiland"], -1247.199, "xlogit"),
-        "car100": (["gas"], -1302.683, "xlogit, with three log-normal weights: another model"),
-    }
-    for name, (left_out, value, note) in chosen.items():
-        path = folder / f"{name}.npz"
-        if path.exists():
-            yield Specification(name, _read(np.load(path), left_out), (), value, note)
-        if path.exists() and name == "car100":
-            # xlogit's weights with a sign are log-normal, ours censored normal.
-            signs = {"price": -1, "opcost": -1, "range": 1}
-            choices = _read(np.load(path), left_out)
-            yield Specification("car100, with signs", choices, (), value, "xlogit", signs)
-    path = folder / "swissmetro.npz"
-    if path.exists():
-        choices = _swissmetro(np.load(path))
-        fixed = ("asc_car", "asc_train", "cost")
-        note = "xlogit, 1,500 draws; only travel time varies"
-        yield Specification("swissmetro", choices, fixed, -4359.218, note)
+def _estimates(
+    names: str, means: tuple[float, ...], deviations: tuple[float, ...], **fixed: float
+) -> dict[str, float]:
+    """Return estimates as xlogit calls them."""
+    varying = names.split()
+    spread = dict(zip([f"sd.{name}" for name in varying], deviations, strict=True))
+    return dict(zip(varying, means, strict=True)) | spread | fixed
 
 
-def _read(data: "np.lib.npyio.NpzFile", left_out: list[str]) -> Annotations:
-    """Return choices as they are; one dummy of each set of categories is left out."""
-    kept = [k for k, name in enumerate(data["features"]) if name not in left_out]
-    X = data["X"][data["item"]][:, kept].astype(np.float64)
-    # xlogit takes features as they are: numbers by the ten thousand overflow.
-    X /= 10.0 ** np.floor(np.log10(np.abs(X).max(axis=0)))
-    return Annotations(
-        data["user"],
-        None,
-        data["label"],
-        X,
-        groups=data["group"],
-        feature_names=[str(data["features"][k]) for k in kept],
-    )
+# As in the examples of xlogit's repository: the notebooks on mixed logit and on spaces of
+# willingness to pay, its tests (fishing), and its benchmark (swissmetro).
+SPECIFICATIONS = (
+    Specification(
+        "electricity",
+        -3888.413,
+        600,
+        estimates=_estimates(
+            "pf cl loc wk tod seas",
+            (-0.9996286, -0.2355334, 2.2307891, 1.6251657, -9.6067367, -9.7892800),
+            (0.2357813, 0.4025377, 1.9262893, 1.2192931, 2.3354462, 1.4200913),
+        ),
+    ),
+    Specification(
+        "yogurt",
+        -1247.199,
+        1000,
+        ("alt_dannon",),
+        ("price",),
+        method="L-BFGS-B",
+        estimates=_estimates(
+            "feat alt_yoplait alt_hiland alt_weight",
+            (1.0826681, 0.8921554, -5.5409249, -3.9445356),
+            (1.0781550, 3.7818750, 2.8199068, 3.7870137),
+            price=-0.4564785,
+        ),
+    ),
+    Specification(
+        "car100",
+        -1302.683,
+        100,
+        ("gas",),
+        ("hiperf", "medhiperf"),
+        {"price": -1, "range": 1},
+        {"price": 1e4},
+        method="L-BFGS-B",
+        estimates=_estimates(
+            "price opcost range ev hybrid",
+            (-0.7871346, -0.0110846, -0.6857957, -1.5574339, 0.6883966),
+            (0.8666443, 0.0401550, 0.5527011, 0.9139887, 0.7099238),
+            hiperf=0.1058410,
+            medhiperf=0.5604997,
+        ),
+    ),
+    Specification(
+        "fishing",
+        -1300.511,
+        1000,
+        ("income", "alt_beach", "alt_boat", "alt_charter", "alt_pier"),
+    ),
+    Specification(
+        "swissmetro",
+        -4359.218,
+        1500,
+        fixed=("asc_car", "asc_train", "cost"),
+        method="L-BFGS-B",
+        estimates=_estimates(
+            "time",
+            (-3.2289890,),
+            (3.6485428,),
+            asc_car=0.2831101,
+            asc_train=-0.5722759,
+            cost=-1.6601672,
+        ),
+    ),
+)
 
 
 def _swissmetro(data: "np.lib.npyio.NpzFile") -> Annotations:
@@ -109,64 +203,65 @@ class Fit:
     own: float | None = None
 
 
-def _ours(spec: Specification, draws: int, exact: int, covariance: str) -> Fit:
+def _ours(spec: Specification, choices: Annotations, draws: int, exact: int, kind: str) -> Fit:
     start = time.process_time()
-    fixed = list(spec.fixed) if covariance == "diagonal" else None
-    signs = dict(spec.signs) or None
-    ranker = HierarchicalRanker(covariance=covariance, fixed=fixed, signs=signs, draws=draws)
-    ranker.fit(spec.choices)
+    ranker = HierarchicalRanker() if kind == "default" else spec.ranker(kind, draws)
+    ranker.fit(choices)
     seconds = time.process_time() - start
     found = ranker.log_likelihood(draws=exact, random_state=1)
     return Fit(found.value, found.error, seconds)
 
 
-def _default(spec: Specification, exact: int) -> Fit:
-    start = time.process_time()
-    ranker = HierarchicalRanker().fit(spec.choices)
-    seconds = time.process_time() - start
-    found = ranker.log_likelihood(draws=exact, random_state=1)
-    return Fit(found.value, found.error, seconds)
-
-
-def _theirs(spec: Specification, draws: int, exact: int) -> Fit:
+def _theirs(spec: Specification, choices: Annotations, exact: int) -> Fit:
     """Fit with xlogit; the likelihood of its estimates is simulated by ours."""
-    X, y, ids, alts, panels, available = _rectangle(spec.choices)
-    names = list(spec.choices.feature_names)
-    varying = {
-        name: "ln" if name in spec.signs else "n" for name in names if name not in spec.fixed
-    }
-    X = X * np.array([spec.signs.get(name, 1) for name in names])
+    X, y, ids, alts, panels, available = _rectangle(choices)
+    names = list(choices.feature_names)
+    varying = [name for name in names if name not in spec.fixed]
     model = import_module("xlogit").MixedLogit()
     start = time.process_time()
     model.fit(
-        X=X,
+        X=X * np.array([spec.logs.get(name, 1) for name in names]),
         y=y,
         varnames=names,
         ids=ids,
         alts=alts,
         panels=panels,
         avail=available,
-        randvars=varying,
-        n_draws=draws,
-        optim_method="L-BFGS-B",  # its own method stops halfway on Swissmetro
+        randvars={name: "ln" if name in spec.logs else "n" for name in varying},
+        n_draws=spec.draws,
+        optim_method=spec.method,
         verbose=0,
     )
     seconds = time.process_time() - start
-    if spec.signs:  # another distribution than ours: there is only what xlogit says itself
-        return Fit(float("nan"), float("nan"), seconds, float(model.loglikelihood))
     said = dict(zip(model.coeff_names, model.coeff_, strict=True))
-    ranker = HierarchicalRanker(covariance="diagonal", fixed=list(spec.fixed) or None)
-    ranker.fit(spec.choices)
-    scale = dict(zip(names, ranker.scale_, strict=True))
-    setting = ranker._simulated(None)[0]
-    at = Coefficients(
-        np.array([said[name] * scale[name] for name in varying]),
-        np.diag([(said[f"sd.{name}"] * scale[name]) ** 2 for name in varying]),
-        np.array([said[name] * scale[name] for name in spec.fixed]),
-    )
-    ranker.crowd_ = replace(ranker.crowd_, prior=setting.prior(at))
-    found = ranker.log_likelihood(draws=exact, random_state=1)
+    found = _simulate(spec, choices, said, exact)
     return Fit(found.value, found.error, seconds, float(model.loglikelihood))
+
+
+def _published(spec: Specification, choices: Annotations, exact: int) -> Fit:
+    """Return the log-likelihood of the estimates that were published, by our simulator."""
+    found = _simulate(spec, choices, spec.estimates, exact)
+    return Fit(found.value, found.error, 0.0)
+
+
+def _simulate(
+    spec: Specification, choices: Annotations, said: Mapping[str, float], exact: int
+) -> LogLikelihood:
+    """Return the log-likelihood of estimates that xlogit has made."""
+    ranker = spec.ranker("diagonal", 20).fit(choices)
+    names = list(ranker.feature_names_)
+    unit = dict(zip(names, ranker.scale_, strict=True))
+    varying = [name for name in names if name not in spec.fixed]
+    mean, deviation = [], []
+    for name in varying:
+        is_log = name in spec.logs
+        mean.append(said[name] + np.log(unit[name]) if is_log else said[name] * unit[name])
+        deviation.append(said[f"sd.{name}"] * (1.0 if is_log else unit[name]))
+    fixed = [said[name] * unit[name] for name in names if name in spec.fixed]
+    setting = ranker._simulated(None)[0]
+    at = Coefficients(np.array(mean), np.diag(np.square(deviation)), np.array(fixed))
+    people = ranker.annotations_.user_ids
+    return simulate_likelihood(setting, setting.prior(at), exact, people, seed=1)
 
 
 def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
@@ -185,7 +280,7 @@ def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
     return X, y, ids, np.tile(np.arange(most), n_sets), np.repeat(panels, most), available
 
 
-def _row(spec: Specification, fits: dict[str, Fit]) -> str:
+def _row(spec: Specification, choices: Annotations, fits: dict[str, Fit]) -> str:
     def shown(name: str) -> str:
         fit = fits.get(name)
         return "-" if fit is None or np.isnan(fit.value) else f"{fit.value:.1f} ± {fit.error:.1f}"
@@ -203,19 +298,20 @@ def _row(spec: Specification, fits: dict[str, Fit]) -> str:
     own = "-" if theirs is None or theirs.own is None else f"{theirs.own:.1f}"
     cells = [
         spec.name,
-        f"{spec.choices.n_people:,}, {int(spec.choices.labels.sum()):,}",
-        f"{spec.published:.1f}",
+        f"{choices.n_people:,}, {int(choices.labels.sum()):,}",
+        f"{spec.published:.1f} ({spec.draws:,})",
         own,
-        *(shown(name) for name in ("xlogit", "diagonal", "full", "default")),
+        *(shown(name) for name in ("published", "xlogit", "diagonal", "full", "default")),
         *(took(name) for name in ("xlogit", "diagonal", "full", "default")),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
 HEAD = [
-    "| data | people, choices | published | xlogit, by itself | xlogit | ours, same model | ours, "
-    "full covariance | ours, default | xlogit's seconds | ours | full | default |",
-    "|---" * 12 + "|",
+    "| data | people, choices | published (draws) | xlogit, by itself | published estimates "
+    "| xlogit's | ours, same model "
+    "| ours, full covariance | ours, default | xlogit's seconds | ours | full | default |",
+    "|---" * 13 + "|",
 ]
 
 
@@ -242,35 +338,49 @@ def _draw(found: dict[str, dict[str, Fit]], published: dict[str, float]) -> None
     figure.savefig(PAGE.with_suffix(".png"), dpi=150)
 
 
+def _kept(spec: Specification, choices: Annotations, chosen: argparse.Namespace) -> dict[str, Fit]:
+    """Return all fits to a data set, each kept in the cache as soon as it is there."""
+    measures: dict[str, Callable[[], Fit]] = {
+        kind: partial(_ours, spec, choices, chosen.draws, chosen.exact, kind)
+        for kind in ("diagonal", "full", "default")
+    }
+    if spec.estimates:
+        measures["published"] = partial(_published, spec, choices, chosen.exact)
+    if find_spec("xlogit") is not None:
+        measures["xlogit"] = partial(_theirs, spec, choices, chosen.exact)
+    chosen.cache.mkdir(parents=True, exist_ok=True)
+    fits = {}
+    for kind, measure in measures.items():
+        path = chosen.cache / f"{spec.name}--{kind}.json"
+        if not path.is_file():
+            write_whole(path, json.dumps(vars(measure())).encode())
+        fits[kind] = Fit(**json.loads(path.read_text()))
+    return fits
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with NAME.npz files")
     parser.add_argument("--draws", type=int, default=200, help="of our fits, for each person")
-    parser.add_argument("--their-draws", type=int, default=600, help="of xlogit's")
     parser.add_argument("--exact", type=int, default=5000, help="draws for log-likelihoods")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".choice-models", help="results")
     parser.add_argument("--only", nargs="*", help="data sets; default: all")
     chosen = parser.parse_args()
     lines, found, published = [], {}, {}
-    for spec in specifications(chosen.data):
-        if chosen.only and spec.name not in chosen.only:
+    for spec in SPECIFICATIONS:
+        choices = spec.read(chosen.data)
+        if choices is None or (chosen.only and spec.name not in chosen.only):
             continue
-        fits = {
-            "diagonal": _ours(spec, chosen.draws, chosen.exact, "diagonal"),
-            "full": _ours(spec, chosen.draws, chosen.exact, "full"),
-        }
-        if not spec.signs:
-            fits["default"] = _default(spec, chosen.exact)
-        if find_spec("xlogit") is not None:
-            fits["xlogit"] = _theirs(spec, chosen.their_draws, chosen.exact)
+        fits = _kept(spec, choices, chosen)
         found[spec.name], published[spec.name] = fits, spec.published
-        lines.append(_row(spec, fits))
+        lines.append(_row(spec, choices, fits))
         print(lines[-1], flush=True)
     if chosen.only:
         return
     made = (
         f"Made by `python -m benchmarks.choice_models --data FOLDER --draws {chosen.draws} "
-        f"--their-draws {chosen.their_draws} --exact {chosen.exact}`, one thread. Seconds are "
-        "those of the processor."
+        f"--exact {chosen.exact}`, one thread; xlogit has the draws that were published. Seconds "
+        "are those of the processor."
     )
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)

@@ -35,6 +35,7 @@ BENCHMARKS = {
     "models": ("models", "run"),
     "newcomers": ("newcomers", "run"),
     "wide": ("wide", "run"),
+    "latency": ("latency", "run"),
     "service": ("service", "run"),
     "cluster": ("cluster", "run"),
     "crowd": ("crowd", "run"),

@@ -35,8 +35,6 @@ MOST_PEOPLE = {"london_faces": 300}
 # People with fewer labels of either kind are left out of the scores.
 _FEWEST = 3
 _TEST = 0.3
-# Features of texts: few, since conversations have few statements.
-N_WORDS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +55,8 @@ class SharedCrowd:
         People and items where they would not say.
     family : str
         The data set it is a part of.
+    words_only : bool
+        Whether features are those of texts alone, which are taken as they are, as by ``--texts``.
     """
 
     name: str
@@ -65,6 +65,7 @@ class SharedCrowd:
     polis_group: Float | None = None
     passes: Index | None = None
     family: str = ""
+    words_only: bool = False
 
     @property
     def counted(self) -> Bool:
@@ -91,7 +92,7 @@ class SharedCrowd:
 def with_texts(crowd: SharedCrowd, known: Bool | None = None) -> SharedCrowd:
     """Describe items by their texts; the vocabulary is that of the known ones, by default all."""
     known = np.ones(len(crowd.texts), dtype=np.bool_) if known is None else known
-    words = TextFeatures(N_WORDS, characters=False, random_state=0).fit(crowd.texts[known].tolist())
+    words = TextFeatures(random_state=0).fit(crowd.texts[known].tolist())
     said = Annotations(
         crowd.said.users,
         crowd.said.items,
@@ -100,7 +101,7 @@ def with_texts(crowd: SharedCrowd, known: Bool | None = None) -> SharedCrowd:
         item_ids=np.arange(len(crowd.texts)),
         feature_names=words.get_feature_names_out().tolist(),
     )
-    return replace(crowd, said=said)
+    return replace(crowd, said=said, words_only=True)
 
 
 def read_crowds(folder: Path | None) -> Iterator[SharedCrowd]:
@@ -108,14 +109,15 @@ def read_crowds(folder: Path | None) -> Iterator[SharedCrowd]:
     for name in NAMES:
         path = None if folder is None else folder / f"{name}.npz"
         if path is not None and path.is_file():
-            yield from _read(path)
+            yield from read_crowds_of(path)
         elif name == "electricity":
             yield SharedCrowd(name, load_electricity(), family=name)
         else:
             print(f"{name} is left out: there is no {name}.npz in the folder of data.")
 
 
-def _read(path: Path) -> Iterator[SharedCrowd]:
+def read_crowds_of(path: Path) -> Iterator[SharedCrowd]:
+    """Yield the crowd of a file, or several of them: one for each attribute."""
     with np.load(path, allow_pickle=False) as archive:
         columns = {name: archive[name] for name in archive.files}
     said, asked = _annotations(columns)

@@ -21,7 +21,14 @@ import numpy as np
 from benchmarks.accuracy import ROOT
 from benchmarks.limits import in_time
 from benchmarks.shared_crowds import ALONE, SharedCrowd, read_crowds, simulated
-from benchmarks.shared_methods import OURS, WITHOUT, Method, methods_for
+from benchmarks.shared_methods import (
+    OURS,
+    RIDGE,
+    WITHOUT,
+    Method,
+    methods_for,
+    ridge_on_items,
+)
 from benchmarks.shared_page import keep_earlier, summarise, write_page
 from benchmarks.shared_polis import agreement_of_groups, bridging
 from likeminds import Annotations, auc_by_person
@@ -32,8 +39,8 @@ from likeminds.rankers.baselines.popularity import has_shared_items
 SEEDS = (10, 11, 12)
 # Whole items are few, and people share them: that takes more splits.
 NEW_SEEDS = tuple(range(10, 18))
-# Of these, whole items are held out as well.
-NEW_ITEMS = (OURS, WITHOUT, "Popularity")
+# For these, whole items are held out as well.
+NEW_ITEMS = (OURS, WITHOUT, RIDGE, "Popularity")
 
 
 @dataclass(frozen=True)
@@ -67,19 +74,20 @@ def _of_new_items(crowd: SharedCrowd, seed: int, limit: float) -> Iterator[Task]
     described = crowd.texts is not None and not crowd.said.n_features
     if not (described and (crowd.polis_group is not None or crowd.family == "offensive")):
         return
-    train, test = crowd.whole_items(seed)
-    methods = methods_for(train, shared=True)
     for name in NEW_ITEMS:
 
-        def new(split: Any = (train, test), method: Method = methods[name]) -> Any:
-            return _judged(crowd, split, method, limit)
+        def new(name: str = name) -> Any:
+            train, test = crowd.whole_items(seed)
+            methods = methods_for(train, shared=True, words_only=True) | {RIDGE: ridge_on_items}
+            return _judged(crowd, (train, test), methods[name], limit)
 
         yield Task("new items", crowd, seed, name, new)
 
 
 def _of_crowd(crowd: SharedCrowd, seed: int, limit: float, *, quick: bool) -> Iterator[Task]:
     shared = crowd.family not in ALONE and has_shared_items(crowd.said)
-    for name, method in methods_for(crowd.said, shared=shared, quick=quick).items():
+    methods = methods_for(crowd.said, shared=shared, quick=quick, words_only=crowd.words_only)
+    for name, method in methods.items():
 
         def within(method: Method = method) -> Any:
             return _judged(crowd, crowd.within(seed), method, limit)

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import RidgeCV
 
 from benchmarks.peers import standardised
 from likeminds import Annotations, HierarchicalRanker
@@ -15,20 +17,23 @@ from likeminds.rankers.registry import default_rankers
 OURS = "HierarchicalRanker"
 WITHOUT = "without item effects"
 GPBOOST = "GPBoost, crossed"
+RIDGE = "ridge on items"
 # Rankers that know items by their features alone, each tuned.
 FEATURES_ONLY = ("ThreeLevelRankerCV", "RidgeToConsensus", "COMT")
 BY_ID = ("Popularity", "Factorisation")
 Method = Callable[[Annotations, Annotations], Float]
 
 
-def methods_for(said: Annotations, *, shared: bool, quick: bool = False) -> dict[str, Method]:
+def methods_for(
+    said: Annotations, *, shared: bool, quick: bool = False, words_only: bool = False
+) -> dict[str, Method]:
     """Return the methods that apply to a crowd, ours first; the quick ones are fewer."""
-    named = default_rankers()
-    chosen: dict[str, Any] = {OURS: HierarchicalRanker()}
+    named, ours = default_rankers(), HierarchicalRanker(standardize=not words_only)
+    chosen: dict[str, Any] = {OURS: ours}
     if shared:
         chosen |= {name: named[name] for name in BY_ID}
     if said.n_features:
-        chosen[WITHOUT] = HierarchicalRanker(item_effects=False)
+        chosen[WITHOUT] = clone(ours).set_params(item_effects=False)
     if shared and said.n_features:
         chosen |= {name: named[name] for name in FEATURES_ONLY}
     methods: dict[str, Method] = {name: _scores_of(ranker) for name, ranker in chosen.items()}
@@ -40,6 +45,16 @@ def methods_for(said: Annotations, *, shared: bool, quick: bool = False) -> dict
 
 def _scores_of(ranker: Any) -> Method:
     return lambda train, test: ranker.fit(train).decision_function(test)
+
+
+def ridge_on_items(train: Annotations, test: Annotations) -> Float:
+    """Return what a tuned ridge regression makes of features: of items' log-odds of a yes."""
+    item, first = np.unique(train.item_codes, return_index=True)
+    number = np.bincount(train.item_codes)[item]
+    yes = np.bincount(train.item_codes, train.labels)[item]
+    log_odds = np.log((yes + 1.0) / (number - yes + 1.0))
+    model = RidgeCV(alphas=np.logspace(-2, 4, 25)).fit(train.X[first], log_odds)
+    return np.asarray(model.predict(test.X))
 
 
 def crossed(train: Annotations, test: Annotations) -> Float:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import likeminds
-from benchmarks.shared_crowds import N_WORDS
-from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, WITHOUT
+from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, RIDGE, WITHOUT
 from likeminds._support.arrays import Float
 from likeminds._support.grammar import counted
 from likeminds.metrics.paired import over_people, over_repeats
@@ -42,7 +41,7 @@ def summarise(results: Iterable[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
     for (kind, family), table in tables.items():
         summary[kind][family] = _table(**table, by_split=kind == "new items")
         if kind == "new items":
-            summary[kind][family]["features"] = N_WORDS
+            summary[kind][family]["features"] = "texts"
     return summary
 
 
@@ -115,7 +114,8 @@ def _measured(
             apart = over_repeats(np.array([np.nanmean(d) for d in differences.values()]), 0.3)
         else:
             apart = over_people(_over_seeds(differences))
-        measured["difference"] = [float(value) for value in apart[:3]]
+        # One split of items says nothing about others: there is no interval.
+        measured["difference"] = [None if np.isnan(value) else float(value) for value in apart[:3]]
     return measured
 
 
@@ -197,7 +197,11 @@ def _parts(summary: dict[str, Any]) -> list[str]:
     if summary["new items"]:
         parts += [
             "### New items: 30 % of the items held out, with their texts",
-            _aucs(summary["new items"], (OURS, WITHOUT, "Popularity")),
+            "Statements and comments are described as `--texts` does by default: up to 300 "
+            f"components of words and their pieces. `{RIDGE}` is a tuned ridge regression of the "
+            "log-odds of a yes to each item on its features: what can be done with texts and "
+            "shares of yes alone.",
+            _aucs(summary["new items"], (OURS, WITHOUT, RIDGE, "Popularity")),
             _verdict(summary["new items"]),
             "People share the items that were held out, so that intervals are over splits (as "
             "Nadeau and Bengio correct them, since splits overlap): other items fare differently. "
@@ -240,12 +244,14 @@ def _cell(method: dict[str, Any] | None, is_best: bool, splits: int | None) -> s
 def _apart(table: dict[str, Any]) -> str:
     if "difference" not in table:
         return "-"
-    mean, low, high = (100 * value for value in table["difference"])
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}] ({table['best rival']})"
+    mean, low, high = table["difference"]
+    interval = "on one split" if low is None else f"[{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{100 * mean:+.1f} {interval} ({table['best rival']})"
 
 
 def _verdict(tables: dict[str, Any]) -> str:
     judged = {name: table["difference"] for name, table in tables.items() if "difference" in table}
+    judged = {name: found for name, found in judged.items() if None not in found}
     ahead = [name for name, (_, low, _) in judged.items() if low > 0]
     behind = [name for name, (_, _, high) in judged.items() if high < 0]
     open_ = [name for name in judged if name not in ahead and name not in behind]
@@ -269,10 +275,14 @@ def _list(names: list[str]) -> str:
 
 def _groups(groups: dict[str, Any]) -> str:
     head = ["conversation", "people in groups", "Polis's groups", "our schools"]
-    head += ["adjusted Rand index", "with as many schools"]
+    head += ["adjusted Rand index", "with as many schools", "groups along our first direction"]
     said = (
-        "Polis divides people by k-means on two principal components of their votes. The adjusted "
-        "Rand index is 1 for the same division and 0 for one by chance."
+        "Polis divides people by k-means on two principal components of their votes, whether or "
+        "not there is a gap between the parts. The adjusted Rand index is 1 for the same division "
+        "and 0 for one by chance, or for one school. The last column is how well the first of our "
+        "directions tells Polis's groups apart (AUC): near 1, both see the same difference, and "
+        "where there is no gap along it, `find_schools` says that people differ gradually, while "
+        "k-means cuts them in two."
     )
     lines = [said, "", *_head(head)]
     for name, found in groups.items():
@@ -286,6 +296,7 @@ def _groups(groups: dict[str, Any]) -> str:
                     str(ours["auto"]["schools"]),
                     f"{ours['auto']['rand']:.2f}",
                     f"{ours['as many']['rand']:.2f}",
+                    f"{found['along']:.2f}" if "along" in found else "-",
                 ]
             )
         )
@@ -297,8 +308,9 @@ def _bridging(conversations: dict[str, Any]) -> str:
     head = ["conversation", "statements", "in both lists"]
     head += [f"{judge}: ours / Polis's, difference" for judge in judges]
     said = (
-        "The tenth of the statements that every school likes most (by lower bounds), and the tenth "
-        "that are first by Polis's group-informed consensus (the product over its groups of the "
+        "Of the statements that two people or more voted on (many have no vote but their "
+        "author's), the tenth that every school likes most (by lower bounds), and the tenth that "
+        "are first by Polis's group-informed consensus (the product over its groups of the "
         "smoothed share that agrees), both from 70 % of the votes. Then the share of held-out "
         "votes on them that agree, in the school or group that agrees least, in per cent; 95 % "
         "intervals of the difference by resampled people, means over splits."

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from benchmarks.shared_crowds import SharedCrowd
 from likeminds import Annotations, HierarchicalRanker, find_schools
@@ -28,7 +28,12 @@ def agreement_of_groups(crowd: SharedCrowd) -> dict[str, Any]:
             "schools": len(schools),
             "rand": float(adjusted_rand_score(theirs[grouped], schools.labels[grouped])),
         }
-    return {"people": int(grouped.sum()), "groups": n_groups, "ours": found}
+    found_groups = {"people": int(grouped.sum()), "groups": n_groups, "ours": found}
+    if n_groups == 2 and schools.coordinates.shape[1]:
+        place = schools.coordinates[grouped, 0]
+        auc = float(roc_auc_score(theirs[grouped] == theirs.max(), place))
+        found_groups["along"] = max(auc, 1.0 - auc)
+    return found_groups
 
 
 def bridging(crowd: SharedCrowd, seed: int) -> dict[str, Any]:
@@ -39,10 +44,13 @@ def bridging(crowd: SharedCrowd, seed: int) -> dict[str, Any]:
     train, test = crowd.within(seed)
     schools = find_schools(HierarchicalRanker().fit(train), train)
     soft, theirs = schools.soft_labels, _their_groups(crowd, train)
-    n = max(3, round(_BRIDGING * train.n_items))
-    ours = soft.items[np.argsort(-soft.at_least, kind="stable")[:n]]
+    # Authors agree with their own statements: who else saw them can be held against both lists.
+    seen = np.bincount(train.item_codes, minlength=train.n_items) > 1
+    n = max(3, round(_BRIDGING * seen.sum()))
+    others = np.isin(soft.items, train.item_ids[seen])
+    ours = soft.items[np.argsort(np.where(others, -soft.at_least, np.inf), kind="stable")[:n]]
     consensus = group_informed_consensus(crowd, train, theirs)
-    polis = train.item_ids[np.argsort(-consensus, kind="stable")[:n]]
+    polis = train.item_ids[np.argsort(np.where(seen, -consensus, np.inf), kind="stable")[:n]]
     votes = _HeldOut.of(test, train.user_ids, (ours, polis))
     rng = np.random.default_rng(seed)
     return {

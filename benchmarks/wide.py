@@ -1,9 +1,17 @@
 """Wide features: how the learned prior grows with them, beside the pooled model.
 
 Simulated pairs of embeddings whose variances fall like 1/j along hidden axes: a crowd that agrees,
-one of three schools, and one that answers at random.
+one of three schools, one whose people differ gradually in two ways, and one that answers at random.
+
+python -m benchmarks.wide --draws 8 --features 1024 [--people 1000] [--crowds agree schools]
+
+draws crowds anew, again and again, and says by how much the learned prior is ahead of the pooled
+model on held-out pairs, with standard errors over people and over draws. With --time, it only says
+how long one fit of each takes, by the clock and the processor.
 """
 
+import argparse
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +25,7 @@ from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 
-CROWDS = ("agree", "schools", "noise")
+CROWDS = ("agree", "schools", "gradual", "noise")
 # Pairs that everybody judges, and those of them that are held out.
 N_PAIRS, N_HELD_OUT = 26, 6
 # What scores of pairs differ by: because of the consensus, and because of the school.
@@ -67,6 +75,10 @@ def simulate(kind: str, n_people: int, n_features: int, seed: int = 0) -> Pairs:
         W += [weights(SCHOOL) for _ in range(N_SCHOOLS)]
     users = np.repeat(np.arange(n_people), N_PAIRS)
     school = rng.integers(0, N_SCHOOLS, size=n_people)
+    if kind == "gradual":
+        ways = np.array([weights(SCHOOL / np.sqrt(2.0)) for _ in range(2)])
+        W = W[0] + rng.standard_normal((n_people, 2)) @ ways
+        school = np.arange(n_people)
     sides = np.empty((2, len(users), n_features), dtype=np.float32)
     for start in range(0, len(users), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -119,8 +131,8 @@ def _row(found: dict[str, Any]) -> list[Any]:
     return [found[name] for name in names]
 
 
-def _measured(kind: str, n_people: int, n_features: int) -> dict[str, Any]:
-    pairs = simulate(kind, n_people, n_features)
+def _measured(kind: str, n_people: int, n_features: int, seed: int = 0) -> dict[str, Any]:
+    pairs = simulate(kind, n_people, n_features, seed)
     held_out = np.arange(len(pairs.users)) % N_PAIRS >= N_PAIRS - N_HELD_OUT
     train, test = pairs.take(~held_out), pairs.take(held_out)
     del pairs
@@ -146,6 +158,7 @@ def _measured(kind: str, n_people: int, n_features: int) -> dict[str, Any]:
         "pooled": 100.0 * float(pooled_right.mean()),
         "pooled seconds": pooled_seconds,
         "error": 100.0 * error,
+        "ahead": 100.0 * float(by_person.mean()),
         "behind": -float(by_person.mean()) / max(error, 1e-12),
     }
 
@@ -171,3 +184,53 @@ def _pooled(apart: FloatArray) -> Float:
             best, found = right, model.C
     model = LogisticRegression(C=found, fit_intercept=False, max_iter=200).fit(turned, sign)
     return np.asarray(model.coef_[0], dtype=np.float64)
+
+
+def draws(kind: str, n_people: int, n_features: int, n_draws: int) -> dict[str, Any]:
+    """Return by how much the learned prior is ahead over several draws, in points of accuracy."""
+    found = [_measured(kind, n_people, n_features, seed) for seed in range(n_draws)]
+    ahead = np.array([one["ahead"] for one in found])
+    return {
+        "crowd": kind,
+        "features": n_features,
+        "draws": n_draws,
+        "accuracy": round(float(np.mean([one["accuracy"] for one in found])), 2),
+        "ahead": round(float(ahead.mean()), 2),
+        "standard error over draws": round(float(ahead.std(ddof=1) / np.sqrt(n_draws)), 2),
+        "least, in standard errors over people": round(min(-one["behind"] for one in found), 2),
+        "directions": [one["directions"] for one in found],
+        "CPU seconds": round(float(np.mean([one["seconds"] for one in found])), 1),
+    }
+
+
+def _time(kind: str, n_people: int, n_features: int) -> dict[str, float]:
+    """Return what a fit takes, and the peak memory with the data in it."""
+    pairs = simulate(kind, n_people, n_features)
+    said = pairs.take(np.arange(len(pairs.users)) % N_PAIRS < N_PAIRS - N_HELD_OUT).annotations
+    del pairs
+    started = time.perf_counter()
+    _, cpu = _timed(lambda: HierarchicalRanker(item_effects=False).fit(said))
+    wall = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+    return {"seconds": round(wall, 1), "CPU seconds": round(cpu, 1), "peak GiB": round(peak, 2)}
+
+
+def main() -> None:
+    """Draw crowds, and print a line for each kind and width."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--features", type=int, nargs="+", default=[256, 1024, 4096])
+    parser.add_argument("--people", type=int, default=1000)
+    parser.add_argument("--crowds", choices=CROWDS, nargs="+", default=CROWDS)
+    parser.add_argument("--time", action="store_true")
+    asked = parser.parse_args()
+    for n_features in asked.features:
+        for kind in asked.crowds:
+            if asked.time:
+                print(kind, n_features, _time(kind, asked.people, n_features), flush=True)
+                continue
+            print(draws(kind, asked.people, n_features, asked.draws), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What travels and what workers hold, by numbers of people and workers: formulas and counters.
+
+    python -m benchmarks.cluster_growth --people 100000 1000000 --workers 2 4 8 16
+
+prints a table for docs/cluster.md. Nothing is timed: more workers than cores only share them.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.cluster import make_crowd, write_parts
+from likeminds import HierarchicalRanker
+from likeminds.cluster import Shards
+
+
+def main() -> None:
+    """Measure each number of people with each number of workers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
+    parser.add_argument("--labels", type=int, default=10)
+    parser.add_argument("--features", type=int, default=8)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    for n_people in given.people:
+        first = None
+        with tempfile.TemporaryDirectory() as folder:
+            users, items, labels, features = make_crowd(n_people, given.labels, given.features)
+            write_parts(folder, users, items, labels)
+            del users, items, labels
+            for n_workers in given.workers:
+                found, coef = _measured(folder, features, n_workers)
+                first = coef if first is None else first
+                found["apart"] = float(np.abs(coef - first).max())
+                print(json.dumps({"people": n_people, "workers": n_workers} | found), flush=True)
+
+
+def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any], Any]:
+    """Fit on so many worker processes; return counters, what formulas say, and the weights."""
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
+
+    setup = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
+    unlimited = {"memory_limit": None}
+    with LocalCluster(**setup, **unlimited) as cluster, Client(cluster) as client:
+        client.run(_import)
+        empty = max(client.run(_resident).values())
+        shards = Shards.from_parquet(folder, client, features)
+        there = max(client.run(_resident).values())
+        seen: list[int] = []
+
+        def watch(*_: Any) -> None:
+            seen.append(max(client.run(_resident).values()))
+
+        ranker = HierarchicalRanker(n_groups=1, item_effects=False, callback=watch)
+        ranker.fit(shards)
+        p, traffic = features.shape[1] + 1, shards.traffic
+        by_shard = max(traffic.visits, 1) * len(shards)
+        found = {
+            "shards": len(shards),
+            "visits": traffic.visits,
+            "sent": round(traffic.sent / by_shard),
+            "sent_formula": 8 * p * 3,
+            "returned": round(traffic.returned / by_shard),
+            "returned_formula": 8 * (2 * p**2 + p + 4),
+            "asked_each": round(traffic.asked / len(ranker.users_), 1),
+            "asked_formula": 8 * p + 4 * min(p, 16) * p + 8,
+            "worker_mb_empty": round(empty / 1e6),
+            "worker_mb_labels": round((there - empty) / 1e6),
+            "worker_mb_fit": round((max(seen, default=there) - empty) / 1e6),
+            "labels_each": shards.census.n_labels / n_workers,
+        }
+    return found, ranker.coef_
+
+
+def _import() -> None:
+    import likeminds.cluster  # noqa: F401, PLC0415 - so that it is not counted later
+
+
+def _resident() -> int:
+    """Return the bytes that a process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""New items in simulated conversations: ``python -m benchmarks.new_items``.
+
+People vote on statements that words describe, and then rank statements that nobody has voted on.
+What is true is known: the share of pairs of new statements that everybody's scores put into the
+right order. In some conversations, statements have no vote but their author's, who agrees; in
+others, most statements are shown to one person, by lot.
+"""
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds import Annotations, HierarchicalRanker
+from likeminds._support.arrays import Float
+
+N_WORDS, N_NEW = 40, 60
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """How people vote.
+
+    Attributes
+    ----------
+    n_people, n_shared, n_alone, n_votes : int
+        People, statements that all may see, statements that one person sees, votes by person.
+    told : float
+        The share of the variance of what all see in statements that words tell.
+    authors : bool
+        Whether who alone sees a statement has written it, and agrees.
+    """
+
+    n_people: int
+    n_shared: int
+    n_alone: int
+    n_votes: int
+    told: float
+    authors: bool = False
+
+    def draw(self, seed: int) -> tuple[Annotations, Float]:
+        """Return the votes, and everybody's scores of new statements."""
+        rng = np.random.default_rng(seed)
+        n_known = self.n_shared + self.n_alone
+        X = rng.normal(size=(n_known + N_NEW, N_WORDS)) / np.sqrt(1.0 + np.arange(N_WORDS))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        words = X @ rng.normal(size=N_WORDS)
+        words = (words - words.mean()) / words.std()
+        liked = np.sqrt(self.told) * words + np.sqrt(1 - self.told) * rng.normal(size=len(X))
+        scores = 1.5 * liked + 0.6 * rng.normal(size=(self.n_people, N_WORDS)) @ X.T
+        scores += 0.7 * np.outer(rng.normal(size=self.n_people), rng.normal(size=len(X)))
+        seen = [rng.permutation(self.n_shared)[: self.n_votes] for _ in range(self.n_people)]
+        alone = np.arange(self.n_shared, n_known)
+        user = np.repeat(np.arange(self.n_people), self.n_votes)
+        user = np.concatenate([user, rng.integers(self.n_people, size=self.n_alone)])
+        item = np.concatenate([*seen, alone])
+        label = rng.random(len(user)) < 1.0 / (1.0 + np.exp(-scores[user, item]))
+        if self.authors:
+            label[item >= self.n_shared] = True
+        said = Annotations(user, item, label, X, item_ids=np.arange(len(X)))
+        return said, scores[:, n_known:]
+
+
+CONVERSATIONS = {
+    "35 statements, words tell nothing": Conversation(150, 35, 0, 18, 0.0),
+    "35 statements, words tell a little": Conversation(150, 35, 0, 18, 0.15),
+    "80 statements, words tell something": Conversation(200, 80, 0, 20, 0.4),
+    "and 150 that authors alone have seen": Conversation(200, 80, 150, 20, 0.4, authors=True),
+    "and 400 that were shown to one person": Conversation(200, 80, 400, 20, 0.4),
+}
+
+
+def ordered(scores: Float, truth: Float) -> float:
+    """Return the share of pairs in the right order, over people; ties count half."""
+    a, b = np.triu_indices(truth.shape[1], 1)
+    signs = np.sign(scores[:, a] - scores[:, b]) * np.sign(truth[:, a] - truth[:, b])
+    return float((0.5 + 0.5 * signs).mean())
+
+
+def measure(conversation: Conversation, seed: int) -> tuple[float, float]:
+    """Return how well new statements are ordered with effects of items, and without."""
+    said, truth = conversation.draw(seed)
+    new = said.features[-N_NEW:]
+    found = []
+    for effects in (True, False):
+        ranker = HierarchicalRanker(item_effects=effects, standardize=False).fit(said)
+        found.append(ordered(ranker.coef_ @ new.T, truth))
+    return found[0], found[1]
+
+
+def as_table(n_draws: int, conversations: dict[str, Conversation]) -> str:
+    """Return means over draws, and the difference with its standard error."""
+    lines = ["| conversation | with item effects | without | difference |", "|---|---|---|---|"]
+    for name, conversation in conversations.items():
+        found = 100 * np.array([measure(conversation, seed) for seed in range(n_draws)])
+        ours, without = found.mean(axis=0)
+        apart = found[:, 0] - found[:, 1]
+        error = apart.std(ddof=1) / np.sqrt(n_draws)
+        lines.append(
+            f"| {name} | {ours:.1f} | {without:.1f} | {apart.mean():+.1f} (+- {error:.1f}) |"
+        )
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=10)
+    print(as_table(parser.parse_args(arguments).draws, CONVERSATIONS))
+
+
+if __name__ == "__main__":
+    main()

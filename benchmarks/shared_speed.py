@@ -1,0 +1,162 @@
+"""How long shared items take: ``python -m benchmarks.shared_speed --data FOLDER``.
+
+Films as people rate them (``movies.npz`` in FOLDER; simulated without it) and a million labels of
+10,000 people on 10,000 items, each fitted in a process of its own, so that its memory is known;
+beside each a matrix factorisation with two factors and no tuning. And one pass over people with
+effects of items, beside one without. ``--tiny`` tries all of it at a size that says nothing.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.shared_crowds import read_crowds_of
+from likeminds import Annotations, HierarchicalRanker
+from likeminds.baselines import Factorisation
+from likeminds.paper.experiments.timing import in_turns
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.descent import first_model
+from likeminds.prior.items import Items
+from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.objective import Model, Objective
+from likeminds.prior.tasks import LabelTasks
+
+# What is fitted: people, items, labels and features; and what it may take, in seconds and GiB.
+SIZES = {"films": (671, 9_066, 100_004, 20), "million": (10_000, 10_000, 1_000_000, 0)}
+GOALS = {"films": (10.0, None), "million": (120.0, 2.0)}
+_METHODS = {"HierarchicalRanker": HierarchicalRanker, "Factorisation(2)": Factorisation}
+
+
+def make_crowd(n_people: int, n_items: int, n_labels: int, n_features: int) -> Annotations:
+    """Draw a crowd with two tastes, in which some items are judged far more often than others."""
+    rng = np.random.default_rng(0)
+    often = 1.0 / (10.0 + np.arange(n_items))
+    often /= often.sum()
+    each = n_labels // n_people
+    user = np.repeat(np.arange(n_people), each)
+    item = np.concatenate(
+        [rng.choice(n_items, each, replace=False, p=often) for _ in range(n_people)]
+    )
+    X = rng.normal(size=(n_items, n_features))
+    eta = rng.normal(size=n_items)[item] + 0.5 * rng.normal(size=n_people)[user]
+    for _ in range(2):
+        eta += rng.normal(size=n_people)[user] * rng.normal(size=n_items)[item]
+    eta += np.einsum("nd,nd->n", X[item], 0.2 * rng.normal(size=(n_people, n_features))[user])
+    label = rng.random(len(user)) < 1.0 / (1.0 + np.exp(-eta))
+    ids = {"features": X, "item_ids": np.arange(n_items)} if n_features else {}
+    return Annotations(user, item, label, **ids)
+
+
+def crowd_called(name: str, data: Path | None, *, tiny: bool) -> Annotations:
+    """Return a crowd, of real films where there are any."""
+    path = None if data is None else data / "movies.npz"
+    if name == "films" and path is not None and not tiny:
+        return next(read_crowds_of(path)).said
+    n_people, n_items, n_labels, n_features = SIZES[name]
+    if tiny:
+        return make_crowd(40, 30, 400, min(n_features, 3))
+    return make_crowd(n_people, n_items, n_labels, n_features)
+
+
+def measure(said: Annotations, method: str) -> dict[str, Any]:
+    """Fit once; return seconds, those of processors, and the largest memory of this process."""
+    began, busy = time.perf_counter(), time.process_time()
+    _METHODS[method]().fit(said)
+    return {
+        "seconds": time.perf_counter() - began,
+        "processors": time.process_time() - busy,
+        "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20),
+        "size": [said.n_people, said.n_items, len(said), said.n_features],
+    }
+
+
+def passes(said: Annotations) -> tuple[float, float]:
+    """Return the seconds of one pass over people without effects of items, and with them."""
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    n_weights = coordinates.n_weights
+    first = first_model(coordinates.size, n_weights, Logistic())
+    wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
+    plain = LabelTasks.of_annotations(said, coordinates)
+    crossed = CrossedTasks.of_annotations(said, coordinates, Items.unknown(said.item_ids))
+    works = {}
+    for name, tasks in {"plain": plain, "crossed": crossed}.items():
+        objective = Objective(tasks, n_weights, first, first.prior.residual)
+        # As in learning, blocks are made, and everybody's mode is that of another prior.
+        works[name] = partial(_visit_both, objective, first, wider)
+    taken = in_turns(works, repeats=5)
+    return taken["plain"] / 2, taken["crossed"] / 2
+
+
+def _visit_both(objective: Objective, one: Model, other: Model) -> None:
+    for model in (one, other):
+        objective.visit(model)
+
+
+def as_table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Return what was measured, as a table."""
+    head = ["crowd", "people, items, labels, features", "method"]
+    head += ["seconds", "of processors", "GiB", "goal"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, methods in found.items():
+        limit, memory = GOALS[name]
+        goal = f"{limit:.0f} s" + ("" if memory is None else f", {memory:.0f} GiB")
+        for method, told in methods.items():
+            size = ", ".join(f"{number:,}" for number in told["size"])
+            numbers = f"{told['seconds']:.1f} | {told['processors']:.1f} | {told['gib']:.2f}"
+            asked = goal if method == "HierarchicalRanker" else ""
+            lines.append(f"| {name} | {size} | {method} | {numbers} | {asked} |")
+    return "\n".join(lines)
+
+
+def in_own_process(arguments: list[str]) -> dict[str, Any]:
+    """Return what `measure` tells in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.shared_speed", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder with movies.npz")
+    parser.add_argument("--only", nargs="+", choices=[*SIZES, "passes"], default=[*SIZES, "passes"])
+    parser.add_argument("--methods", nargs="+", choices=[*_METHODS], default=[*_METHODS])
+    parser.add_argument("--tiny", action="store_true", help="just try it")
+    parser.add_argument("--alone", action="store_true", help="fit here, and print figures")
+    options = parser.parse_args(None if arguments is None else list(arguments))
+    asked = [name for name in options.only if name in SIZES]
+    if options.alone:
+        said = crowd_called(asked[0], options.data, tiny=options.tiny)
+        print(json.dumps(measure(said, options.methods[0])))
+        return
+    passed = ["--tiny"] * options.tiny
+    passed += [] if options.data is None else ["--data", str(options.data)]
+    found = {
+        name: {
+            method: in_own_process(["--alone", "--only", name, "--methods", method, *passed])
+            for method in options.methods
+        }
+        for name in asked
+    }
+    print(as_table(found))
+    if "passes" in options.only:
+        plain, crossed = passes(crowd_called("films", options.data, tiny=options.tiny))
+        print(
+            f"\nOne pass over the people of films: {plain:.3f} s without effects of items, "
+            f"{crossed:.3f} s with them: {crossed / plain:.2f} times (goal: at most 1.5)."
+        )
+
+
+if __name__ == "__main__":
+    main()
