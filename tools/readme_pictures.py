@@ -35,7 +35,7 @@ def take_report() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for command in (_DRAW, _FIT, _TELL):
             subprocess.run([program, *command.split()], cwd=folder, check=True)
-        take(Path(folder) / "shoes.html", PICTURE, 1000, 820)
+        take(Path(folder) / "shoes.html", PICTURE, 1000, 1115)
 
 
 def take_screen(target: Path) -> None:
