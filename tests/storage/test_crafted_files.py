@@ -159,7 +159,7 @@ def test_headers_too_long_to_be_read_are_not_written(path, ranker, monkeypatch):
 
 
 def test_the_card_of_very_many_features_has_no_units(tmp_path, ranker, monkeypatch):
-    monkeypatch.setattr("likeminds.storage.models._LISTED", 3)
+    monkeypatch.setattr("likeminds.storage.cards._LISTED", 3)
     card = read_card(save(ranker, tmp_path / "m"))
     assert len(card["features"]) > 3
     assert card["preprocessing"]["scale"] is None

@@ -8,29 +8,23 @@ when somebody asks about them (`storage.people`). Format 2, which held the learn
 and format 1, which had no card for people and was read at once, are read still.
 """
 
-import hashlib
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from likeminds._support.files import FileChangedError, FileVersion, place_for
-from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.model import Ability, Model
-from likeminds.storage.contents import MODELS, Contents, check_numbers, ids_from_bytes, model_from
-from likeminds.storage.earlier import before, renew
+from likeminds.rankers.model import Ability
+from likeminds.storage.cards import make_card, readable
+from likeminds.storage.contents import MODELS, Contents, check_numbers, model_from
 from likeminds.storage.finite import first_not_finite
+from likeminds.storage.first_format import load_first_format
 from likeminds.storage.folders import PeopleFolder, has_main, main_file, open_folder, write_apart
 from likeminds.storage.people import PeopleFile, PeopleFiles, people_of
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
@@ -43,10 +37,6 @@ _APART = 4
 
 _CARD, _TREE, _PEOPLE = "likeminds", "contents", "people"
 _HASHES, _ORDER = "people/hashes", "people/order"
-# Units of features that a card lists; nobody reads more of them, and the file has them anyway.
-_LISTED = 10_000
-# How format 1 named the arrays of ids.
-_IDS = "ids:"
 
 
 def save(
@@ -95,6 +85,7 @@ def save(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from likeminds import ThreeLevelRanker, load, load_electricity, read_card, save
     >>> ranker = ThreeLevelRanker().fit(load_electricity())
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -139,8 +130,8 @@ def write_model(
         fitted = tree["model"]["fitted"] | _known_data(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
     _refuse_not_finite(model, tree, contents)
-    card = _card(model, tree)
-    card["scores"] = _readable(dict(scores or {}))
+    card = make_card(model, tree, FORMAT)
+    card["scores"] = readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
     if people is not None:
@@ -221,7 +212,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     file, card = _open(path)
     first = card["format"] == 1
     file.people = _people_beside(file)
-    model = _load_first_format(file, card) if first else _load_tree(file, verify)
+    model = load_first_format(file, card) if first else _load_tree(file, verify)
     model._read_from = file.version
     return model
 
@@ -330,94 +321,3 @@ def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
     if known is None and said is not None:
         known = fingerprint(said)
     return {} if known is None else {"fingerprint_": known}
-
-
-def _card(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
-    card = {
-        "format": FORMAT,
-        "version": __version__,
-        "ranker": type(model).__name__,
-        "parameters": _readable(tree["model"]["parameters"]),
-        "features": [str(name) for name in model.feature_names_],
-        "pictures": (model.learned("pictures_") or {}).get("features"),
-    }
-    if isinstance(model, AttributeModel):
-        card["people"] = len(model.people_)
-        listed = _LISTED // len(model.rankers_)
-        card["attributes"] = {
-            name: _summary(one, model.fingerprint_of(name), listed)
-            for name, one in model.rankers_.items()
-        }
-    else:
-        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"), _LISTED)
-        card["attributes"] = None
-    return card
-
-
-def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]:
-    parameters, scale = ranker.get_params(), ranker.learned("scale_")
-    reading = ranker.learned("label_reading_")
-    standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
-    return {
-        "ranker": type(ranker).__name__,
-        "people": len(ranker.users_),
-        "labels": ranker.learned("n_labels_"),
-        "label_reading": None if reading is None else _readable(asdict(reading)),
-        "verb": ranker.verb.many(),
-        "fingerprint": known_data,
-        "preprocessing": {
-            "standardize": standardize,
-            "scale": None if scale is None or len(scale) > listed else scale.tolist(),
-        },
-    }
-
-
-def _readable(value: Any) -> Any:
-    """Return a value in strict JSON: NaN and infinity as texts; refuse objects of other types."""
-    if isinstance(value, Mapping):
-        if set(value) == {"model"}:
-            described = value["model"]
-            return {"class": described["class"], **_readable(described["parameters"])}
-        if len(value) == 1 and next(iter(value)) in {"tuple", "dict", "float"}:
-            return _readable(next(iter(value.values())))
-        return {str(key): _readable(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_readable(part) for part in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    if value is not None and not isinstance(value, bool | int | float | str):
-        raise TypeError(f"A card holds numbers, texts, lists and mappings of them, not {value!r}.")
-    return value
-
-
-def _load_first_format(file: ArrayFile, card: dict[str, Any]) -> Any:
-    with file.damage_told():
-        arrays = {name: file.unchecked(name) for name in file.names}
-        if card["checksum"] != _first_checksum(arrays):
-            raise ModelFileError(
-                f"{file.path} was changed since it was saved: its checksum differs."
-            )
-        fitted = card["values"] | {name: {"array": name} for name in arrays}
-        wrong = first_not_finite(fitted, arrays.__getitem__, nested=True)
-        if wrong is not None:
-            raise file.not_finite(wrong)
-        kind = card["ranker"]
-        ranker: Any = MODELS[kind](**(before(kind) | card["parameters"]))
-        for name, value in card["values"].items():
-            setattr(ranker, name, value)
-        for name, array in arrays.items():
-            if name.startswith(_IDS):
-                setattr(ranker, name.removeprefix(_IDS), ids_from_bytes(array))
-            else:
-                setattr(ranker, name, array)
-        renew(ranker)
-        return ranker
-
-
-def _first_checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape} ".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).data)
-    return digest.hexdigest()
