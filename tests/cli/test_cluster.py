@@ -47,6 +47,14 @@ def fit(folder, *more, out="crowd.likeminds"):
     return ["fit", *given, "--out", f"{folder}/{out}", *more]
 
 
+def left_of(group):
+    """Return the processes of a group that are still there half a minute after its first ended."""
+    end = time.monotonic() + 30
+    while (found := running(group)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
 def running(group):
     """Return the processes of a group that have not ended."""
     found = []
@@ -88,9 +96,9 @@ def test_an_interrupt_keeps_the_best_so_far_and_ends_all_processes(folder):
             time.sleep(0.05)
         os.killpg(begun.pid, signal.SIGINT)
         _, said = begun.communicate(timeout=120)
+        left = left_of(begun.pid)
     finally:
-        left = running(begun.pid)
-        if begun.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(begun.pid, signal.SIGKILL)
     assert not left
     assert b"Traceback" not in said
