@@ -9,9 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likeminds import HierarchicalRanker, ThreeLevelRanker, find_schools, load, make_schools
-from likeminds.cluster import Shards, write_rankings
-from likeminds.cluster import people as people_there
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    find_schools,
+    load,
+    make_schools,
+)
+from likeminds.cluster import Shards, staying, write_rankings
 from likeminds.storage.models import ModelFileError
 
 pytestmark = [
@@ -105,7 +111,7 @@ def test_they_come_through_the_client_where_workers_do_not_see_the_folder(
     shards, here, tmp_path, monkeypatch
 ):
     same_people(ranker().fit(shards.saved_to(tmp_path / "a", through_client=True)), here)
-    monkeypatch.setattr(people_there, "_reads", lambda path, token: False)
+    monkeypatch.setattr(staying, "_reads", lambda path, token: False)
     same_people(ranker().fit(shards.saved_to(tmp_path / "b")), here)
 
 
@@ -120,11 +126,53 @@ def test_people_stay_who_judge_items_with_effects_of_their_own(shards, said, tmp
         )
 
 
-def test_people_with_grades_or_covariates_do_not_stay(client, said, tmp_path):
-    people = {one: {"age": n % 5} for n, one in enumerate(said.user_ids.tolist())}
-    with pytest.raises(ValueError, match="with covariates do not stay"):
-        ranker().fit(spread(said, client, people=people).saved_to(tmp_path / "m"))
-    assert not (tmp_path / "m").exists()
+def same_predictions(there, here, said):
+    """Compare what is said of labels with people here and there."""
+    for method in ("decision_function", "standard_error", "predict_proba"):
+        found, expected = (getattr(one, method)(said) for one in (there, here))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
+def test_people_stay_who_gave_grades(client, said, tmp_path, loss):
+    stars = np.clip(np.round(3 + said.X[:, 0] + np.arange(len(said)) % 3 - 1), 1, 5)
+    items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
+    graded = Annotations(said.users, said.items, stars, **items, feature_names=said.feature_names)
+    given = {"loss": loss, "n_groups": 1, "item_effects": False}
+    here = HierarchicalRanker(**given).fit(graded)
+    shards = spread(graded, client, n_shards=3)
+    there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
+    for one in (there, load(tmp_path / "m")):
+        same_people(one, here)
+        same_predictions(one, here, graded)
+        found, expected = (each.predict_grades(graded) for each in (one, here))
+        np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-6)
+        assert one.score(shards) == pytest.approx(here.score(graded), abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item_effects", [False, True])
+def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_effects):
+    people = {one: {"age": float(n % 5)} for n, one in enumerate(said.user_ids.tolist())}
+    for unknown in ("p03", "p17"):  # of these, nothing is known
+        del people[unknown]
+    given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0}
+    known = said.with_people(people)
+    here = HierarchicalRanker(**given).fit(known)
+    assert here.crowd_.traits is not None
+    shards = spread(said, client, n_shards=3, people=people)
+    there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
+    assert there.label_doubt_ == here.label_doubt_
+    for one in (there, load(tmp_path / "m")):
+        same_people(one, here)
+        same_predictions(one, here, said)
+    new = known._with(user_ids=np.array([f"q{one}" for one in said.user_ids], dtype=object))
+    new = new.with_people({f"q{who}": about for who, about in people.items()})
+    strangers = spread(new, client, n_shards=2, people=new.people)
+    assert there.score(strangers) == pytest.approx(here.score(new), abs=1e-9)
+    found, expected = there.newcomer(strangers), here.newcomer(new)
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
 
 
 def test_rankers_of_statistics_put_their_people_away(shards, said, tmp_path):
@@ -139,7 +187,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
     folder = tmp_path / "m"
     ranker().fit(shards.saved_to(folder))
     before = names_in(folder)
-    real, calls = people_there.write_people, []
+    real, calls = staying.write_people, []
 
     def fail(target, users, arrays):
         calls.append(target)
@@ -148,7 +196,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
         time.sleep(0.05)
         return real(target, users, arrays)
 
-    monkeypatch.setattr(people_there, "write_people", fail)
+    monkeypatch.setattr(staying, "write_people", fail)
     for through in (False, True):
         calls.clear()
         with pytest.raises(OSError, match="No space left"):

@@ -85,6 +85,8 @@ def take_apart(state: Any, arrays: list[NDArray[Any]]) -> Any:
         elif isinstance(value, np.ndarray) and len(value):
             changes[one.name] = Apart(len(arrays))
             arrays.append(value)
+        elif is_dataclass(value):
+            changes[one.name] = take_apart(value, arrays)
     return replace(state, **changes) if all(one.init for one in fields(state)) else state
 
 
@@ -111,3 +113,20 @@ def put_together(state: Any, arrays: list[Any]) -> Any:
         return state
     values = {one.name: getattr(state, one.name) for one in fields(state) if one.init}
     return replace(state, **{name: put_together(value, arrays) for name, value in values.items()})
+
+
+def of_people(state: Any, people: Index | slice) -> Any:
+    """Return a state with what some people have in it, in their order.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Known:
+    ...     people_have = ("ages",)
+    ...     ages: NDArray[Any]
+    >>> of_people(Known(np.array([30, 41, 52])), np.array([2, 0]))
+    Known(ages=array([52, 30]))
+    """
+    arrays: list[NDArray[Any]] = []
+    apart = take_apart(state, arrays)
+    return put_together(apart, [array[people] for array in arrays])

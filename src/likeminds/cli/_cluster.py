@@ -13,7 +13,7 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
     """Learn from a folder of Parquet files on a cluster, and save the model without its labels."""
     from likeminds._support.grammar import read_verb
     from likeminds.cluster import Shards
-    from likeminds.cluster.starting import cluster_at
+    from likeminds.cluster.connecting import cluster_at
     from likeminds.storage.folders import main_file
     from likeminds.storage.models import save, write_model
     from likeminds.storage.people import people_of

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._support.files import write_whole
-from likeminds.cluster.plain import from_bytes, mark_of, to_bytes
+from likeminds.cluster.without_pickle import from_bytes, mark_of, to_bytes
 
 _HEADER = "fit.json"
 

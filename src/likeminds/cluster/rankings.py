@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from likeminds._support.checks import listing
 from likeminds._support.files import folder_for, write_whole
-from likeminds.cluster.people import KeptIn
-from likeminds.cluster.site import let_go
+from likeminds.cluster.site import let_go, same
+from likeminds.cluster.staying import KeptIn
 from likeminds.data.columns import as_arrow
 from likeminds.rankers.shown import ShownItems
 from likeminds.rankers.some import some_of
@@ -104,7 +104,7 @@ def _parts(
         return
     is_seen = KeptIn(scratch).is_seen(client)
     model = there.folder if there is not None and KeptIn(there.folder).is_seen(client) else None
-    given = client.submit(_same, items, pure=False)
+    given = client.submit(same, items, pure=False)
     waiting = [
         client.submit(
             _part_there,
@@ -178,7 +178,3 @@ def _put_in_place(scratch: Path, target: Path) -> None:
     target.rename(before)
     scratch.rename(target)
     shutil.rmtree(before)
-
-
-def _same(given: Any) -> Any:
-    return given

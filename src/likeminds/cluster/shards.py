@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._support.optional import require
-from likeminds.cluster import asking
+from likeminds.cluster import scores_and_newcomers
 from likeminds.cluster.catalogue import Catalogue, is_in_rows, read_catalogue
 from likeminds.cluster.census import Census
 from likeminds.cluster.checkpoints import Journal
 from likeminds.cluster.labels import LabelTable
-from likeminds.cluster.people import KeptIn
-from likeminds.cluster.reading import Columns
+from likeminds.cluster.partitions import Columns
 from likeminds.cluster.shuffling import Shuffle, Tell, silent
 from likeminds.cluster.site import Traffic, let_go
+from likeminds.cluster.staying import KeptIn
 from likeminds.cluster.teaching import teach_prior, teach_search, teach_statistics
 from likeminds.data.covariates import Covariates
 from likeminds.data.stored.parts import files_in
@@ -239,11 +239,11 @@ class Shards(Elsewhere):
 
     def score(self, ranker: Any) -> float:
         """Return the mean over these people of the AUC of their rows: ``ranker.score(shards)``."""
-        return asking.score(self, ranker)
+        return scores_and_newcomers.score(self, ranker)
 
     def newcomers(self, ranker: Any) -> Beliefs:
         """Return the posteriors of these people, as of newcomers: ``ranker.newcomer(shards)``."""
-        return asking.newcomers(self, ranker)
+        return scores_and_newcomers.newcomers(self, ranker)
 
     def release(self) -> None:
         """Take the labels off the cluster."""

@@ -10,8 +10,8 @@ from likeminds._support.optional import require
 from likeminds.cluster.catalogue import Catalogue, is_in_rows, items_in, join_catalogue
 from likeminds.cluster.census import Census, count, joint_census
 from likeminds.cluster.labels import LabelTable, count_labels, read_label_table
-from likeminds.cluster.reading import Columns, by_shard, join_pieces, read_part
-from likeminds.cluster.site import let_go
+from likeminds.cluster.partitions import Columns, by_shard, join_pieces, read_part
+from likeminds.cluster.site import let_go, same
 
 # Called as tell(what, done, total) while something goes on.
 Tell = Callable[[str, int, int], None]
@@ -79,7 +79,7 @@ class Shuffle:
             return list(self.client.gather(waiting))
 
         try:
-            items = None if catalogue is None else submit(_same, catalogue)
+            items = None if catalogue is None else submit(same, catalogue)
             tables, names = [], []
             for number, part in enumerate(parts):
                 given = self.client.compute(part) if hasattr(part, "__dask_graph__") else part
@@ -91,7 +91,7 @@ class Shuffle:
             labels = read_label_table(each(count_labels), **how)
             if catalogue is None:
                 catalogue = join_catalogue(each(items_in, named), named)
-                items = submit(_same, catalogue)
+                items = submit(same, catalogue)
             pieces = [submit(by_shard, table, self.n_shards) for table in tables]
             said = [
                 self.client.submit(
@@ -117,10 +117,6 @@ class Shuffle:
         completed = distributed.as_completed(waiting, loop=self.client.loop)
         for done, _ in enumerate(completed, start=1):
             self.tell(what, done, len(waiting))
-
-
-def _same(catalogue: Catalogue) -> Catalogue:
-    return catalogue
 
 
 def _name_of(part: Any, number: int) -> str:

@@ -140,13 +140,13 @@ class Site:
 
     def send(self, given: Any) -> Any:
         """Return something small as it is, and the future of something large."""
-        return given if size_of(given) < _LARGE else self.submit(_same, given)
+        return given if size_of(given) < _LARGE else self.submit(same, given)
 
     def sent(self, array: NDArray[Any], pieces: list[NDArray[Any]], key: int) -> list[Any]:
         """Return the futures of the pieces of an array, one for each shard; they are sent once."""
         known = self._sent.get((id(array), key))
         if known is None:
-            known = array, [self.submit(_same, piece) for piece in pieces]
+            known = array, [self.submit(same, piece) for piece in pieces]
             self._sent[id(array), key] = known
             self.traffic.sent += sum(piece.nbytes for piece in pieces)
         return known[1]
@@ -188,7 +188,8 @@ def size_of(given: Any) -> int:
     return len(rest) + sum(int(one.raw().nbytes) for one in arrays)
 
 
-def _same(given: Any) -> Any:
+def same(given: Any) -> Any:
+    """Return what is given: so it gets to the cluster once, and all tasks share it."""
     return given
 
 

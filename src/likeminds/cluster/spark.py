@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likeminds.cluster.asking import score_of
 from likeminds.cluster.catalogue import Catalogue, read_catalogue
 from likeminds.cluster.labels import LabelTable, read_label_table
-from likeminds.cluster.plain import from_bytes, to_bytes
-from likeminds.cluster.reading import Columns, join_pieces, read_part
+from likeminds.cluster.partitions import Columns, join_pieces, read_part
+from likeminds.cluster.scores_and_newcomers import score_of
 from likeminds.cluster.teaching import statistics_of
+from likeminds.cluster.without_pickle import from_bytes, to_bytes
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Index
-from likeminds.cluster.people import finish, put_away, refuse_to_stay
 from likeminds.cluster.site import Site
-from likeminds.cluster.voices import ShardVoices, columns_of, rows_about, rows_joined
+from likeminds.cluster.staying import finish, order_as_files, put_away
+from likeminds.cluster.travelling import columns_of, rows_about, rows_joined
+from likeminds.cluster.voices import ShardVoices
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_by_ids
 from likeminds.losses import as_loss
@@ -23,13 +24,13 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
     _begin(crowd, ranker)
     with crowd.folder() as folder:
         voices = ShardVoices(crowd, ranker, folder)
-        refuse_to_stay(voices.about, folder)
         try:
             ranker._learn_from(voices)
         finally:
             voices.release()
         ranker.__dict__.pop("annotations_", None)
         if folder is not None:
+            order_as_files(ranker, crowd)
             finish(ranker, folder)
 
 

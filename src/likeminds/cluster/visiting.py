@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.by_person import OfSome, put_together, take_apart
+from likeminds._support.by_person import OfSome, of_people, put_together, take_apart
 from likeminds._support.threads import in_this_thread, one_blas_thread
 from likeminds._support.visits import Own
 from likeminds.cluster.memory import kept_memory
@@ -113,10 +113,7 @@ class How:
 
     def of(self, people: Index) -> "How":
         """Return the same with what some people have of their own, in their order."""
-        arrays: list[Any] = []
-        apart = take_apart(self.likelihood, arrays)
-        own = put_together(apart, [array[people] for array in arrays])
-        return replace(self, likelihood=own)
+        return replace(self, likelihood=of_people(self.likelihood, people))
 
 
 def make_shard(said: Annotations, how: How, positions: Index) -> Shard:
@@ -223,6 +220,16 @@ class ShardTasks:
         """Return what the blocks of each shard answer, as futures: it stays where it is."""
         return self._submitted(_ask, own, (work, state))
 
+    def asked_of(
+        self, work: Callable[[TaskBlock, S, Any], R], state: S, wanted: Index
+    ) -> list[Any]:
+        """Return the same of some of the people, by their positions; None of other shards."""
+        some, there = self._where(wanted)
+        found: list[Any] = [None] * len(self.shards)
+        for number, future in zip(there, some.asked(work, state), strict=True):
+            found[number] = future
+        return found
+
     def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, shard by shard."""
         waiting = self.asked(work, state, own)
@@ -243,10 +250,10 @@ class ShardTasks:
         wanted = everybody[chosen]
         if len(wanted) <= _FEW:
             return self.locally(wanted)
-        return self._where(wanted)
+        return self._where(wanted)[0]
 
-    def _where(self, wanted: Index) -> "ShardTasks":
-        """Return the labels of some of the people where they are."""
+    def _where(self, wanted: Index) -> tuple["ShardTasks", list[int]]:
+        """Return the labels of some of the people where they are, and the shards these are in."""
         masks = [np.isin(theirs, wanted) for theirs in self.people]
         there = [number for number, mask in enumerate(masks) if mask.any()]
         shards = [self.site.submit(_some_of, self.shards[n], masks[n]) for n in there]
@@ -254,7 +261,7 @@ class ShardTasks:
             self.site, shards, [self.people[n][masks[n]] for n in there], self.locally
         )
         self._parts.append(some)
-        return some
+        return some, there
 
     def release(self) -> None:
         """Take the shards off the cluster."""
@@ -349,6 +356,12 @@ class CrossedShards(Crossed):
     def asked(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> list[Any]:
         """Return what the blocks of each shard answer, as futures."""
         return self.labels.asked(work, self._with_items(state), own)
+
+    def asked_of(
+        self, work: Callable[[TaskBlock, S, Any], R], state: S, wanted: Index
+    ) -> list[Any]:
+        """Return the same of some of the people, by their positions; None of other shards."""
+        return self.labels.asked_of(work, self._with_items(state), wanted)
 
     def _with_items(self, state: Any) -> Any:
         nameless = replace(self.items, ids=self.items.ids[:0])

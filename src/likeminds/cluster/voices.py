@@ -1,18 +1,17 @@
 """Everybody's labels on a cluster, as a fit asks for them: sums, and tasks that are visited."""
 
 import hashlib
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
-from likeminds.cluster.catalogue import Catalogue
-from likeminds.cluster.people import settle_there
-from likeminds.cluster.plain import mark_of
+from likeminds._support.arrays import Bool, FloatArray, Index
 from likeminds.cluster.site import Site
+from likeminds.cluster.staying import settle_there
+from likeminds.cluster.travelling import columns_of, rows_joined
 from likeminds.cluster.visiting import CrossedShards, How, ShardTasks, make_shard
+from likeminds.cluster.without_pickle import mark_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.prior.coordinates import Coordinates
@@ -23,7 +22,7 @@ from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.losses import ALL_LOSSES, GradedLoss, PriorLoss
 from likeminds.prior.tasks import Tasks
 from likeminds.rankers.fitting import warn_of_one_class
-from likeminds.rankers.voices import About, Voices, rows_by_lot
+from likeminds.rankers.voices import About, Scored, Voices, rows_by_lot
 from likeminds.storage.folders import PeopleFolder
 
 
@@ -45,6 +44,7 @@ class ShardVoices(Voices):
         self._crowd, self._ranker, self._folder = crowd, ranker, folder
         self._site = Site(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
         self._made: list[ShardTasks] = []
+        self._scored: Scored | None = None
         crowd.journal.open(_about(crowd, ranker))
         self.about = About(
             census.user_ids,
@@ -158,8 +158,12 @@ class ShardVoices(Voices):
     def settled_there(self, ranker: Any, tasks: Any, learned: Learned) -> bool:
         """Give a ranker people who stay where they are, if there is a folder for them."""
         if self._folder is not None:
-            settle_there(ranker, tasks, learned, self._crowd, self._folder)
+            self._scored = settle_there(ranker, tasks, learned, self._crowd, self._folder)
         return self._folder is not None
+
+    def scored_there(self) -> Scored | None:
+        """Return the scores of some labels, of people who stay where they are."""
+        return self._scored
 
     def release(self) -> None:
         """Take everything that was made for a fit off the cluster."""
@@ -200,55 +204,3 @@ def _rows_of_some(said: Annotations, wanted: Bool) -> tuple[Any, ...]:
 
 def _rows_by_lot(said: Annotations, share: float, positions: Index) -> tuple[Any, ...]:
     return columns_of(rows_by_lot(said, share, positions))
-
-
-def columns_of(said: Annotations) -> tuple[Any, ...]:
-    """Return labels as they travel: without the table of items."""
-    return said.users, said.item_codes, said.outcomes, said.weights, said.group_codes
-
-
-def rows_joined(crowd: Any, found: Sequence[tuple[Any, ...]]) -> Annotations:
-    """Put labels that come from several shards together: see `columns_of`."""
-    users, items, labels, weights, groups = ([one[n] for one in found] for n in range(5))
-    has_weights, has_groups = weights[0] is not None, groups[0] is not None
-    if has_groups:
-        ends = np.cumsum([0, *(int(one.max()) + 1 for one in groups)])
-        groups = [one + end for one, end in zip(groups, ends, strict=False)]
-    said = rows_about(
-        crowd,
-        np.concatenate(users),
-        np.concatenate(items),
-        np.concatenate(labels),
-        weights=np.concatenate(weights) if has_weights else None,
-        groups=np.concatenate(groups) if has_groups else None,
-    )
-    return said if crowd.people is None else said.with_people(crowd.people)
-
-
-def rows_about(
-    crowd: Any,
-    users: IdArray | Sequence[str],
-    places: Index,
-    labels: Any,
-    *,
-    weights: FloatArray | None = None,
-    groups: Index | None = None,
-) -> Annotations:
-    """Return labels about items of a crowd, by their places in the catalogue."""
-    catalogue: Catalogue = crowd.catalogue
-    reading = crowd.labels.reading
-    if crowd.labels.are_grades and reading.grades:
-        labels = np.array(reading.grades, dtype=object)[np.asarray(labels, dtype=np.intp)]
-    said = Annotations(
-        users=users,
-        items=catalogue.ids[places],
-        labels=labels,
-        features=catalogue.features,
-        item_ids=catalogue.ids,
-        feature_names=list(catalogue.names),
-        features_per="item",
-        weights=weights,
-        groups=groups,
-        reading=reading if crowd.labels.are_grades else None,
-    )
-    return said._with(reading=reading)

@@ -22,7 +22,7 @@ from likeminds.prior.lognormal import (
 )
 from likeminds.prior.modes import Kept, Mode
 from likeminds.prior.posterior import Pulls, Terms
-from likeminds.prior.prior import Prior
+from likeminds.prior.prior import Prior, Shifts
 from likeminds.prior.signs import keep_signs
 from likeminds.prior.systems import Dual, Primal, system_of
 from likeminds.prior.tasks import Task, TaskBlock, Tasks, people_of
@@ -65,9 +65,7 @@ def posterior_of(
         answers = tasks.ask(settle, settling, pulls.own)
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
-            terms = Terms(crowd.everybody, crowd.likelihood)
-            unknown = replace(settling, terms=terms, predictive=crowd.predictive)
-            answers = chain(answers, few.ask(settle, unknown))
+            answers = chain(answers, few.ask(settle, settling.of_unknown(crowd)))
         for people, found, inner in answers:
             points[people], known[people, : inner.shape[1]] = found, inner
     return points, known
@@ -93,7 +91,7 @@ class Settling:
 
     @classmethod
     def of(
-        cls, crowd: Crowd, rank: int, shifts: Float | None = None, *, quick: bool = False
+        cls, crowd: Crowd, rank: int, shifts: Float | Shifts | None = None, *, quick: bool = False
     ) -> "Settling":
         """Return how the posteriors of a crowd are found: see `posterior_of`."""
         prior = crowd.prior.shifted(shifts)
@@ -101,6 +99,11 @@ class Settling:
         terms = Terms(prior, crowd.likelihood, **({"gain": _QUICK} if quick else {}))
         rank = min(rank, len(prior.mean))
         return cls(terms, predictive, rank, crowd.signs, crowd.logs, quick)
+
+    def of_unknown(self, crowd: Crowd) -> "Settling":
+        """Return how those are settled of whom no covariate is known, where others' are."""
+        terms = Terms(crowd.everybody, crowd.likelihood)
+        return replace(self, terms=terms, predictive=crowd.predictive)
 
     def without_labels(self, crowd: Crowd, told: Float) -> tuple[Float, NDArray[np.float32]]:
         """Return modes and matrices K of people without labels, to be filled in.

@@ -20,7 +20,7 @@ from likeminds.prior.seen import Seen
 from likeminds.prior.ways import GradePredictions
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.inputs import item_ids_of
-from likeminds.rankers.voices import Voices
+from likeminds.rankers.voices import Scored, Voices
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
@@ -30,8 +30,8 @@ _MOST_PEOPLE, _MOST_GRADES, _ENOUGH_PEOPLE, _FEWEST_PEOPLE = 800, 12_000, 60, 20
 _TOL = 1e-3
 # The share of the others' grades that they are judged by.
 _HELD_OUT = 0.4
-# Rows from which the distribution of grades given scores is learned.
-_MOST_ROWS = 20_000
+# Labels, and numbers of their features, from which it is learned what scores say of labels.
+_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 _ROUNDS = 3
 
 
@@ -148,15 +148,29 @@ def grade_chances(
 def learn_grading(ranker: Any, voices: Voices) -> CumulativeLogit:
     """Learn how grades follow from the scores of a ranker that is fitted."""
     found = CumulativeLogit.given(voices.grades_given())
-    some = voices.some_rows(_MOST_ROWS / voices.about.n_labels)
-    assert some.grades is not None
-    eta, variance, people = scores_and_variances(ranker, some, None)
-    codes = found.scale.codes(some.grades)
+    some = some_scored(ranker, voices)
+    assert some.said.grades is not None
+    codes = found.scale.codes(some.said.grades)
     for _ in range(_ROUNDS):
-        found = found.with_shifts(codes, people, eta)
-        use, added = found.ways(people)
-        found = found.refined(codes, use, eta + added, variance, free_slope=True)
+        found = found.with_shifts(codes, some.people, some.scores)
+        use, added = found.ways(some.people)
+        found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
     return found
+
+
+def some_scored(ranker: Any, voices: Voices) -> Scored:
+    """Return some labels with the scores of a ranker that is fitted."""
+    found = voices.scored_there()
+    if found is None:
+        about = voices.about
+        said = voices.some_rows(share_scored(about.n_features, about.n_labels))
+        found = Scored(said, *scores_and_variances(ranker, said, None))
+    return found
+
+
+def share_scored(n_features: int, n_labels: int) -> float:
+    """Return the share of labels from which it is learned what scores say of labels."""
+    return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
 
 
 def scores_and_variances(

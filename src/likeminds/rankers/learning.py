@@ -81,14 +81,14 @@ class LearningRanker(ChoiceTables):
             assert learned.items is not None
             tasks = tasks.with_items(learned.items.of(voices.about.item_ids))
         self._set_prior(learned, coordinates, traits)
+        self.grading_, self.label_doubt_ = None, None
         points = self._settle(voices, tasks, learned)
         del tasks, learned  # a large crowd's levels need the memory that its rows take
         if points is not None:
             self._set_levels(points)
-        self.grading_, self.label_doubt_ = None, None
         if voices.about.has_grades and loss.has_intercept and self._says_grades:
             self.grading_ = learn_grading(self, voices)
-        elif self.loss_ == "logistic" and self._says_grades and points is not None:
+        elif self.loss_ == "logistic" and self._says_grades:
             self.label_doubt_ = learn_doubt(self, voices)
 
     def _settle(self, voices: Voices, tasks: Tasks, learned: Learned) -> Float | None:

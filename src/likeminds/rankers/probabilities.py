@@ -14,15 +14,13 @@ from likeminds.data.annotations import Annotations
 from likeminds.prior.beliefs import Beliefs, damping, label_probability
 from likeminds.prior.chances import chances_of_sets
 from likeminds.prior.seen import Seen
-from likeminds.rankers.grading import grade_chances, scores_and_variances, seen_from
+from likeminds.rankers.grading import grade_chances, seen_from, some_scored
 from likeminds.rankers.inputs import item_ids_of
 from likeminds.rankers.voices import Voices
 
 # Losses that learn from what was chosen among what was shown.
 _OF_CHOICES = ("choice", "mixed")
-# Labels that are left out, at most, to learn how sure of labels scores are, and numbers of their
-# features; the shares of their variance that are tried; what a label may say of its own score.
-_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
+# The shares of scores' variance that are tried; what a label may say of its own score.
 _SHARES, _MOST_TOLD = np.linspace(0.0, 2.0, 41), 0.9
 
 
@@ -153,9 +151,8 @@ def learn_doubt(ranker: Any, voices: Voices) -> float:
     about the prior: together they may be too careful, or not careful enough. A label is left out by
     taking its likelihood, a normal distribution of the score, out of the score's posterior.
     """
-    most = min(_MOST_ROWS, _MOST_NUMBERS // max(voices.about.n_features, 1))
-    said = voices.some_rows(most / voices.about.n_labels)
-    eta, variance, _ = scores_and_variances(ranker, said, None)
+    some = some_scored(ranker, voices)
+    said, eta, variance = some.said, some.scores, some.variances
     chance = expit(eta)
     told = np.minimum(chance * (1.0 - chance) * variance, _MOST_TOLD)
     variance = variance / (1.0 - told)

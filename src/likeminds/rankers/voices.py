@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import FloatArray, IdArray, Index
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.lots import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
@@ -27,6 +27,26 @@ from likeminds.prior.losses import PriorLoss, choose_loss
 from likeminds.prior.tasks import Tasks
 from likeminds.rankers.fitting import refuse_one_class
 from likeminds.rankers.widths import directions_of
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Some labels, with the scores that a ranker has for them.
+
+    Attributes
+    ----------
+    said : Annotations
+        The labels.
+    scores, variances : arrays of shape (n_rows,)
+        Scores from the common zero of all people, and their variances.
+    people : array of shape (n_rows,)
+        The positions of their people among all people.
+    """
+
+    said: Annotations
+    scores: Float
+    variances: Float
+    people: Index
 
 
 @dataclass(frozen=True)
@@ -114,6 +134,10 @@ class Voices(ABC):
     def settled_there(self, ranker: Any, tasks: Tasks, learned: Learned) -> bool:  # noqa: ARG002
         """Give a ranker people who stay where they are; say whether that was asked for."""
         return False
+
+    def scored_there(self) -> Scored | None:
+        """Return the scores of some labels, of people who were settled where they are."""
+        return None
 
     @abstractmethod
     def item_features(self) -> FloatArray | None:

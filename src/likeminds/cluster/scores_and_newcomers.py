@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from likeminds.cluster.people import KeptIn
-from likeminds.cluster.site import let_go
+from likeminds._support.arrays import Index
+from likeminds.cluster.site import let_go, same
+from likeminds.cluster.staying import KeptIn
 from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.prior.beliefs import Beliefs
@@ -29,7 +31,7 @@ def score(crowd: Any, ranker: Any) -> float:
 
 def newcomers(crowd: Any, ranker: Any) -> Beliefs:
     """Return the posteriors of everybody in the shards, as of people not seen in training."""
-    bare = crowd.client.submit(_same, some_of(ranker, slice(0, 0)), pure=False)
+    bare = crowd.client.submit(same, some_of(ranker, slice(0, 0)), pure=False)
     try:
         found: list[Beliefs] = list(_answers(crowd, _fold_in, [bare] * len(crowd.said)))
     finally:
@@ -62,14 +64,24 @@ def _for_each(crowd: Any, ranker: Any) -> Iterator[Any]:
 
 def _answers(crowd: Any, work: Any, rankers: Any) -> Iterator[Any]:
     waiting = [
-        crowd.client.submit(work, said, one, pure=False)
-        for said, one in zip(crowd.said, rankers, strict=True)
+        crowd.client.submit(_with_people, work, said, one, _covariates(crowd, places), pure=False)
+        for said, one, places in zip(crowd.said, rankers, crowd.census.places, strict=True)
     ]
     try:
         for future in waiting:
             yield future.result()
     finally:
         let_go(waiting)
+
+
+def _covariates(crowd: Any, places: Index) -> Covariates | None:
+    """Return what is known about the people of a shard."""
+    known: Covariates | None = crowd.people
+    return known and known.of(crowd.census.user_ids[places].tolist())
+
+
+def _with_people(work: Any, said: Annotations, ranker: Any, people: Covariates | None) -> Any:
+    return work(said if people is None else said.with_people(people), ranker)
 
 
 def score_of(said: Annotations, whose: Any) -> tuple[float, int]:
@@ -87,7 +99,3 @@ def _fold_in(said: Annotations, ranker: Any) -> Beliefs:
     order = lookup(said.user_ids, found.users, "users")
     points, known = found.points[order], found.known[order]
     return replace(found, users=found.users[order], points=points, known=known)
-
-
-def _same(given: Any) -> Any:
-    return given
