@@ -309,7 +309,7 @@ def test_rankings_that_fail_leave_what_was_there(kept, here, said, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("n_workers", [1, 16])
 def test_any_number_of_workers_gives_the_same_people(said, here, tmp_path, n_workers):
     from distributed import Client
 

@@ -172,6 +172,10 @@ def test_items_are_joined_from_a_table_or_found_in_the_rows(client, said, fitted
     pq.write_table(pa.table({"item": said.item_ids.tolist()} | columns), tmp_path / "items.parquet")
     joined = Shards.from_parts([whole[:99], whole[99:]], client, tmp_path / "items.parquet")
     same(ranker(n_groups=1).fit(joined), fitted)
+    # A file may write the numbers that items are in one partition as texts.
+    texts = whole.set_column(1, "item", whole["item"].cast(pa.string()))
+    spelled = Shards.from_parts([whole[:99], texts[99:]], client, tmp_path / "items.parquet")
+    same(ranker(n_groups=1).fit(spelled), fitted)
     each = {name: said.X[:, place] for place, name in enumerate(names)}
     wide = table_of(said, **each)
     inside = Shards.from_parts([wide[:99], wide[99:]], client, names)

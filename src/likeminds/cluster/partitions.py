@@ -15,6 +15,7 @@ from likeminds.cluster.catalogue import Catalogue
 from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.data.spelling import write_as_known
 
 # What is left of a row once items are known.
 _ROLES = ("user", "item", "label", "weight", "group")
@@ -69,14 +70,9 @@ def read_part(
     for column, values in plain.items():
         if values.null_count:
             raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
-    table = pa.table(plain)
-    if catalogue is None:
-        return table
-    items = plain["item"].unique().to_pylist()
-    unknown = np.array(items, dtype=object)[lookup(items, catalogue.ids, "items") < 0]
-    if unknown.size:
-        raise ValueError(f"{name} has labels of items that have no features: {listing(unknown)}.")
-    return table
+    if catalogue is not None:
+        plain["item"] = _as_in_catalogue(plain["item"], name, catalogue)
+    return pa.table(plain)
 
 
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
@@ -115,6 +111,20 @@ def join_pieces(
         feature_names=list(catalogue.names),
         features_per="item",
     )
+
+
+def _as_in_catalogue(items: Any, name: str, catalogue: Catalogue) -> Any:
+    """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
+    coded = items.dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    written = write_as_known(values, catalogue.ids, "items")
+    unknown = lookup(written, catalogue.ids, "items") < 0
+    if unknown.any():
+        some = listing(np.array(values, dtype=object)[unknown])
+        raise ValueError(f"{name} has labels of items that have no features: {some}.")
+    if written.tolist() == values:
+        return items
+    return pa.array(written.tolist()).take(coded.indices)
 
 
 def _as_table(part: Any) -> pa.Table:
