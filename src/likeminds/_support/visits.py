@@ -13,7 +13,9 @@ process, with threads, or on other machines, and whatever is lost can be compute
 learn cannot tell.
 
 Here are the two implementations for one process (`Blocks`, by one thread or several). Blocks are
-summed in their order, so that the result is the same with any number of threads.
+summed in their order, so that the result is the same with any number of threads. Where nothing is
+summed and every block has a place of its own for what it finds (statistics, scores, metrics by
+person), `Blocks.each` visits them in the same way.
 """
 
 import operator
@@ -21,6 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
+from likeminds._support.arrays import Float
 from likeminds._support.threads import in_threads
 
 B = TypeVar("B")
@@ -120,6 +125,28 @@ class Blocks(Generic[B]):
 
         numbers = range(len(self.blocks))
         return in_threads(answer, numbers) if self.many_threads else map(answer, numbers)
+
+    def each(self, work: Callable[[B], None]) -> None:
+        """Let every block put what it finds where nobody else does."""
+        for _ in self.ask(lambda block, state, own: work(block), None):  # noqa: ARG005
+            pass
+
+
+def of_rows(work: Callable[[slice], Float], n_rows: int, at_once: int) -> Float:
+    """Return a number for each of many rows, computed for some of them at a time.
+
+    Examples
+    --------
+    >>> of_rows(lambda some: np.arange(5.0)[some] ** 2, 5, at_once=2)
+    array([ 0.,  1.,  4.,  9., 16.])
+    """
+    found = np.empty(n_rows)
+
+    def fill(some: slice) -> None:
+        found[some] = work(some)
+
+    Blocks([slice(at, at + at_once) for at in range(0, n_rows, at_once)]).each(fill)
+    return found
 
 
 @dataclass

@@ -10,19 +10,18 @@ person who has enough of them again.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import times, times_back
-from likeminds._support.threads import in_threads
+from likeminds._support.visits import Blocks
 from likeminds.losses.rows import POSITIVE, Block, Rows, has_both_classes
 from likeminds.losses.statistics import Dense, Statistics
 
-T = TypeVar("T")
 # People, and their Z and t.
 Factor = tuple[Index, Float, Float]
 
@@ -65,20 +64,16 @@ class Factors:
 
     def each(self, work: Callable[[Factor], None]) -> None:
         """Do some work on every block, which the cores share where there is much."""
+        many = self._size > _WORTH_THREADS
         if self.kept is not None:
-            blocks: Iterator[None] = self._share(work, self.kept)
+            Blocks(self.kept, many).each(work)
         else:
-            blocks = self._share(lambda chosen: work(self.of(chosen)), self.rows.plan())
-        for _ in blocks:
-            pass
+            Blocks(list(self.rows.plan()), many).each(lambda chosen: work(self.of(chosen)))
 
     def keep(self, memory: int) -> "Factors":
         """Return the same, made once for all if ``memory`` bytes have room for them."""
         roomy = self.kept is None and 8 * self._size <= memory
         return replace(self, kept=list(self)) if roomy else self
-
-    def _share(self, work: Callable[[T], None], blocks: Iterable[T]) -> Iterator[None]:
-        return in_threads(work, blocks) if self._size > _WORTH_THREADS else map(work, blocks)
 
     @property
     def _size(self) -> int:

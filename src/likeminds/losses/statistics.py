@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.threads import in_threads
+from likeminds._support.visits import Blocks
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows, has_both_classes
@@ -69,8 +69,7 @@ class Dense:
             dense.mean[chosen, there] = found.mean
             dense.scatter[chosen, there] = found.scatter
 
-        for _ in in_threads(fill, rows.plan()):
-            pass
+        Blocks(list(rows.plan())).each(fill)
         return dense
 
     def absorb(self, rows: Rows, origin: Float) -> None:
@@ -91,8 +90,7 @@ class Dense:
             self.mean[here, there] = both.mean
             self.scatter[here, there] = both.scatter
 
-        for _ in in_threads(add, rows.plan()):
-            pass
+        Blocks(list(rows.plan())).each(add)
 
     def merge(self, other: "Dense") -> "Dense":
         """Return the statistics of the rows of both (exact, Chan et al.)."""

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_vector, as_weights, listing, same_length
 from likeminds._support.grouping import order_by
+from likeminds._support.visits import Blocks
 from likeminds.data.identifiers import encode
 
 __all__ = ["MetricByPerson", "auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"]
@@ -226,30 +227,31 @@ def _by_person(
     same_length(labels=positive, scores=scores, users=codes)
     weights = as_weights(weights, len(scores))
     values = np.empty(len(distinct))
-    for people, rows in _equal_sized(codes, len(distinct)):
+    starts, row_at = _rows_of_people(codes, len(distinct))
+    sizes = np.diff(starts)
+
+    def fill(people: Index) -> None:
+        rows = starts[people, np.newaxis] + np.arange(sizes[people[0]])
+        rows = rows if row_at is None else row_at[rows]
         values[people] = metric(
             _Block(positive[rows], scores[rows], None if weights is None else weights[rows])
         )
+
+    Blocks(list(_equal_sized(sizes)), many_threads=len(codes) > _BLOCK_ROWS).each(fill)
     return MetricByPerson(distinct, values)
 
 
-def _equal_sized(codes: Index, n_people: int) -> Iterator[tuple[Index, Index]]:
-    """Yield people with equally many rows, and their rows as people x rows.
+def _equal_sized(sizes: Index) -> Iterator[Index]:
+    """Yield people with equally many rows, as many as are worked on at a time.
 
     Equal sizes make rectangles without padding. n rows hold at most sqrt(2 n) different
     sizes, so that even when all people differ there are few rectangles.
     """
-    starts, row_at = _rows_of_people(codes, n_people)
-    sizes = np.diff(starts)
     by_size = np.argsort(sizes, kind="stable")
     borders = np.flatnonzero(np.diff(sizes[by_size])) + 1
     for alike in np.split(by_size, borders):
-        size = sizes[alike[0]]
-        step = max(1, _BLOCK_ROWS // size)
-        for at in range(0, len(alike), step):
-            people = alike[at : at + step]
-            places = starts[people, np.newaxis] + np.arange(size)
-            yield people, places if row_at is None else row_at[places]
+        step = max(1, _BLOCK_ROWS // sizes[alike[0]])
+        yield from (alike[at : at + step] for at in range(0, len(alike), step))
 
 
 def _rows_of_people(codes: Index, n_people: int) -> tuple[Index, Index | None]:

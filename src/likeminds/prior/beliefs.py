@@ -9,6 +9,8 @@ from scipy.special import expit, ndtr
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
+from likeminds._support.stacks import row_dots
+from likeminds._support.visits import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.prior.coordinates import Coordinates
@@ -164,16 +166,16 @@ class Beliefs:
 
         Without ``less``, scores are seen from the average item's.
         """
-        variance = np.empty(len(seen))
-        for start in range(0, len(seen), _ROWS_AT_ONCE):
-            piece = slice(start, start + _ROWS_AT_ONCE)
-            owner = people[piece]
-            rows = seen.rows[piece] if less is None else seen.rows[piece] - less.rows[piece]
+
+        def vary(some: slice) -> Float:
+            owner = people[some]
+            rows = seen.rows[some] if less is None else seen.rows[some] - less.rows[some]
             whitened = rows @ self.prior.root
-            total = np.einsum("np,np->n", whitened, whitened)
             told = np.einsum("nmp,np->nm", self.known[owner], rows)
-            known = np.einsum("nm,nm->n", told, told)
-            variance[piece] = total - np.where(owner >= 0, known, 0.0)
+            known = np.where(owner >= 0, row_dots(told, told), 0.0)
+            return np.asarray(row_dots(whitened, whitened) - known)
+
+        variance = of_rows(vary, len(seen), _ROWS_AT_ONCE)
         variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
         variance += self._beyond(seen, less)
         if less is not None:

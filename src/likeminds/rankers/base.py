@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights, refuse_not_finite
+from likeminds._support.visits import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.grades import read_answers, refuse_mixture
@@ -140,12 +141,11 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
         return self._scores(rows, people, inputs.item_ids_of(X, items, len(rows)))
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
-        scores = np.empty(len(rows))
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            piece = slice(start, start + _ROWS_AT_ONCE)
-            weights = self._weights_of(people[piece])
-            scores[piece] = np.einsum("nd,nd->n", rows[piece], weights)
-        return scores + self.item_scores(items, people)
+        def score(some: slice) -> Float:
+            weights = self._weights_of(people[some])
+            return np.asarray(np.einsum("nd,nd->n", rows[some], weights))
+
+        return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, people)
 
     def _weights_of(self, people: Index) -> Float:
         """Return the weights of people (-1: of all); who is not asked about is not read."""

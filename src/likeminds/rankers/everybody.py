@@ -4,7 +4,7 @@ Products are single precision, which says who may be among the best; who is, dou
 of those few. So each score costs half of what it would, and the answer is the exact one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import times
-from likeminds._support.threads import in_threads
+from likeminds._support.visits import Blocks
 from likeminds.rankers.ranking import Ranking
 from likeminds.rankers.shown import ShownItems
 
@@ -59,8 +59,8 @@ def rank_everybody(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[R
         yield from (ranker.rank(person, items, k=k) for person in people)
         return
     rows = np.column_stack([shown.rows, shown.effects])
-    weights = (_weights(ranker, some) for some in _blocks(len(people), len(rows)))
-    for person, (best, scores) in zip(people, _best_of_all(weights, rows, k), strict=True):
+    found = _best_of_all(partial(_weights, ranker), len(people), rows, k)
+    for person, (best, scores) in zip(people, found, strict=True):
         yield Ranking(person, shown.ids[best], scores)
 
 
@@ -84,18 +84,18 @@ def best_items(weights: Float, rows: Float, k: int) -> Iterator[tuple[Index, Flo
     >>> [(best.tolist(), scores.tolist()) for best, scores in best_items(weights, rows, 1)]
     [([0], [2.0]), ([1], [2.0])]
     """
-    return _best_of_all((weights[some] for some in _blocks(len(weights), len(rows))), rows, k)
+    return _best_of_all(weights.__getitem__, len(weights), rows, k)
 
 
-def _blocks(n_people: int, n_items: int) -> Iterator[slice]:
-    """Yield people whose scores are computed at a time."""
-    size = max(1, _BLOCK_BYTES // (4 * n_items))
-    return (slice(start, start + size) for start in range(0, n_people, size))
+def _best_of_all(
+    weights_of: Callable[[slice], Float], n_people: int, rows: Float, k: int
+) -> Iterator[tuple[Index, Float]]:
+    def best(some: slice, table: _Table, own: None) -> tuple[Index, Float]:  # noqa: ARG001
+        return table.best(weights_of(some), min(k, len(rows)))
 
-
-def _best_of_all(weights: Iterable[Float], rows: Float, k: int) -> Iterator[tuple[Index, Float]]:
-    best = partial(_Table.of(rows).best, k=min(k, len(rows)))
-    for places, scores in in_threads(best, weights):
+    size = max(1, _BLOCK_BYTES // (4 * len(rows)))
+    blocks = [slice(start, start + size) for start in range(0, n_people, size)]
+    for places, scores in Blocks(blocks).ask(best, _Table.of(rows)):
         yield from zip(places, scores, strict=True)
 
 

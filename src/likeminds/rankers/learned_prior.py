@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
+from likeminds._support.stacks import row_dots
+from likeminds._support.visits import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.prior.beliefs import Beliefs
@@ -267,14 +269,14 @@ class PriorRanker(GrowingRanker):
         points = self.learned("points_")
         if points is None:
             return super()._scores(rows, people, items)
-        scores, crowd = np.empty(len(rows)), self.crowd_
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            piece = slice(start, start + _ROWS_AT_ONCE)
-            own = points[people[piece]]
-            own[people[piece] < 0] = crowd.prior.mean
-            seen = crowd.coordinates.differences(rows[piece])
-            scores[piece] = np.einsum("np,np->n", seen, own)
-        return scores
+        crowd = self.crowd_
+
+        def score(some: slice) -> Float:
+            own = points[people[some]]
+            own[people[some] < 0] = crowd.prior.mean
+            return row_dots(crowd.coordinates.differences(rows[some]), own)
+
+        return of_rows(score, len(rows), _ROWS_AT_ONCE)
 
     @property
     def n_item_factors_(self) -> int:
