@@ -86,3 +86,23 @@ def test_choices_weigh_matrices_alike_in_either_order():
     np.testing.assert_allclose(
         curvature.times_root_back(turned), curvature.times_root_back(rows), atol=1e-14
     )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_that_are_nearly_solved_lead_to_the_same_modes(case):
+    """Few products with everybody's matrix instead of its inverse: large crowds are in a hurry."""
+    task, size = block_of(*case)
+    prior, likelihood = prior_of(size, 0), likelihood_of(case[0])
+    exact = find_mode(task, prior, likelihood)
+    rows, offset = exact.system.rows, exact.system.offset
+    system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), nearly=True)
+    for gain, apart in ((modes.EXACT, 1e-4), (1e-5, 5e-3)):
+        found = modes.newton(task, system, likelihood, np.zeros_like(task.weight), gain)
+        np.testing.assert_allclose(found.eta, exact.eta, atol=apart * np.abs(exact.eta).max())
+
+
+def test_small_crowds_are_solved_exactly():
+    task, size = block_of("logistic", 10, 40)
+    prior = prior_of(size, 0)
+    assert find_mode(task, prior, Logistic()).system.nearly is False
+    assert find_mode(task, prior, Logistic(), nearly=True).system.nearly is True

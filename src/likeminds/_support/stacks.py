@@ -1,8 +1,12 @@
 """Algebra of stacks: one small matrix or vector per person, all people at once."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from likeminds._support.arrays import Float
+
+_TINY = 1e-300
 
 
 def times(matrices: Float, vectors: Float) -> Float:
@@ -23,6 +27,28 @@ def row_dots(x: Float, y: Float) -> Float:
 def solve(matrices: Float, right: Float) -> Float:
     """Return M_i^-1 R_i, shape (p, n, m), of matrices (p, n, n) and right sides (p, n, m)."""
     return np.asarray(np.linalg.solve(matrices, right), dtype=np.float64)
+
+
+def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: float) -> Float:
+    """Return nearly M_i^-1 r_i, shape (p, n), by conjugate gradients.
+
+    What is left of r_i is no longer than a share of it. M_i is symmetric and positive definite,
+    and known by its products with vectors, of which few are needed where it is near the identity.
+    """
+    found, left = np.zeros_like(right), right.copy()
+    way, length = right.copy(), row_dots(right, right)
+    enough = share**2 * length
+    for _ in range(right.shape[1]):
+        turned = times_matrix(way)
+        step = (length / np.maximum(row_dots(way, turned), _TINY))[:, None]
+        found += step * way
+        left -= step * turned
+        before, length = length, row_dots(left, left)
+        if (length <= enough).all():
+            break
+        way *= (length / np.maximum(before, _TINY))[:, None]
+        way += left
+    return found
 
 
 def lift_diagonal(matrices: Float, share: float) -> Float:

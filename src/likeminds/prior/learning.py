@@ -10,7 +10,7 @@ from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import Objective
 from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Shifts
-from likeminds.prior.sampling import Plan, learn_from_sample
+from likeminds.prior.sampling import Plan, is_large, learn_from_sample
 from likeminds.prior.tasks import Tasks, sample
 from likeminds.solvers.base import Callback
 
@@ -64,7 +64,8 @@ def learn(
     """
     few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
-    start = Objective(few, n_weights, model, model.prior.residual, shifts=shifts)
+    nearly = may_sample and is_large(tasks)
+    start = Objective(few, n_weights, model, model.prior.residual, shifts=shifts, nearly=nearly)
     rough = replace(start, enough=max(start.enough, _ROUGHLY))
     with one_blas_thread():  # the matrices are small, even where there are many of them
         form = (

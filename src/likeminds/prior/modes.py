@@ -85,13 +85,14 @@ def find_mode(
     kept: Kept | None = None,
     *,
     gain: float = EXACT,
+    nearly: bool = False,
 ) -> Mode:
     """Find the modes of a block, from what it has kept of an earlier pass, if there was one.
 
     Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
-    more step would gain about its square.
+    more step would gain about its square. Steps are solved for ``nearly`` in a large crowd.
     """
-    system = system_of(task, prior)
+    system = system_of(task, prior, nearly=nearly)
     start = _start(task, prior, system, kept)
     return replace(newton(task, system, likelihood, start, gain), prior=prior)
 

@@ -106,6 +106,8 @@ class Objective:
         How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
     stands_for : float
         How many people each of them stands for: see `sampling`.
+    nearly : bool
+        Whether steps to modes are solved for nearly: see `posterior.find_mode`.
     """
 
     tasks: Tasks
@@ -117,6 +119,7 @@ class Objective:
     shape: Shape = FULL
     shifts: Float | Shifts | None = None
     stands_for: float = 1.0
+    nearly: bool = False
 
     @property
     def n_people(self) -> float:
@@ -161,7 +164,8 @@ class Objective:
 
     def terms(self, model: Model) -> Terms:
         """Return what everybody's mode is found under."""
-        return Terms(model.prior.shifted(self.shifts), model.likelihood, self.enough)
+        prior = model.prior.shifted(self.shifts)
+        return Terms(prior, model.likelihood, self.enough, self.nearly)
 
     @property
     def n_factors(self) -> int:

@@ -65,17 +65,20 @@ class Terms:
     ----------
     prior, likelihood
         The prior of weights, and the likelihood of labels.
-    gain : float
+    gain, nearly : float, bool
         How exactly: see `find_mode`.
     """
 
     prior: Prior
     likelihood: Likelihood
     gain: float = EXACT
+    nearly: bool = False
 
     def mode_of(self, block: TaskBlock, kept: Kept | None) -> Mode:
         """Return the modes of a block, found from what it has kept."""
-        return find_mode(block.task, self.prior, self.likelihood, kept, gain=self.gain)
+        return find_mode(
+            block.task, self.prior, self.likelihood, kept, gain=self.gain, nearly=self.nearly
+        )
 
 
 @dataclass

@@ -86,7 +86,7 @@ class Plan:
 
         ``start`` is the objective of a few of the people, in the form that was chosen.
         """
-        if _LARGEST * tasks.n_people < _FEWEST:
+        if not is_large(tasks):
             return None
         n_numbers = _numbers(start)
         counts = list(start.tasks.ask(_count, None))
@@ -103,6 +103,11 @@ class Plan:
     def excess(self, n_people: int, of: int) -> float:
         """Return what a prior learned from some costs all, in nats per label."""
         return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_people - 1.0 / of)
+
+
+def is_large(tasks: Tasks) -> bool:
+    """Say whether there are people enough for a sample of them."""
+    return _LARGEST * tasks.n_people >= _FEWEST
 
 
 def learn_from_sample(

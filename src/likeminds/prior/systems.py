@@ -15,11 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
-from likeminds._support.stacks import row_dots, times, times_back
+from likeminds._support.stacks import row_dots, solve_nearly, times, times_back
 from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Curvature
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task
+
+# What a step that is nearly solved for leaves of it: it gains this squared less than it might.
+_LEFT = 0.03
 
 
 @dataclass(frozen=True)
@@ -122,17 +125,22 @@ class Primal:
 
 @dataclass(frozen=True)
 class Dual:
-    """People with fewer rows than coordinates; the state is the pulls of their rows."""
+    """People with fewer rows than coordinates; the state is the pulls of their rows.
+
+    ``nearly`` is for large crowds: steps are solved for by products alone, to within a small share.
+    """
 
     rows: Float
     offset: Float
     gram: Float
     held: Held | None = None
+    nearly: bool = False
 
     def of(self, people: Index) -> "Dual":
         """Return the system of some of the people, by their places in the block."""
         held = None if self.held is None else self.held.of(people)
-        return Dual(self.rows[people], self.offset[people], self.gram[people], held)
+        rows, offset, gram = self.rows[people], self.offset[people], self.gram[people]
+        return Dual(rows, offset, gram, held, self.nearly)
 
     def start(self, pulls: Float) -> Float:
         """Return the state that has these pulls."""
@@ -148,11 +156,25 @@ class Dual:
 
     def newton(self, state: Float, eta: Float, pull: Float, curvature: Curvature) -> Float:
         """Return the state that Newton's method proposes."""
-        del state
+        if self.nearly:
+            return self._nearly_newton(state, pull, curvature)
         wanted = curvature.times_root(curvature.times_root_back(eta - self.offset)) + pull
         right = curvature.times_root_back(times(self.gram, wanted))
         solved = np.linalg.solve(self.inner(curvature), right[:, :, None])[:, :, 0]
         return np.asarray(wanted - curvature.times_root(np.asarray(solved)))
+
+    def _nearly_newton(self, state: Float, pull: Float, curvature: Curvature) -> Float:
+        """Return it nearly: a - R (I + R'GR)^-1 R'G (a - state), with a the pulls that are wanted.
+
+        What is solved for is nothing at the mode, so that a share of it may be left out.
+        """
+
+        def times_inner(vectors: Float) -> Float:
+            seen = times(self.gram, curvature.times_root(vectors))
+            return np.asarray(vectors + curvature.times_root_back(seen))
+
+        right = curvature.times_root_back(times(self.gram, pull - state))
+        return np.asarray(pull - curvature.times_root(solve_nearly(times_inner, right, _LEFT)))
 
     def z(self, state: Float) -> Float:
         """Return everybody's z."""
@@ -208,7 +230,7 @@ class Dual:
         return _plus_identity(curvature.times_root_back(half))
 
 
-def system_of(task: Task, prior: Prior) -> Primal | Dual:
+def system_of(task: Task, prior: Prior, *, nearly: bool = False) -> Primal | Dual:
     """Return the primal or dual system of a block, with rows whitened by the prior."""
     rows = prior.whitened(task.rows)
     offset = task.rows @ prior.mean
@@ -224,7 +246,7 @@ def system_of(task: Task, prior: Prior) -> Primal | Dual:
         gram = rows @ rows.transpose(0, 2, 1) + prior.beyond * task.beyond
         return Dual(rows, offset, gram, held)
     if rows.shape[1] < rows.shape[2]:
-        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1), held)
+        return Dual(rows, offset, rows @ rows.transpose(0, 2, 1), held, nearly)
     columns = np.ascontiguousarray(rows.transpose(0, 2, 1))
     return Primal(columns.transpose(0, 2, 1), offset, held)
 

@@ -1,0 +1,32 @@
+"""Algebra of stacks, against one matrix after the other."""
+
+import numpy as np
+import pytest
+
+from likeminds._support.stacks import solve_nearly, times
+
+
+@pytest.mark.parametrize("share", [0.3, 1e-2, 1e-12])
+def test_what_is_nearly_solved_leaves_a_share(share):
+    rng = np.random.default_rng(0)
+    roots = rng.standard_normal((7, 12, 5))
+    matrices = np.eye(12) + roots @ roots.transpose(0, 2, 1)
+    right = rng.standard_normal((7, 12))
+    right[3] = 0.0
+    found = solve_nearly(lambda vectors: times(matrices, vectors), right, share)
+    left = np.linalg.norm(right - times(matrices, found), axis=1)
+    assert (left <= 1.001 * share * np.linalg.norm(right, axis=1)).all()
+    exact = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+    assert np.abs(found - exact).max() <= share * np.linalg.norm(right, axis=1).max()
+
+
+def test_the_identity_takes_one_product():
+    calls = []
+
+    def same(vectors):
+        calls.append(len(vectors))
+        return vectors
+
+    right = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(solve_nearly(same, right, 1e-3), right)
+    assert calls == [2]
