@@ -29,6 +29,9 @@ class Conversation:
         The share of the variance of what all see in statements that words tell.
     authors : bool
         Whether who alone sees a statement has written it, and agrees.
+    divides : float
+        The share of the variance of what divides people that words tell, in place of what
+        everybody has words of their own for.
     """
 
     n_people: int
@@ -37,6 +40,7 @@ class Conversation:
     n_votes: int
     told: float
     authors: bool = False
+    divides: float = 0.0
 
     def draw(self, seed: int) -> tuple[Annotations, Float]:
         """Return the votes, and everybody's scores of new statements."""
@@ -44,11 +48,11 @@ class Conversation:
         n_known = self.n_shared + self.n_alone
         X = rng.normal(size=(n_known + N_NEW, N_WORDS)) / np.sqrt(1.0 + np.arange(N_WORDS))
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        words = X @ rng.normal(size=N_WORDS)
-        words = (words - words.mean()) / words.std()
-        liked = np.sqrt(self.told) * words + np.sqrt(1 - self.told) * rng.normal(size=len(X))
-        scores = 1.5 * liked + 0.6 * rng.normal(size=(self.n_people, N_WORDS)) @ X.T
-        scores += 0.7 * np.outer(rng.normal(size=self.n_people), rng.normal(size=len(X)))
+        liked, own = _partly_told(X, self.told, rng), rng.normal(size=(self.n_people, N_WORDS))
+        scores = 1.5 * liked + (0.0 if self.divides else 0.6) * own @ X.T
+        side = rng.normal(size=self.n_people)
+        divides = _partly_told(X, self.divides, rng) if self.divides else rng.normal(size=len(X))
+        scores += (1.5 if self.divides else 0.7) * np.outer(side, divides)
         seen = [rng.permutation(self.n_shared)[: self.n_votes] for _ in range(self.n_people)]
         alone = np.arange(self.n_shared, n_known)
         user = np.repeat(np.arange(self.n_people), self.n_votes)
@@ -61,12 +65,20 @@ class Conversation:
         return said, scores[:, n_known:]
 
 
+def _partly_told(X: Float, told: float, rng: np.random.Generator) -> Float:
+    """Draw something of statements, of whose variance words tell a share."""
+    words = X @ rng.normal(size=N_WORDS)
+    words = (words - words.mean()) / words.std()
+    return np.asarray(np.sqrt(told) * words + np.sqrt(1 - told) * rng.normal(size=len(X)))
+
+
 CONVERSATIONS = {
     "35 statements, words tell nothing": Conversation(150, 35, 0, 18, 0.0),
     "35 statements, words tell a little": Conversation(150, 35, 0, 18, 0.15),
     "80 statements, words tell something": Conversation(200, 80, 0, 20, 0.4),
     "and 150 that authors alone have seen": Conversation(200, 80, 150, 20, 0.4, authors=True),
     "and 400 that were shown to one person": Conversation(200, 80, 400, 20, 0.4),
+    "80 statements, words tell what divides": Conversation(200, 80, 0, 20, 0.2, divides=0.6),
 }
 
 

@@ -6,8 +6,9 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from likeminds import Annotations, HierarchicalRanker
+from likeminds.prior import apportioning
 from likeminds.prior.apportioning import Regression, SeenItems, apportion, judged_alone
-from likeminds.prior.items import OFF_ZERO
+from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.rankers import learning
 
 
@@ -106,3 +107,89 @@ def test_authors_who_agree_with_their_own_statements_teach_features_nothing():
     ]
     with_own, without = (np.corrcoef(x[-n_new:], told[-n_new:])[0, 1] for x in found)
     assert with_own > without - 0.05
+
+
+def test_more_features_than_items_are_as_many_as_items():
+    rng = np.random.default_rng(0)
+    X, y, noise, none = rng.normal(size=(12, 30)), rng.normal(size=12), np.ones(12), np.zeros(12)
+    found = Regression.of(X, y, noise, none)
+    items = SeenItems(np.column_stack([X, np.ones(12), none]), 30, y, noise)
+    solved = np.linalg.solve(*items.normal_equations(found.spread, found.variance))
+    np.testing.assert_allclose(found.theta, solved[:30], atol=1e-8)
+    assert items.likeliest(apportioning._BOUNDS)[0][0] == pytest.approx(np.log(found.spread), 1e-3)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_features_pay_where_they_tell_something(strength):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 5))
+    y = strength * X[:, 0] + rng.normal(size=60)
+    gain = Regression.of(X, y, np.full(60, 0.1), np.zeros(60)).gain
+    assert gain > 5.0 if strength else gain < 1.0
+
+
+def test_what_is_left_of_factors_is_their_posterior_around_what_features_predict():
+    rng = np.random.default_rng(3)
+    known = np.stack([A @ A.T for A in rng.normal(size=(4, 2, 2))])
+    said, predicted, unit = rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), np.array([0.5, 1.0])
+
+    def posterior(mean, precision):
+        """The naive one: labels that say N(said, 1 / known), and a prior."""
+        covariance = np.linalg.inv(known + precision)
+        pull = np.einsum("jab,jb->ja", known, said) + mean @ precision
+        return np.einsum("jab,jb->ja", covariance, pull), covariance
+
+    factors, unsure = posterior(np.zeros((4, 2)), np.eye(2))
+    before = Items(np.arange(4), np.zeros(4), np.ones(4), 1.0, factors, unsure)
+    left = apportioning._left_of_factors(before, predicted, unit)
+    expected, covariance = posterior(predicted, np.diag(1.0 / unit**2))
+    np.testing.assert_allclose(predicted + unit * left.factors, expected)
+    np.testing.assert_allclose(unit[:, None] * left.unsure * unit, covariance)
+
+
+def crowd_divided(told, seed=0):
+    """Statements that divide people, in which words tell a share; new ones, and their truth."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 40)) / np.sqrt(1.0 + np.arange(40))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    words = X @ rng.normal(size=40)
+    divides = np.sqrt(told) * words / words.std() + np.sqrt(1.0 - told) * rng.normal(size=100)
+    scores = rng.normal(size=100) + 1.5 * np.outer(rng.normal(size=100), divides)
+    user, item = np.nonzero(rng.random((100, 60)) < 0.4)
+    said = rng.random(len(user)) < 1 / (1 + np.exp(-scores[user, item]))
+    crowd = Annotations(user, item, said, X[:60], item_ids=np.arange(60))
+    return crowd, X[60:], scores[:, 60:]
+
+
+@pytest.mark.slow
+def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypatch):
+    crowd, new, truth = crowd_divided(told=0.6)
+    together, known = [], []
+    for divide in (apportioning._apportion_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(apportioning, "_apportion_factors", divide)
+        ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
+        apart = (ranker.coef_ - ranker.consensus_) @ new.T
+        together.append(np.corrcoef(apart.ravel(), (truth - truth.mean(axis=0)).ravel())[0, 1])
+        known.append(ranker.decision_function(crowd))
+        assert ranker.n_groups_ == 0
+    assert together[0] > together[1] + 0.2
+    # What is known of known items hardly changes.
+    assert np.corrcoef(*known)[0, 1] > 0.99
+
+
+def test_directions_that_lead_already_are_counted_once():
+    first, second = np.eye(5)[:, :1], np.array([0.1, 2.0, 0.0, 0.0, 0.0])
+    assert apportioning._n_directions(first, [3.0 * first[:, 0]]) == 1
+    assert apportioning._n_directions(first, [second, 2.0 * second]) == 2
+    assert apportioning._n_directions(np.zeros((5, 0)), [second]) == 1
+
+
+@pytest.mark.slow
+def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
+    crowd, _, _ = crowd_divided(told=0.0)
+    found = []
+    for divide in (apportioning._apportion_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(apportioning, "_apportion_factors", divide)
+        ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
+        found.append(ranker.decision_function(crowd))
+    np.testing.assert_array_equal(*found)

@@ -14,6 +14,15 @@ then too small and theta too large, of which only new items learn, who have noth
 z_j says whether one person alone judged an item. Such people often chose it: whoever writes a
 statement agrees with it before anybody else sees it. Without z_j, features would learn to tell what
 nobody else was shown from all other items. c z_j stays with the items' effects.
+
+The same goes for what people disagree about, x_j'W_i + f_j'v_i: while it is learned, factors take
+all of it, since an f_j of one's own fits better than anything that features say. Once they are
+there, each is regressed on features in the same way,
+
+    f_j ~ N(a + c z_j + C'x_j, tau^2),     and (W_i + C v_i, v_i) are people's weights
+
+if that makes f likelier by more than the number it costs (Akaike). So people differ about new
+items, too, and directions of Omega have features to be named after.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +35,8 @@ from likeminds._support.later import Later
 from likeminds.data.annotations import Annotations
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned
-from likeminds.prior.items import OFF_ZERO
+from likeminds.prior.items import OFF_ZERO, Items
+from likeminds.prior.prior import Prior
 
 optimize: Any = Later("scipy.optimize")
 
@@ -37,12 +47,18 @@ _STARTS = ((-6.0, 0.0), (-2.0, -1.0))
 _VAGUE = 0.01
 # More features than this are left as they were learned: each trial solves with a matrix of them.
 _MOST_FEATURES = 512
+# Items whose factor is known less than this, in units of the prior, say nothing about it.
+_LEAST_KNOWN = 0.05
+# What the likelihood has to gain for one more number, s: Akaike's criterion.
+_PAYS = 1.0
+# A direction is one more where this share of its length, or more, is across all others.
+_NO_MIXTURE = 0.5
 
 
 def apportion(
     learned: Learned, features: FloatArray | None, counts: Index, coordinates: Coordinates
 ) -> Learned:
-    """Return what was learned with consensus and effects divided anew.
+    """Return what was learned with consensus, effects and factors divided anew.
 
     Items are those labelled, and so are their features (see `features_of_items`), and ``counts``,
     how many labels each has.
@@ -50,11 +66,16 @@ def apportion(
     items, n_weights = learned.items, coordinates.n_weights
     if items is None or features is None or not 0 < n_weights <= _MOST_FEATURES:
         return learned
-    X = coordinates.rows(features)[:, :n_weights]
+    X, alone = coordinates.rows(features)[:, :n_weights], judged_alone(counts)
+    return _apportion_factors(_apportion_effects(learned, items, X, alone), X, alone)
+
+
+def _apportion_effects(learned: Learned, items: Items, X: Float, alone: Float) -> Learned:
+    n_weights = X.shape[1]
     prior = learned.model.prior
     known = np.maximum(1.0 / items.doubt - 1.0 / items.variance, 1e-9)
     said = X @ prior.mean[:n_weights] + items.effects * (1.0 + 1.0 / (items.variance * known))
-    found = Regression.of(X, said, 1.0 / known, judged_alone(counts))
+    found = Regression.of(X, said, 1.0 / known, alone)
     own = (said - found.added - X @ found.theta) * known / (known + 1.0 / found.variance)
     doubt = 1.0 / (known + 1.0 / found.variance)
     mean = prior.mean.copy()
@@ -63,6 +84,60 @@ def apportion(
     model = replace(learned.model, prior=replace(prior, mean=mean))
     moved = replace(items, effects=own, doubt=doubt, variance=found.variance)
     return replace(learned, model=model, items=moved)
+
+
+def _apportion_factors(learned: Learned, X: Float, alone: Float) -> Learned:
+    """Give features what they tell of factors, and let people's weights follow."""
+    items, prior, n_weights = learned.items, learned.model.prior, X.shape[1]
+    assert items is not None
+    told = [_factor_told(items, factor, X, alone) for factor in range(items.n_factors)]
+    if all(one is None for one in told):
+        return learned
+    nothing = Regression(np.zeros(n_weights), 0.0, 0.0, 1.0)
+    found = [nothing if one is None else one for one in told]
+    # Factors are measured in units of what is left of them: that of new items is N(0, I) again.
+    unit = np.sqrt(np.minimum([one.variance for one in found], 1.0))
+    slopes = np.array([np.append(one.theta, one.added) for one in found])
+    predicted = X @ slopes[:, :-1].T + slopes[:, -1]
+    moved = np.eye(len(prior.mean))
+    moved[: n_weights + 1, -len(unit) :] = slopes.T
+    moved[-len(unit) :, -len(unit) :] = np.diag(unit)
+    covariance = moved @ prior.covariance @ moved.T
+    model = replace(learned.model, prior=Prior.of_covariance(prior.mean, covariance, prior.beyond))
+    leading = prior.directions(learned.n_groups, n_weights)
+    n_groups = _n_directions(leading, [one.theta for one in told if one is not None])
+    left = _left_of_factors(items, predicted, unit)
+    return replace(learned, model=model, items=left, n_groups=n_groups)
+
+
+def _n_directions(leading: Float, slopes: list[Float]) -> int:
+    """Return how many directions lead: those that did, and slopes that are no mixture of them."""
+    for slope in slopes:
+        rest = slope - leading @ (leading.T @ slope)
+        if np.linalg.norm(rest) > _NO_MIXTURE * np.linalg.norm(slope):
+            leading = np.column_stack([leading, rest / np.linalg.norm(rest)])
+    return int(leading.shape[1])
+
+
+def _factor_told(items: Items, factor: int, X: Float, alone: Float) -> "Regression | None":
+    """Return what features tell of a factor, if it is likelier with than without them."""
+    known = 1.0 / items.unsure[:, factor, factor] - 1.0
+    enough = known > _LEAST_KNOWN
+    if enough.sum() <= 2:
+        return None
+    known = known[enough]
+    said = items.factors[enough, factor] * (1.0 + 1.0 / known)
+    found = Regression.of(X[enough], said, 1.0 / known, alone[enough])
+    return found if found.gain > _PAYS else None
+
+
+def _left_of_factors(items: Items, predicted: Float, unit: Float) -> Items:
+    """Return factors less what features predict, given labels: shrunk to that instead of zero."""
+    precision = np.linalg.inv(items.unsure)
+    unsure = np.linalg.inv(precision + np.diag(1.0 / unit**2 - 1.0))
+    said = np.einsum("jab,jb->ja", precision, items.factors - predicted) + predicted
+    factors = np.einsum("jab,jb->ja", unsure, said) / unit
+    return replace(items, factors=factors, unsure=unsure / unit[:, None] / unit)
 
 
 def features_of_items(annotations: Annotations) -> FloatArray | None:
@@ -95,26 +170,30 @@ class Regression:
         The constant a.
     spread, variance : float
         s^2 and tau^2.
+    gain : float
+        By how much y is likelier (in nats) than if features told nothing of it.
     """
 
     theta: Float
     added: float
     spread: float
     variance: float
+    gain: float = 0.0
 
     @classmethod
     def of(cls, X: Float, y: Float, noise: Float, alone: Float) -> "Regression":
         """Find s and tau, and what follows from them; ``alone`` is z."""
-        wide = np.column_stack([X, np.ones(len(X)), alone])
-        items = SeenItems(wide, X.shape[1], y, noise)
-        trials = [
-            optimize.minimize(items.cost, start, jac=True, method="L-BFGS-B", bounds=_BOUNDS)
-            for start in _STARTS
-        ]
-        best = min(trials, key=lambda trial: float(trial.fun))
-        spread, variance = np.exp(best.x).tolist()
+        # As many features as items are enough: their weights lie in the span of the items.
+        axes = np.linalg.svd(X, full_matrices=False)[2] if X.shape[1] > len(X) else None
+        rows = X if axes is None else X @ axes.T
+        n_features = rows.shape[1]
+        items = SeenItems(np.column_stack([rows, np.ones(len(X)), alone]), n_features, y, noise)
+        logs, cost = items.likeliest(_BOUNDS)
+        spread, variance = np.exp(logs).tolist()
         solved = np.linalg.solve(*items.normal_equations(spread, variance))
-        return cls(np.asarray(solved[: X.shape[1]]), float(solved[X.shape[1]]), spread, variance)
+        theta = solved[:n_features] if axes is None else solved[:n_features] @ axes
+        _, without = items.likeliest((_BOUNDS[0][:1] * 2, _BOUNDS[1]))
+        return cls(theta, float(solved[n_features]), spread, variance, without - cost)
 
 
 @dataclass(frozen=True)
@@ -135,6 +214,15 @@ class SeenItems:
     n_features: int
     y: Float
     noise: Float
+
+    def likeliest(self, bounds: tuple[tuple[float, ...], ...]) -> tuple[Float, float]:
+        """Return the logarithms of s^2 and tau^2 of least cost, and that cost but for s's prior."""
+        trials = [
+            optimize.minimize(self.cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
+            for start in np.clip(_STARTS, *np.transpose(bounds))
+        ]
+        best = min(trials, key=lambda trial: float(trial.fun))
+        return best.x, float(best.fun) + 0.5 * OFF_ZERO * float(best.x[0])
 
     def cost(self, logs: Float) -> tuple[float, Float]:
         """Return minus the log-likelihood of y with the priors of s and tau, and its slope.

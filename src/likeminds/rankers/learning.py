@@ -77,7 +77,9 @@ class LearningRanker(ChoiceTables):
             labelled = np.flatnonzero(tasks.labelled)
             learned = replace(learned, items=learned.items.take(labelled))
             counts = tasks.counts[labelled]
+            n_groups = self._asked_groups(coordinates.n_weights)
             learned = apportion(learned, voices.item_features(), counts, coordinates)
+            learned = learned if n_groups is None else replace(learned, n_groups=n_groups)
             assert learned.items is not None
             tasks = tasks.with_items(learned.items.of(voices.about.item_ids))
         self._set_prior(learned, coordinates, traits)
