@@ -193,7 +193,13 @@ class Regression:
         solved = np.linalg.solve(*items.normal_equations(spread, variance))
         theta = solved[:n_features] if axes is None else solved[:n_features] @ axes
         _, without = items.likeliest((_BOUNDS[0][:1] * 2, _BOUNDS[1]))
-        return cls(theta, float(solved[n_features]), spread, variance, without - cost)
+        return cls(
+            np.asarray(theta, np.float64),
+            float(solved[n_features]),
+            spread,
+            variance,
+            without - cost,
+        )
 
 
 @dataclass(frozen=True)
