@@ -48,6 +48,9 @@ def test_update_takes_new_people_and_new_items(votes):
     folder, *_ = votes
     done = run(folder, "update", "--model", "v.likeminds", "-a", "more.csv", "--out", "w.likeminds")
     assert done.code == 0
+    heard = " ".join((done.out + done.err).split())
+    assert "new people," in heard or "new person," in heard
+    assert "new item" in heard
     rows = told(folder, "rank", "--model", "w.likeminds", "--person", "zoe")["rankings"]
     assert len(rows) > 5
 

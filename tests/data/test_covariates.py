@@ -90,6 +90,14 @@ def test_files_have_texts_for_ids(tmp_path):
     assert said.people.columns[1].tolist() == ["A", "B"]
 
 
+def test_a_named_index_is_a_column():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"person": ["zoe", "ann"], "age": [30, 41]})
+    by_index = Covariates.read(frame.set_index("person"))
+    assert by_index.ids.tolist() == ["zoe", "ann"]
+    assert by_index.names == Covariates.read(frame).names == ("age",)
+
+
 def test_ids_are_written_as_the_labels_have_them():
     said = labels({"1": {"age": 3}, "2": {"age": 4}}, users=[1, 2, 1])
     assert said.people.ids.tolist() == [1, 2]

@@ -64,18 +64,26 @@ def update(
     with others if in_place else nullcontext():
         known = open_model(model)
         said = read_said(talk, annotations, items, columns, known, pairs).annotations
-        before = len(known.people_)
+        before, items_before = len(known.people_), _n_items(known)
         known = _learn(talk, known, said)
         keep_schools_of(known)
         path = save(known, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
-    new = len(known.people_) - before
-    talk.result({"model": str(path), "added": len(said), "new_people": new, "card": card})
+    new, new_items = len(known.people_) - before, _n_items(known) - items_before
+    found = {"model": str(path), "added": len(said), "new_people": new, "new_items": new_items}
+    talk.result(found | {"card": card})
+    of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""
     talk.tell(
-        f": {said.statements()} more, {counted(new, 'new person', 'new people')}; "
+        f": {said.statements()} more, {counted(new, 'new person', 'new people')}{of_items}; "
         f"{card['people']:,} people in all",
         head=str(path),
     )
+
+
+def _n_items(known: Any) -> int:
+    """Return how many items have effects of their own."""
+    items = None if known.has_attributes else known.learned_items()
+    return 0 if items is None else len(items.ids)
 
 
 def _learn(talk: Talk, known: Any, said: Any) -> Any:

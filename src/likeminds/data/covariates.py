@@ -52,9 +52,9 @@ class Covariates:
         """Read a mapping from person to a mapping by name, a data frame, or a file.
 
         In frames and files one column is the person's: the one called ``person``, or else one
-        with a usual name. Columns of numbers (and true/false) are numbers, texts are categories;
-        nothing, NaN and the empty text are missing. Number codes are made categories by
-        writing them as texts.
+        with a usual name; of pandas, an index with a name is a column, too. Columns of numbers
+        (and true/false) are numbers, texts are categories; nothing, NaN and the empty text are
+        missing. Number codes are made categories by writing them as texts.
         """
         if isinstance(people, Covariates):
             return people
@@ -62,6 +62,8 @@ class Covariates:
             return cls._of_mapping(people)
         if isinstance(people, str | PathLike):
             people = read_table(people, lambda columns: _person_columns(columns, person))
+        if getattr(getattr(people, "index", None), "name", None) is not None:
+            people = people.reset_index()
         table = as_frame(people)
         key = _person_column(table.columns, person)
         if key is None:
