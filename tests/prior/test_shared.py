@@ -13,9 +13,12 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
 from likeminds.prior.descent import first_model
 from likeminds.prior.held import Held
+from likeminds.prior.item_steps import with_centred_factors
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Logistic
+from likeminds.prior.objective import Objective
 from likeminds.prior.posterior import Pulls, Terms
+from likeminds.prior.scoring import visit_crowd
 from likeminds.prior.shared import learn_crossed
 
 
@@ -141,6 +144,39 @@ def test_objective_never_rises(n_factors, n_groups):
     assert (np.diff(found.trace) <= 0).all()
     again = learn_crossed(tasks, coordinates.n_weights, coordinates.size, n_groups, **options)
     np.testing.assert_array_equal(found.items.effects, again.items.effects)
+
+
+def test_what_all_want_of_a_learned_feature_is_the_items_own():
+    # As if a fit had put what all like into a learned feature that all weigh alike, none into b_j.
+    rng = np.random.default_rng(0)
+    n_people, n_items = 40, 30
+    quality, weight = rng.normal(size=n_items), rng.normal(1.5, 0.3, size=n_people)
+    user, item = np.repeat(np.arange(n_people), n_items), np.tile(np.arange(n_items), n_people)
+    labels = rng.random(len(user)) < expit(weight[user] * quality[item])
+    said = Annotations(users=user, items=item, labels=labels)
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    items = replace(
+        Items.unknown(said.item_ids, variance=1e-6),
+        factors=quality[:, None],
+        unsure=np.full((n_items, 1, 1), 1e-3),
+    )
+    tasks = CrossedTasks.of_annotations(said, coordinates, items)
+    model = first_model(coordinates.size, coordinates.n_weights, Logistic())
+    model = replace(model, prior=model.prior.with_coordinate(0.0, 2.0))
+    objective = Objective(tasks, coordinates.n_weights, model, model.prior.residual)
+    at = visit_crowd(objective, model)
+
+    moved, centred = with_centred_factors(objective, at)
+    everybody = moved.tasks.items.effects / quality  # what all weigh, in the items' effects
+    assert everybody == pytest.approx(everybody[0])
+    assert everybody[0] == pytest.approx((model.prior.root @ at.found.first)[-1] / n_people)
+    assert centred.prior.covariance[-1, -1] == pytest.approx(2.0**2 - everybody[0] ** 2)
+    # Weights of the feature are centred now, and scores as good as they were.
+    again = visit_crowd(moved, centred)
+    left = (centred.prior.root @ again.found.first)[-1] / n_people
+    assert abs(left) < 0.1
+    assert again.found.loss < at.found.loss + 0.01 * len(labels)
+    assert with_centred_factors(moved, again) == (moved, centred)  # nothing more to move
 
 
 def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():

@@ -24,6 +24,9 @@ _LEAST_VARIANCE = 1e-8
 # The least share of what is asked that is known, so that no step is out of proportion.
 _LEAST_KNOWN = 1e-3
 _LEAST = 1e-9
+# Weights whose mean is more than this share of their mean square are almost all of one sign; what
+# less is due to the mean is noise. Centred, they keep at least this share of their variance.
+_ONE_SIGN, _LEAST_LEFT = 0.5, 0.05
 # Steps that do not lower J are shortened, and given up when they are this short.
 _SHORTER, _SHORTEST = 0.4, 1e-2
 
@@ -131,6 +134,37 @@ class _ItemMove:
         growth = share * (float(score.sum()) + OFF_ZERO) / information
         growth = float(np.clip(growth, -_LONGEST, _LONGEST))
         return max(old * float(np.exp(growth)), _LEAST_VARIANCE)
+
+
+def with_centred_factors(objective: Objective, at: Visited) -> tuple[Objective, Model]:
+    """Give the items what people weigh on average of learned features; scores stay what they are.
+
+    Weights of f_j have mean zero, but one number per item is cheaper than two: where almost all
+    want the same of items, J is least with tau near zero and weights of f_j that have one sign.
+    What all want is the items' effect, b_j, so that strangers and the consensus want it, too.
+    """
+    tasks, prior = objective.tasks, at.model.prior
+    assert isinstance(tasks, Crossed)
+    items, n_factors = tasks.items, objective.n_factors
+    if not n_factors:
+        return objective, at.model
+    average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_people
+    share = average**2 / prior.covariance.diagonal()[-n_factors:]
+    if not (share > _ONE_SIGN).any():
+        return objective, at.model
+    average = np.where(share > _ONE_SIGN, average, 0.0)
+    known = 1.0 / items.doubt - 1.0 / items.variance
+    variance = items.variance + float(average @ average)
+    moved = replace(
+        items,
+        effects=items.effects + items.factors @ average,
+        doubt=1.0 / (known + 1.0 / variance),
+        variance=variance,
+    )
+    left = np.where(share > _ONE_SIGN, np.maximum(1.0 - share, _LEAST_LEFT), 1.0)
+    residual = prior.residual.copy()
+    residual[-n_factors:] *= np.sqrt(left)
+    return with_items(objective, moved), replace(at.model, prior=replace(prior, residual=residual))
 
 
 def in_units(items: Items, prior: Prior, labelled: Bool) -> tuple[Items, Prior]:

@@ -39,7 +39,7 @@ from likeminds.prior.factors import (
 )
 from likeminds.prior.forms import Form, choose_form, form_of
 from likeminds.prior.held_out import HeldOut, held_out_losses
-from likeminds.prior.item_steps import step_both, step_items
+from likeminds.prior.item_steps import step_both, step_items, with_centred_factors
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.posterior import Pulls
@@ -256,15 +256,17 @@ def _alternate(
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
+    unsure = objective.covariance_of_mean(at.model, at.found)
+    objective, model = with_centred_factors(objective, at)
     tasks = objective.tasks
     assert isinstance(tasks, Crossed)
     return Learned(
-        at.model,
+        model,
         trace,
         converged and not stopped,
         stopped,
         objective.pulls,
-        unsure=objective.covariance_of_mean(at.model, at.found),
+        unsure=unsure,
         items=tasks.items,
     )
 
