@@ -35,8 +35,15 @@ def test_one_command_makes_the_model(films):
     folder, done = films
     assert "title: what items are called, and no feature." in done.out
     card = told(folder, "explain", "--model", "films.likeminds")
-    assert "genres: Crime" in str(card)
+    assert "'wish': 'no Crime'" in str(card)
     assert "timestamp" not in str(card)
+
+
+def test_genres_are_told_without_their_column(films):
+    folder, _ = films
+    told_first = run(folder, "explain", "--model", "films.likeminds").out.splitlines()[0]
+    assert "no Crime" in told_first
+    assert "genres" not in told_first
 
 
 def test_genres_that_no_new_film_has_are_none(films):

@@ -50,6 +50,19 @@ def test_columns_are_known_by_their_usual_names(person, item):
     assert (said.n_people, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
 
 
+@pytest.mark.parametrize("more", [(), ("timestamp",)])
+def test_the_one_column_that_is_left_is_what_people_said(more):
+    table = rows("voter", "comment-id", "offensiveness")
+    table = table.assign(**dict.fromkeys(more, 1_000_000))
+    said = Annotations.from_frame(table)
+    assert (said.n_people, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
+    assert said.verb == "find offensive"
+    # Where two are left, or no item is named, somebody has to say which it is.
+    for unclear in (table.assign(size=1.0), table.drop(columns="comment-id")):
+        with pytest.raises(ValueError, match="to name the column of the label"):
+            Annotations.from_frame(unclear)
+
+
 @pytest.mark.parametrize("name", ["timestamp", "created_at", "Unnamed: 0"])
 def test_a_lone_number_that_dates_rows_is_no_feature(name):
     table = rows("userId", "movieId", "rating").assign(**{name: np.arange(N_PEOPLE * N_ITEMS)})

@@ -21,7 +21,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "person": (
         *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
         *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
-        *("household_id", "respondent_id"),
+        *("household_id", "respondent_id", "voter", "voter_id", "participant", "participant_id"),
     ),
     "item": (
         *("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
@@ -69,6 +69,7 @@ def find_columns(
 ) -> dict[str, str | None]:
     """Return the column of each role: the one named, or one with a usual name, or None.
 
+    Where person and item are there, and one other column, it is the label, whatever its name.
     ``arguments`` says which argument names the column of a role, where it is called otherwise.
     """
     called = {role: role for role in names} | dict(arguments or {})
@@ -78,10 +79,20 @@ def find_columns(
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
+    if "label" in found and found["label"] is None:
+        found["label"] = _left_for_label(found, free)
     for role in ("person", "label", "winner", "loser"):
         if role in found and found[role] is None:
             raise not_found(role, table, called[role])
     return found
+
+
+def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
+    """Return the one column that is left beside those of person and item, or None."""
+    if found.get("item") is None or found.get("person", "") is None:
+        return None
+    left = [c for c in free if c not in found.values() and may_be_feature(c)]
+    return left[0] if len(left) == 1 else None
 
 
 def find_column(role: str, columns: Iterable[str]) -> str | None:

@@ -1,5 +1,6 @@
 """Columns of a table of items that are no numbers: lists of words, categories, names."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ SEPARATOR = "|"
 _FEWEST = 3
 # More would be names rather than kinds.
 _MOST_KINDS = 50
+# "(no genres listed)" is no genre.
+_NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,9 @@ def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> En
     ['movieId', 'genres: Crime', 'genres: Drama']
     >>> encoded.table["genres: Crime"].to_pylist(), encoded.left_out
     ([1, 0], ('title',))
+    >>> films = pyarrow.table({"film": [1, 2], "genres": ["Crime|Drama", "(no genres listed)"]})
+    >>> encode_items(films, "film").table.column_names
+    ['film', 'genres: Crime', 'genres: Drama']
     """
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -89,7 +95,7 @@ def _known_words(column: str, known: Sequence[str] | None) -> list[str]:
 
 def _words_worth(rows: Sequence[set[str]]) -> list[str]:
     """Return the words of a column, sorted; none where they are names rather than kinds."""
-    words = sorted(set().union(*rows))
+    words = sorted(word for word in set().union(*rows) if not _NOTHING.fullmatch(word))
     is_list = any(len(row) > 1 for row in rows)
     shared = len(words) * _FEWEST <= len(rows)
     return words if is_list or (shared and 1 < len(words) <= _MOST_KINDS) else []

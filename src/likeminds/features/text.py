@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,13 @@ from likeminds.features.wordpiece import WordPiece
 
 # How many letters pieces of words have; those of a single text tell nothing where there are many.
 _PIECES, _MANY_TEXTS = (2, 5), 100
-_WORDS_IN_A_NAME = 3
+# Components are called by so many words, none of which is in more than this share of the texts.
+_WORDS_IN_A_NAME, _COMMON = 3, 0.1
+# What is left of "don't", "we'll" and their like, and tells as little as other small words.
+_SMALL_WORDS = ENGLISH_STOP_WORDS | {
+    *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
+    *("shouldn", "ve", "wasn", "weren", "wouldn"),
+}
 
 
 def as_texts(texts: Any) -> list[str]:
@@ -145,13 +151,27 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         words = self.vectorizer_.get_feature_names_out()
         of_words = self.svd_.components_[:, : len(words)]
+        tells = self._tells()
         named: list[str] = []
         for weights in of_words:
-            best = np.argsort(-weights, kind="stable")[:_WORDS_IN_A_NAME]
+            strongest = np.argsort(-weights, kind="stable")
+            telling = strongest[tells[strongest] & (weights[strongest] > 0)]
+            best = (telling if len(telling) else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
             named.append(f"{name} ({again + 1})" if again else name)
         return np.array(named, dtype=object)
+
+    def _tells(self) -> NDArray[np.bool_]:
+        """Say which words tell what a text is about: small ones, and those of many texts, do not.
+
+        Components may well be made of such words, but would all be called the same.
+        """
+        words, idf = self.vectorizer_.get_feature_names_out(), self.vectorizer_.idf_
+        # With n texts, a word in m of them has the weight 1 + log((1 + n) / (1 + m)).
+        rare = np.exp(1.0 - idf) < _COMMON
+        plain = [any(w not in _SMALL_WORDS for w in run.split()) for run in words]
+        return np.asarray(rare & np.array(plain, dtype=np.bool_))
 
     def _counts(self, texts: list[str]) -> Any:
         counts = self.vectorizer_.transform(texts)

@@ -1,6 +1,7 @@
 """Words for a school: what it wants, compared with what everybody wants."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -52,6 +53,25 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
     return f"high {words}" if positive else f"low {words}"
 
 
+def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
+    """Return names of features in which a kind stands alone, where it says the same as before.
+
+    A column of kinds has become a feature for each ("genres: Drama"); of which column it was is
+    said only where another feature would be called like the kind.
+
+    Examples
+    --------
+    >>> without_columns(["genres: Drama", "heel", "upper: felt", "sole: felt"], np.ones(4) > 0)
+    ['Drama', 'heel', 'upper: felt', 'sole: felt']
+    """
+    kinds = [
+        name.split(": ", 1)[-1] if yes_or_no and not name.startswith(TEXT_NAME) else name
+        for name, yes_or_no in zip(features, binary.tolist(), strict=True)
+    ]
+    times = Counter(kinds)
+    return [kind if times[kind] == 1 else name for kind, name in zip(kinds, features, strict=True)]
+
+
 def wishes(
     strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
 ) -> list[tuple[str, float]]:
@@ -68,6 +88,7 @@ def wishes(
     ...        np.array([False, True, True]))
     [('low price', -2.0), ('green', 0.5)]
     """
+    features = without_columns(features, binary)
     return [
         (wish(features[j], bool(binary[j]), bool(strength[j] > 0), verb), float(strength[j]))
         for j in np.argsort(-np.abs(strength), kind="stable").tolist()
@@ -113,6 +134,7 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     ...                Verb.of("find rude"))
     'finds low swearing even more rude, finds irony rude, finds quote less rude'
     """
+    features = without_columns(features, binary)
     strongest = leading(strength)[:_FEATURES_IN_A_NAME]
     said: dict[str, list[str]] = {}
     for j in strongest.tolist():
