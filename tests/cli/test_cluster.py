@@ -82,7 +82,7 @@ def test_a_fit_on_workers_of_this_machine_leaves_a_model_and_nothing_else(said, 
 
 
 @pytest.mark.slow
-def test_an_interrupt_keeps_the_best_so_far_and_ends_all_processes(folder):
+def test_an_interrupt_ends_all_processes_and_says_how_to_go_on(folder):
     checkpoint = folder / "interrupted"
     given = fit(
         folder, "--dask", "local:2", "--checkpoint", str(checkpoint), out="stopped.likeminds"
@@ -103,6 +103,8 @@ def test_an_interrupt_keeps_the_best_so_far_and_ends_all_processes(folder):
     assert not left
     assert b"Traceback" not in said
     assert b"Interrupted" in said
+    assert b"--resume goes on from" in said
+    assert not (folder / "stopped.likeminds").exists()
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,10 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
         RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)
     with pytest.raises(ValueError, match="in one place"):
         ThreeLevelRanker(item_effects=True).fit(shards)
+    with pytest.raises(TypeError, match=r"by person first.*Shards.from_frame"):
+        ranker().fit(pytest.importorskip("dask").delayed(said))
+    with pytest.raises(TypeError, match=r"has to be read first.*AnnotationFolder"):
+        ranker().fit(tmp_path)
     with pytest.raises(TypeError, match="cannot be fitted on a cluster"):
         Popularity().fit(shards)
     with pytest.raises(ValueError, match="one class"):

@@ -172,6 +172,7 @@ def test_columns_with_numbers_for_names():
             "must be distinct",
         ),
         ("", {"features": "items.txt"}, ValueError, "no table that can be read"),
+        ("", {"features": "."}, ValueError, "is a folder: name one of its files"),
         ("", {"positive": None}, ValueError, r"2 values \('no', 'yes'\)"),
     ],
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from likeminds.cli._asked import Asked
 from likeminds.cli._data import label_reading
+from likeminds.cli._ending import SignalledError
 from likeminds.cli._options import OnCluster
 from likeminds.cli._talk import Talk
 
@@ -32,7 +33,12 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
         if where.people_apart:
             shards = shards.saved_to(target)
         bar.update(task, description="learning", completed=0, total=None)
-        model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(shards))
+        try:
+            model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(shards))
+        except SignalledError:
+            if where.checkpoint is not None:
+                talk.note(f"The same command with --resume goes on from {where.checkpoint}.")
+            raise
         if where.resume and not shards.journal.replayed:
             talk.note(f"There was nothing to go on with in {where.checkpoint}: it began anew.")
     if verb is not None:

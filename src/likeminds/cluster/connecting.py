@@ -52,7 +52,7 @@ def _local(distributed: Any, address: str) -> Iterator[Any]:
         raise ValueError(
             f"local:N takes a number of worker processes, as in local:4; not {address!r}."
         )
-    quietly = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+    quietly = {"silence_logs": logging.CRITICAL, "dashboard_address": "127.0.0.1:0"}
     given = {"n_workers": int(number), "threads_per_worker": 1, "preload": [_PATIENT], **quietly}
     with (
         distributed.LocalCluster(**given) as cluster,

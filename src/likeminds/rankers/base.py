@@ -285,6 +285,7 @@ class Ranker(Everyday, Model, CallbackSupport, BaseEstimator):  # type: ignore[m
     ) -> Annotations:
         if reset:
             self.fitted_on_annotations_, self.label_reading_, self.verb_ = False, None, None
+        inputs.refuse_unread(X)
         features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(

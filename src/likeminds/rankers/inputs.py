@@ -3,6 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,21 @@ def warn_of_nobody(owners: object, *, fitting: bool) -> None:
             "scikit-learn's metadata routing and call set_fit_request(users=True).",
             UserWarning,
             stacklevel=5,
+        )
+
+
+def refuse_unread(X: object) -> None:
+    """Refuse what has to be read first: the name of a file, or a frame on a cluster."""
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"{fspath(X)} is the name of something that has to be read first: "
+            "Annotations.from_source(file), AnnotationFolder(folder) where labels do not fit in "
+            "memory, or likeminds.cluster.Shards.from_parquet(folder, client, features)."
+        )
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            "Rows on a Dask cluster are brought together by person first: fit to "
+            "likeminds.cluster.Shards.from_frame(frame, client, features)."
         )
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 from likeminds.data.sources import arrays, databases, files
@@ -57,6 +58,11 @@ def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts)
     for ending, reader in _READERS.items():
         if name.lower().endswith(ending):
             return spread(reader(name))
+    if Path(name).is_dir():
+        raise ValueError(
+            f"{name} is a folder: name one of its files, or, to learn from a folder of Parquet "
+            "files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
+        )
     raise ValueError(
         f"{name if name.strip() else repr(name)} is no table that can be read. Give {SOURCES}."
     )
