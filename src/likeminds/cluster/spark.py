@@ -7,7 +7,7 @@ yields one of statistics, which is what ``DataFrame.mapInArrow`` asks for (and `
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -195,8 +195,10 @@ class SparkRows(Elsewhere):
     by_person : int, optional
         Shuffle rows by person into so many partitions first. Without it, partitions are taken as
         they are: rows of one person may be in several, and each then returns their statistics.
-    user, item, label, weight, group, positive, threshold
-        As in `Shards.from_parts`.
+    positive, threshold
+        How labels are read, as in `Shards.from_parts`.
+    user, item, label, weight, group : str, optional
+        What the columns are called, as there.
 
     Examples
     --------
@@ -215,25 +217,21 @@ class SparkRows(Elsewhere):
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
         by_person: int | None = None,
-        user: str = "user",
-        item: str = "item",
-        label: str = "label",
-        weight: str | None = None,
-        group: str | None = None,
         positive: Hashable | None = None,
         threshold: float | None = None,
+        **called: str,
     ) -> None:
-        columns = Columns(user, item, label, weight, group)
-        wanted = [name for name in (user, item, label, weight, group) if name is not None]
+        columns = Columns(**called)
+        wanted = [name for name in astuple(columns) if name is not None]
         missing = [name for name in wanted if name not in frame.columns]
         if missing:
             raise ValueError(f"The frame has no column {', '.join(missing)}.")
         self.frame = frame.select(*wanted)
         if by_person is not None:
-            self.frame = self.frame.repartition(by_person, user)
-        counts = {row[0]: row[1] for row in self.frame.groupBy(label).count().collect()}
+            self.frame = self.frame.repartition(by_person, columns.user)
+        counts = {row[0]: row[1] for row in self.frame.groupBy(columns.label).count().collect()}
         if None in counts:
-            raise ValueError(f"The frame has rows without a {label}.")
+            raise ValueError(f"The frame has rows without a {columns.label}.")
         self.reading = Reading.of(
             counts,
             features,
