@@ -2,11 +2,11 @@
 
     python -m benchmarks.cluster_growth --people 100000 1000000 --workers 2 4 8 16
 
-prints a table for docs/cluster.md. Nothing is timed: more workers than cores only share them.
+prints the rows of a table for docs/cluster.md. Nothing is timed: more workers than cores only share
+them.
 """
 
 import argparse
-import json
 import os
 import tempfile
 import warnings
@@ -19,6 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.cluster import make_crowd, write_parts
 from likeminds import HierarchicalRanker
 from likeminds.cluster import Shards
+
+# Bytes that were counted, for which there are formulas.
+_COUNTED = ("sent", "returned", "asked")
 
 
 def main() -> None:
@@ -39,8 +42,8 @@ def main() -> None:
             for n_workers in given.workers:
                 found, coef = _measured(folder, features, n_workers)
                 first = coef if first is None else first
-                found["apart"] = float(np.abs(coef - first).max())
-                print(json.dumps({"people": n_people, "workers": n_workers} | found), flush=True)
+                apart = float(np.abs(coef - first).max())
+                print(_row(n_people, n_workers, found, apart), flush=True)
 
 
 def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any], Any]:
@@ -70,14 +73,22 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
             "sent_formula": 8 * p * 3,
             "returned": round(traffic.returned / by_shard),
             "returned_formula": 8 * (2 * p**2 + p + 4),
-            "asked_each": round(traffic.asked / len(ranker.users_), 1),
+            "asked": round(traffic.asked / len(ranker.users_)),
             "asked_formula": 8 * p + 4 * min(p, 16) * p + 8,
             "worker_mb_empty": round(empty / 1e6),
-            "worker_mb_labels": round((there - empty) / 1e6),
-            "worker_mb_fit": round((max(seen, default=there) - empty) / 1e6),
+            "worker_mb_labels": round(there / 1e6),
+            "worker_mb_fit": round(max(seen, default=there) / 1e6),
             "labels_each": shards.census.n_labels / n_workers,
         }
     return found, ranker.coef_
+
+
+def _row(n_people: int, n_workers: int, found: dict[str, Any], apart: float) -> str:
+    """Return a row of the table: counters, and in brackets what formulas say."""
+    counted = [f"{found[name]:,} ({found[f'{name}_formula']:,})" for name in _COUNTED]
+    memory = [found[name] for name in ("worker_mb_empty", "worker_mb_labels", "worker_mb_fit")]
+    numbers = [f"{n_people:,}", n_workers, f"{found['labels_each']:,.0f}", *counted, *memory]
+    return f"| {' | '.join(map(str, [*numbers, f'{apart:.0e}']))} |"
 
 
 def _import() -> None:

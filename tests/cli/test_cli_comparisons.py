@@ -121,6 +121,13 @@ def test_what_is_wrong_is_said(tmp_path, text, message):
     assert message in " ".join(done.err.split())
 
 
+def test_cycles_are_fine_and_nothing_is_said_of_effects(tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,winner,loser\na,x,y\na,y,z\na,z,x\n")
+    done = run(tmp_path, *["fit", "--comparisons", "pairs.csv", "--out", "m.likeminds"])
+    assert done.code == 0, done.err
+    assert "item effects" not in done.out + done.err
+
+
 def test_nothing_said_is_said(tmp_path):
     done = run(tmp_path, *["fit", "--out", "m.likeminds"])
     assert done.code == 2

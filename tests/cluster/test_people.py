@@ -15,10 +15,12 @@ from likeminds import (
     ThreeLevelRanker,
     find_schools,
     load,
+    load_electricity,
     make_schools,
 )
 from likeminds.cluster import Shards, staying, write_rankings
 from likeminds.storage.models import ModelFileError
+from sharded import spread
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -40,11 +42,6 @@ def ranker():
 @pytest.fixture(scope="module")
 def here(said):
     return ranker().fit(said)
-
-
-def spread(said, client, **more):
-    named = {"item_ids": said.item_ids, "feature_names": said.feature_names}
-    return Shards.from_parts([said[::2], said[1::2]], client, said.features, **named, **more)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +92,14 @@ def test_people_stay_in_files_and_are_those_of_the_fit_here(kept, here, said):
         first, second = one.rank("p07", said), here.rank("p07", said)
         assert first.items.tolist() == second.items.tolist()
     assert there.explained_ == pytest.approx(here.explained_)
+
+
+def test_people_stay_who_chose(client, tmp_path):
+    homes = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 13)])
+    given = {"n_shards": 3, "group": "group"}
+    shards = spread(homes, client, [homes], **given)
+    there = ranker().fit(shards.saved_to(tmp_path / "m"))
+    same_people(there, ranker().fit(homes))
 
 
 def test_who_watches_a_fit_is_not_saved(shards, here, tmp_path):

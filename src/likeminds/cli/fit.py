@@ -174,9 +174,12 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
 def _tell_of_items(talk: Talk, ranker: Any, said: Any) -> None:
     """Say that items are known by their features alone, where their ids might say more."""
     from likeminds.prior.crossed import NOT_SHARED, are_shared
+    from likeminds.prior.losses import choose_loss
 
     by_itself = vars(ranker).get("item_effects") == "auto"
-    if by_itself and said.has_items and not are_shared(said):
+    if not by_itself or not said.has_items or are_shared(said):
+        return
+    if choose_loss(ranker.loss, said).takes_items:  # choices know items by their features anyway
         talk.tell(NOT_SHARED)
 
 

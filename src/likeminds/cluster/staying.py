@@ -248,7 +248,7 @@ def _settled(
     mine.information_ = known
     mine._set_levels(points)
     scored, some = None, rows_by_lot(said, stay.share, stay.places)
-    if len(some):
+    if some is not None:
         scores, variances, people = scores_and_variances(mine, some, None)
         scored = columns_of(some), scores, variances, stay.places[people]
     arrays = arrays_of_people(mine)

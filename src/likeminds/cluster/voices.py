@@ -130,7 +130,7 @@ class ShardVoices(Voices):
         found = self._site.gathered(
             self._site.submit(_rows_by_lot, said, share, places) for said, places in parts
         )
-        return rows_joined(self._crowd, [one for one in found if len(one[0])])
+        return rows_joined(self._crowd, [one for one in found if one is not None])
 
     def grades_given(self) -> GradesGiven:
         """Return how often grades were given, and how everybody spreads theirs."""
@@ -202,5 +202,6 @@ def _rows_of_some(said: Annotations, wanted: Bool) -> tuple[Any, ...]:
     return columns_of(said[wanted[said.user_codes]])
 
 
-def _rows_by_lot(said: Annotations, share: float, positions: Index) -> tuple[Any, ...]:
-    return columns_of(rows_by_lot(said, share, positions))
+def _rows_by_lot(said: Annotations, share: float, positions: Index) -> tuple[Any, ...] | None:
+    some = rows_by_lot(said, share, positions)
+    return None if some is None else columns_of(some)

@@ -203,7 +203,7 @@ class Here(Voices):
 
     def some_rows(self, share: float) -> Annotations:
         """Return about this share of all labels."""
-        return rows_by_lot(self.said, share, np.arange(self.said.n_people))
+        return rows_by_lot(self.said, share, np.arange(self.said.n_people)) or self.said
 
     def grades_given(self) -> GradesGiven:
         """Return how often grades were given, and how everybody spreads theirs."""
@@ -219,6 +219,7 @@ class Here(Voices):
         return features_of_items(self.said)
 
 
-def rows_by_lot(said: Annotations, share: float, positions: Index) -> Annotations:
+def rows_by_lot(said: Annotations, share: float, positions: Index) -> Annotations | None:
     """Draw about a share of labels; ``positions`` are those of their people among all people."""
-    return said[drawn(share, positions[said.user_codes], said.feature_rows)]
+    chosen = drawn(share, positions[said.user_codes], said.feature_rows)
+    return said[chosen] if chosen.any() else None
