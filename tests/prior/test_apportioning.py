@@ -116,7 +116,7 @@ def test_more_features_than_items_are_as_many_as_items():
     items = SeenItems(np.column_stack([X, np.ones(12), none]), 30, y, noise)
     solved = np.linalg.solve(*items.normal_equations(found.spread, found.variance))
     np.testing.assert_allclose(found.theta, solved[:30], atol=1e-8)
-    assert items.likeliest(apportioning._BOUNDS)[0][0] == pytest.approx(np.log(found.spread), 1e-3)
+    assert items.likeliest()[0][0] == pytest.approx(np.log(found.spread), 1e-3)
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0])

@@ -187,12 +187,13 @@ class Regression:
         axes = np.linalg.svd(X, full_matrices=False)[2] if X.shape[1] > len(X) else None
         rows = X if axes is None else X @ axes.T
         n_features = rows.shape[1]
-        items = SeenItems(np.column_stack([rows, np.ones(len(X)), alone]), n_features, y, noise)
-        logs, cost = items.likeliest(_BOUNDS)
+        others = np.column_stack([np.ones(len(X)), alone])
+        items = SeenItems(np.column_stack([rows, others]), n_features, y, noise)
+        logs, cost = items.likeliest()
         spread, variance = np.exp(logs).tolist()
         solved = np.linalg.solve(*items.normal_equations(spread, variance))
         theta = solved[:n_features] if axes is None else solved[:n_features] @ axes
-        _, without = items.likeliest((_BOUNDS[0][:1] * 2, _BOUNDS[1]))
+        _, without = SeenItems(others, 0, y, noise).likeliest()
         return cls(
             np.asarray(theta, np.float64),
             float(solved[n_features]),
@@ -221,11 +222,11 @@ class SeenItems:
     y: Float
     noise: Float
 
-    def likeliest(self, bounds: tuple[tuple[float, ...], ...]) -> tuple[Float, float]:
+    def likeliest(self) -> tuple[Float, float]:
         """Return the logarithms of s^2 and tau^2 of least cost, and that cost but for s's prior."""
         trials = [
-            optimize.minimize(self.cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
-            for start in np.clip(_STARTS, *np.transpose(bounds))
+            optimize.minimize(self.cost, start, jac=True, method="L-BFGS-B", bounds=_BOUNDS)
+            for start in _STARTS
         ]
         best = min(trials, key=lambda trial: float(trial.fun))
         return best.x, float(best.fun) + 0.5 * OFF_ZERO * float(best.x[0])
