@@ -281,3 +281,13 @@ def test_names_are_text_and_powers_of_ten_are_not():
     assert plain == {r"$\frac{$", "$", r"$a$\sqrt{$", "$x$ and $5"}
     assert all(r"\mathdefault" in text.get_text() for text in drawn if text.get_parse_math())
     assert len(drawn) > len(plain)
+
+
+def test_shares_of_items_are_drawn_in_order(schools):
+    axes = plots.item_shares(schools)
+    drawn = axes.collections[-1].get_offsets()[:, 1]
+    soft = schools.soft_labels
+    np.testing.assert_allclose(drawn, np.sort(100.0 * soft.share))
+    assert f"{(soft.share > 0.5).sum()} of {len(soft.share)} items" in axes.get_title(loc="left")
+    with pytest.raises(ValueError, match="Pass it the annotations"):
+        plots.item_shares(replace(schools, soft_labels=None))

@@ -4,6 +4,7 @@ from likeminds.plots.comparing import boxplot, learning_curves
 from likeminds.plots.crowd import heatmap, people_map
 from likeminds.plots.fitting import auc_by_person, convergence, cv_surface, reliability
 from likeminds.plots.person import person_card
+from likeminds.plots.yeses import item_shares
 
 __all__ = [
     "auc_by_person",
@@ -11,6 +12,7 @@ __all__ = [
     "convergence",
     "cv_surface",
     "heatmap",
+    "item_shares",
     "learning_curves",
     "people_map",
     "person_card",

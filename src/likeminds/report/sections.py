@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import sklearn
 
 from likeminds import plots
-from likeminds._support.arrays import Float
 from likeminds._support.grammar import counted
 from likeminds._version import __version__
 from likeminds.diagnostics import Diagnostics
@@ -21,34 +19,16 @@ from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report import page as html
 from likeminds.report.facts import Facts
+from likeminds.report.opening import are_shown
 from likeminds.report.page import Html
 from likeminds.report.words import interval, signed
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
-from likeminds.schools.naming import are_named, are_telling, shorten
+from likeminds.schools.naming import are_named, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are told where it has no picture.
 _FEATURES_TOLD, _LETTERS = 12, 140
-# Inches of a picture that fits a phone.
-_NARROW = 3.5
-
-
-def first_picture(facts: Facts) -> Html:
-    """Return what one should see first: the map of people, or what they say yes to most."""
-    found = facts.schools
-    if found is None or not found.axes:
-        return Html("")
-    caption = "Each dot is a person; people near each other rank the items alike."
-    draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
-    if _are_shown(facts, found.axes[0].strength):
-        caption += (
-            f" Pictures: what people at this end {facts.verb.most(many=True)}, unlike others."
-        )
-    if found.loner.any():
-        caption += " Rings: on their own."
-    alt, narrow = "Map of people by school of thought", draw(width=_NARROW)
-    return html.picture(draw(), alt, caption, narrow=narrow)
 
 
 def schools_section(facts: Facts, level: int) -> Html:
@@ -65,13 +45,6 @@ def schools_section(facts: Facts, level: int) -> Html:
     parts.append(_heatmap(facts, found))
     title = "Schools of thought" if len(found) > 1 else "How people differ"
     return html.section(title, *parts, level=level)
-
-
-def _are_shown(facts: Facts, strength: Float) -> bool:
-    """Tell whether pictures say what sets people apart, where names of features cannot."""
-    if facts.images is None or facts.schools is None:
-        return False
-    return not are_telling(strength, facts.schools.feature_names)
 
 
 def _how_found(found: Schools) -> str:
@@ -116,7 +89,7 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
     apart = f" Set apart by: {features}." if features else ""
     more = school.size - len(members)
     rest = f" and {more:,} more" if more else ""
-    shown = found is not None and _are_shown(facts, found.strength[school.number - 1])
+    shown = found is not None and are_shown(facts, found.strength[school.number - 1])
     name = f"School {school.number}" if shown else f"School {school.number}: {school.name}"
     parts = [
         html.tag(f"h{level}", name),

@@ -14,6 +14,7 @@ from likeminds.rankers.model import NAMELESS, Model
 from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import Facts
+from likeminds.report.opening import first_picture
 from likeminds.report.page import Html
 from likeminds.report.words import finding, interval, numbers, signed, summary
 
@@ -143,7 +144,7 @@ def _about(
 
 def _page_of_one(attribute: Hashable, facts: Facts, title: str | None) -> str:
     about = title or (None if attribute == NAMELESS else str(attribute))
-    first = html.join([*_first_words(facts), sections.first_picture(facts)])
+    first = html.join([*_first_words(facts), first_picture(facts)])
     return html.page(finding(facts), first, *_parts(facts, 2), _footer(), kicker=about)
 
 
@@ -167,7 +168,7 @@ def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
             str(attribute),
             html.paragraph(html.tag("strong", finding(found))),
             *_first_words(found),
-            sections.first_picture(found),
+            first_picture(found),
             *_parts(found, 3),
             anchor=anchor,
         )

@@ -14,7 +14,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
 from likeminds.rankers.some import within_reach
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
-from likeminds.schools.found import Schools
+from likeminds.schools.found import LEVELS, Schools
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.kept import keep, kept, mark_of
 from likeminds.schools.levels import Levels, as_ranker
@@ -24,6 +24,8 @@ from likeminds.schools.standing import loners, shares
 
 # What makes the result reproducible, unless somebody asks for another one.
 _USUAL = 0
+# The least share of what moves the scores of somebody who sees it their own way where all agree.
+_OF_THEIR_OWN = 0.05
 # Items whose places differ less between people divide nobody.
 _DIVIDED = 0.05
 
@@ -99,6 +101,10 @@ def find_schools(
     crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
     frames: Frames = "pyarrow" if place.said is None else place.said.frames
     soft = None if opinions is None else replace(opinions.soft, frames=frames)
+    standing, loner = shares(levels, spread), loners(levels, spread)
+    if not directions.size:
+        # Of people who all agree, some are a little further from the others than chance lets them.
+        loner = loner & (standing[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
         users=levels.users,
         labels=division.labels,
@@ -110,8 +116,8 @@ def find_schools(
         feature_school=_feature_school(crowd.strength),
         coordinates=coordinates,
         axes=crowd.axes(coordinates, directions),
-        standing=shares(levels, spread),
-        loner=loners(levels, spread),
+        standing=standing,
+        loner=loner,
         # Where no direction is more than chance, nothing divides people that labels can show.
         divisive=() if items is None or not directions.size else _most_divisive(items, apart),
         agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
