@@ -96,6 +96,8 @@ def test_why_a_film_has_its_score(films):
     done = run(folder, *ask, "7")
     assert "3 on 7 (Godfather, The (1987)): " in done.out
     assert "Chance of a yes" in done.out
+    assert "the average item" in done.out
+    assert "-0.00" not in done.out
 
 
 def test_close_matches_are_suggested(films):

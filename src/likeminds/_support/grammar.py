@@ -83,6 +83,18 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """Return a number with its sign, and without one where it is zero as it is written.
+
+    Examples
+    --------
+    >>> signed(-0.0001), signed(0.0312)
+    ('0.000', '+0.031')
+    """
+    shown = f"{value:+.{digits}f}"
+    return shown if float(shown) else shown[1:]
+
+
 def join_words(words: Sequence[str]) -> str:
     """Return words as a list in a sentence.
 

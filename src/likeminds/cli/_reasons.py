@@ -22,28 +22,52 @@ def tell_reasons(talk: Talk, ranker: Any, person: str, item: str, shown: "Shown"
     facts: dict[str, Any] = why.to_dict()
     called = {"name": names[what]} if what in names else {}
     if not talk.as_json:
-        _tell(talk, why, names.get(what))
+        _tell(talk, why, names.get(what), _feature_words(ranker, shown))
     return facts | called
 
 
-def _tell(talk: Talk, why: Any, name: str | None) -> None:
+def _feature_words(ranker: Any, shown: "Shown") -> dict[str, str]:
+    """Return what features are to people: one that was learned has items with most and least."""
+    from likeminds.rankers.shown import ShownItems, columns_of
+    from likeminds.schools.naming import LETTERS_IN_A_NAME, is_made, name_feature, shorten
+
+    chosen = ranker.chosen_
+    rows, ids = ShownItems(chosen, shown.ids, shown.features).rows, shown.ids.tolist()
+
+    def called(place: int) -> str:
+        name = shown.names.get(ids[place])
+        return str(ids[place]) if name is None else f'"{shorten(name, LETTERS_IN_A_NAME // 2)}"'
+
+    return {
+        name: name_feature(name, rows[:, column], called)
+        for column, name in enumerate(columns_of(chosen))
+        if is_made(name)
+    }
+
+
+def _tell(talk: Talk, why: Any, name: str | None, words: dict[str, str]) -> None:
+    from likeminds._support.grammar import signed
     from likeminds.cli._show import rich_table
+    from likeminds.rankers.reasons import beside_average
 
     called = f" ({name})" if name else ""
     sure = ""
     if why.interval is not None:
         low, high = why.interval
-        sure = f" (90 %: {low:+.2f} to {high:+.2f})"
+        sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
     talk.tell(
-        f" on {why.item}{called}: {why.score:+.2f} above the average item{sure}",
+        f" on {why.item}{called}: {beside_average(why.score)}{sure}",
         head=str(why.person),
     )
     if why.probability is not None:
         talk.tell(f"Chance of a yes: {why.probability:.0%}")
     levels = [{"level": level, "adds": value} for level, value in why.levels.items()]
     talk.tell(rich_table("What it is made of", levels, digits=2, signed=("adds",)))
-    signed = ("consensus", "group", "personal", "total")
-    features = list(why.features[:_MOST_FEATURES])
+    with_signs = ("consensus", "group", "personal", "total")
+    features = [
+        one | {"feature": words.get(one["feature"], one["feature"])}
+        for one in why.features[:_MOST_FEATURES]
+    ]
     if features:
         title = "By feature, what moves it most first"
-        talk.tell(rich_table(title, features, digits=2, signed=signed))
+        talk.tell(rich_table(title, features, digits=2, signed=with_signs))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from likeminds._support.grammar import signed as with_sign
 from likeminds._support.visible import visible
 from likeminds.cli._talk import Talk
 
@@ -69,7 +70,13 @@ class Columns(NamedTuple):
 
 
 def cell(value: Any, digits: int = 3, signed: bool = False) -> str:
-    """Return what stands in a cell."""
+    """Return what stands in a cell.
+
+    Examples
+    --------
+    >>> cell(-0.0001), cell(-0.0001, signed=True), cell(0.25, 2, signed=True), cell(-0.25, 2)
+    ('0.000', '0.000', '+0.25', '-0.25')
+    """
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return "-"
     if isinstance(value, bool):
@@ -77,7 +84,8 @@ def cell(value: Any, digits: int = 3, signed: bool = False) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+        written = with_sign(value, digits)
+        return written if signed else written.removeprefix("+")
     return visible(str(value), keep="")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds._support.frames import Frames, as_kind
+from likeminds._support.grammar import signed
 from likeminds._support.html import html_page, html_table
 from likeminds.rankers.shown import ShownItems, columns_of, frames_of, place_of_person
 
@@ -85,10 +86,10 @@ class Reasons:
         return as_kind(pa.table(columns, schema=schema), self.frames)
 
     def __str__(self) -> str:
-        parts = [f"  {name:<10}{value:+.2f}" for name, value in self.levels.items()]
+        parts = [f"  {name:<10}{signed(value, 2)}" for name, value in self.levels.items()]
         moved = [
             f"  {one['feature']} = {one['value']:.3g} (average {one['average']:.3g}): "
-            f"{one['total']:+.2f}"
+            f"{signed(one['total'], 2)}"
             for one in self.features[:_MOST_TOLD]
         ]
         by_feature = ["by feature, what moves it most first:", *moved] if moved else []
@@ -107,9 +108,20 @@ class Reasons:
         sure = ""
         if self.interval is not None:
             low, high = self.interval
-            sure = f" (90 %: {low:+.2f} to {high:+.2f})"
+            sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
         chance = "" if self.probability is None else f", chance of a yes {self.probability:.0%}"
-        return f"{whose} on {self.item}: {self.score:+.2f} above the average item{sure}{chance}"
+        return f"{whose} on {self.item}: {beside_average(self.score)}{sure}{chance}"
+
+
+def beside_average(score: float) -> str:
+    """Say where a score is, seen from the average item's.
+
+    Examples
+    --------
+    >>> beside_average(0.812), beside_average(-3.7)
+    ('0.81 above the average item', '3.70 below the average item')
+    """
+    return f"{abs(score):.2f} {'below' if score < 0 else 'above'} the average item"
 
 
 def interval(score: float, error: float | None) -> list[float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 import sklearn
 
 from likeminds import plots
-from likeminds._support.grammar import counted
+from likeminds._support.grammar import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import Diagnostics
 from likeminds.features.images import SUFFIXES
@@ -21,7 +21,7 @@ from likeminds.report import page as html
 from likeminds.report.facts import Facts
 from likeminds.report.opening import are_shown
 from likeminds.report.page import Html
-from likeminds.report.words import interval, signed
+from likeminds.report.words import interval
 from likeminds.schools import Judged, School, Schools
 from likeminds.schools.found import LEVELS
 from likeminds.schools.naming import are_named, shorten

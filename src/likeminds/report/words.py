@@ -47,18 +47,6 @@ def numbers(facts: Facts) -> dict[str, str]:
     return told
 
 
-def signed(value: float, digits: int = 3) -> str:
-    """Return a number with its sign, and without one where it is zero as it is written.
-
-    Examples
-    --------
-    >>> signed(-0.0001), signed(0.0312)
-    ('0.000', '+0.031')
-    """
-    shown = f"{value:+.{digits}f}"
-    return shown if float(shown) else shown[1:]
-
-
 def _in_words(number: int) -> str:
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[number] if number < len(words) else f"{number:,}"

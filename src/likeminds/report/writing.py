@@ -7,7 +7,7 @@ from typing import Any
 
 from likeminds._support.checks import listing
 from likeminds._support.files import place_for, write_whole
-from likeminds._support.grammar import counted
+from likeminds._support.grammar import counted, signed
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
 from likeminds.rankers.model import NAMELESS, Model
@@ -16,7 +16,7 @@ from likeminds.report import sections
 from likeminds.report.facts import Facts
 from likeminds.report.opening import first_picture
 from likeminds.report.page import Html
-from likeminds.report.words import finding, interval, numbers, signed, summary
+from likeminds.report.words import finding, interval, numbers, summary
 
 _SECTIONS = (
     sections.schools_section,
