@@ -8,7 +8,7 @@ import pytest
 from benchmarks.limits import in_time
 from benchmarks.shared_crowds import SharedCrowd, above_own_median, read_crowds, simulated
 from benchmarks.shared_items import main
-from benchmarks.shared_page import BEGIN, END, summarise
+from benchmarks.shared_page import BEGIN, END, over_sets, summarise
 from benchmarks.shared_polis import group_informed_consensus
 
 from likeminds import Annotations
@@ -53,6 +53,15 @@ def test_the_group_informed_consensus_is_a_product_over_groups():
             passed = sum(groups[i] == group and k == j for i, k in passes)
             wanted *= (mine.sum() + 1) / (len(mine) + passed + 2)
         assert found == pytest.approx(wanted)
+
+
+def test_data_sets_count_alike_in_the_average():
+    tables = {
+        name: {"methods": {"HierarchicalRanker": {}, "other": {"difference": [gain, None, None]}}}
+        for name, gain in {"a": 0.01, "b": 0.02, "c": 0.03}.items()
+    }
+    assert "+2.0 [-0.5, +4.5] above other" in over_sets(tables, ("other", "absent"))
+    assert not over_sets({"a": tables["a"]}, ("other",))
 
 
 def test_differences_are_paired_with_the_best_rival_and_methods_that_were_late_are_out():
