@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from likeminds._support import checks
 from likeminds._support.arrays import FloatArray, IdArray
 from likeminds._support.checks import listing
-from likeminds._support.frames import kind_of
 from likeminds._support.grammar import counted, guess_verb, read_verb
 from likeminds.data import tables
+from likeminds.data.arguments import arguments_of
 from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
@@ -21,7 +21,7 @@ from likeminds.data.grades import join_grades, read_answers
 from likeminds.data.groups import have_groups, join_groups, named_groups
 from likeminds.data.identifiers import compact, encode, join_codes
 from likeminds.data.labels import LabelReading, join_readings
-from likeminds.data.sources import read_csv, read_parquet, read_table
+from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.spelling import write_as_known
 from likeminds.data.tables import FrameOptions, LinkedFeatures
 
@@ -242,16 +242,24 @@ class Annotations(ComparedLabels):
         >>> Annotations.from_frame(frame)
         Annotations: 2 labels (50% positive) by 2 people on 2 items, 1 feature
         """
-        names = {"person": person, "item": item, "label": label}
-        names |= {"attribute": attribute, "weight": weight, "group": group}
-        columns = tables.read_columns(frame, names, features, item_column)
-        columns |= {"positive": positive, "threshold": threshold, "reading": reading}
-        if grades is not None or positive is not None or threshold is not None:
-            columns["grades"] = grades
-        covariates = None if people is None else Covariates.read(people, person)
-        columns["verb"] = verb or guess_verb(positive) or columns["verb"]
-        read = cls(**columns, duplicates=duplicates, people=covariates)
-        return read._with(frames=kind_of(frame))
+        options = FrameOptions(
+            person=person,
+            item=item,
+            label=label,
+            attribute=attribute,
+            weight=weight,
+            group=group,
+            features=features,
+            item_column=item_column,
+            positive=positive,
+            threshold=threshold,
+            grades=grades,
+            reading=reading,
+            duplicates=duplicates,
+            people=people,
+            verb=verb,
+        )
+        return cls._of_arguments(*arguments_of(frame, options))
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
@@ -259,12 +267,13 @@ class Annotations(ComparedLabels):
 
         Ids are texts, whatever they look like: 007 and 7 are two people.
         """
-        return cls.from_frame(read_csv(path, tables.texts_among(options)), **options)
+        texts = tables.texts_among(options)
+        return cls._of_arguments(*arguments_of(read_csv(path, texts), options))
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a Parquet file; the options are those of `from_frame`."""
-        return cls.from_frame(read_parquet(path), **options)
+        return cls._of_arguments(*arguments_of(read_parquet(path), options))
 
     @classmethod
     def from_source(cls, source: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
@@ -272,7 +281,13 @@ class Annotations(ComparedLabels):
 
         The options are those of `from_frame`; `likeminds.data.sources` lists what is read.
         """
-        return cls.from_frame(read_table(source, tables.texts_among(options)), **options)
+        texts = tables.texts_among(options)
+        return cls._of_arguments(*arguments_of(read_table(source, texts), options))
+
+    @classmethod
+    def _of_arguments(cls, arguments: dict[str, Any], frames: Any) -> Self:
+        give_back()
+        return cls(**arguments)._with(frames=frames)
 
     def __repr__(self) -> str:
         labelled = len(compact(self.item_codes, self.n_items)[1])

@@ -9,7 +9,7 @@
 [{'item': 'cat', 'size': 2.5}]
 """
 
-from likeminds.data.sources.files import Texts, read_csv, read_parquet
+from likeminds.data.sources.files import Texts, give_back, read_csv, read_parquet
 from likeminds.data.sources.reading import SOURCES, read_table
 from likeminds.data.sources.writing import as_written, write_table
 
@@ -17,6 +17,7 @@ __all__ = [
     "SOURCES",
     "Texts",
     "as_written",
+    "give_back",
     "read_csv",
     "read_parquet",
     "read_table",

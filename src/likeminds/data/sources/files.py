@@ -4,7 +4,9 @@ import csv as python_csv
 import gzip
 import io
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, cast
@@ -21,6 +23,8 @@ MISSING = frozenset(
 )
 # A line must fit into a block: by default, into the reader's own; at most, into the largest.
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
+# Files of so many bytes are read batch by batch.
+_LARGE = 1 << 26
 # From so many columns on, finding out their types takes longer than all else.
 _WIDE = 1000
 
@@ -80,8 +84,21 @@ def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    file = pa.BufferReader(source) if isinstance(source, bytes) else source
-    return csv.read_csv(file, options, csv.ParseOptions(newlines_in_values=True), convert)
+    parse = csv.ParseOptions(newlines_in_values=True)
+
+    def file() -> Any:
+        return pa.BufferReader(source) if isinstance(source, bytes) else source
+
+    if _size(source) >= _LARGE:
+        # Batch by batch, as the reader of whole files holds all of their bytes beside the table.
+        # Types are those of the first batch; if a later one differs, it has to be the whole.
+        with suppress(pa.ArrowInvalid), csv.open_csv(file(), options, parse, convert) as batches:
+            return batches.read_all()
+    return csv.read_csv(file(), options, parse, convert)
+
+
+def _size(source: Any) -> int:
+    return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
 
 
 def _first_lines(source: Any) -> tuple[list[str], list[str], int]:
@@ -192,6 +209,13 @@ def read_arrow(path: str | PathLike[str]) -> Any:
     return read_with(read, path)
 
 
+def give_back() -> None:
+    """Let the system have the memory of what was read and is gone; the reader would keep it."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
 def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
     """Let a reader read; say in one sentence what is wrong with the file."""
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
@@ -203,6 +227,7 @@ def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
         table = reader(source if isinstance(source, bytes) else name)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise ValueError(f"{name} could not be read: {error}") from error
+    give_back()
     # What pandas writes for its row index would otherwise become a feature.
     index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
     names = ["index" if c in index else c for c in table.column_names]
