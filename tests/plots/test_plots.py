@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
 from likeminds import (
@@ -21,7 +21,7 @@ from likeminds import (
     plots,
 )
 from likeminds.features.thumbnails import picture_of, thumbnail
-from likeminds.plots.figures import new_axes, set_title
+from likeminds.plots.figures import COLOURS, new_axes, set_title
 from likeminds.plots.night import INK, PAPER, darken
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
@@ -87,14 +87,22 @@ def test_the_map_of_one_direction_heaps_dots_up(simulation):
     assert axes.figure.get_figheight() < plots.people_map(flat).figure.get_figheight()
 
 
-def test_dark_pictures_turn_greys_around_and_keep_colours(ranker, schools):
+def _light(colour):
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return np.array([0.2126, 0.7152, 0.0722]) @ linear
+
+
+def test_dark_pictures_turn_greys_around_and_dots_stand_out(ranker, schools):
     axes = plots.people_map(schools)
-    before = [tuple(dots.get_facecolor()[0]) for dots in axes.collections]
     darken(axes.figure)
     assert to_hex(axes.figure.get_facecolor()) == PAPER
     assert to_hex(axes.title.get_color()) == to_hex(axes._left_title.get_color()) == INK
-    after = [tuple(dots.get_facecolor()[0]) for dots in axes.collections]
-    assert after[1] == before[1]
+    several = new_axes().scatter(*np.zeros((2, len(COLOURS))), color=COLOURS, alpha=0.7)
+    darken(several.figure)
+    *colour, alpha = several.get_facecolor().T
+    seen = alpha * colour + (1.0 - alpha) * np.array(to_rgb(PAPER))[:, None]
+    contrast = (_light(seen) + 0.05) / (_light(np.array(to_rgb(PAPER))) + 0.05)
+    assert contrast.min() > 3.0  # as pictures need it, by the usual guidelines
     figure = darken(plots.heatmap(ranker, schools))
     middle = figure.axes[0].images[0].get_cmap()(0.5)
     assert max(middle[:3]) < 0.2

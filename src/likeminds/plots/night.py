@@ -1,12 +1,12 @@
-"""Pictures for dark pages: what is black on white becomes light on dark, colours stay."""
+"""Pictures for dark pages: what is black on white becomes light on dark, colours keep their hue."""
 
 from typing import Any
 
-from likeminds.plots.figures import BLUE, DIVERGING, SKY, require_matplotlib
+from likeminds.plots.figures import BLUE, DIVERGING, GREEN, GREY, SKY, VERMILION, require_matplotlib
 
 PAPER, INK = "#15181c", "#e6e9ec"
-# Blue hardly differs from a dark page; its lighter neighbour of the same palette does.
-_BRIGHTER = {BLUE: SKY}
+# Dark colours hardly differ from a dark page; blue has a lighter neighbour in the same palette.
+_BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
 
 def darken(figure: Any) -> Any:
@@ -41,10 +41,10 @@ def _turned(colour: Any, colors: Any) -> Any:
     dark, light = (colors.to_rgba_array(end)[0, :3] for end in (PAPER, INK))
     bright = {colors.to_rgb(a): colors.to_rgb(b) for a, b in _BRIGHTER.items()}
     for row in array:
-        if max(row[:3]) - min(row[:3]) < 0.02:
+        if (brighter := bright.get(tuple(row[:3]))) is not None:
+            row[:3] = brighter
+        elif max(row[:3]) - min(row[:3]) < 0.02:
             row[:3] = light + (dark - light) * row[0]
-        else:
-            row[:3] = bright.get(tuple(row[:3]), tuple(row[:3]))
     return array if len(array) != 1 else array[0]
 
 
