@@ -39,6 +39,14 @@ def test_one_command_makes_the_model(films):
     assert "timestamp" not in str(card)
 
 
+def test_how_many_like_the_surest_at_the_least(films):
+    folder, _ = films
+    facts = told(folder, "explain", "--model", "films.likeminds")["explained"][0]
+    least = min(one["at_least"] for one in facts["agreed"][:5])
+    out = run(folder, "explain", "--model", "films.likeminds").out
+    assert f"At least {least:.0%} of people would like each of these: " in " ".join(out.split())
+
+
 def test_genres_are_told_without_their_column(films):
     folder, _ = films
     told_first = run(folder, "explain", "--model", "films.likeminds").out.splitlines()[0]

@@ -217,8 +217,11 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
             f"{counted(len(loners), 'person', 'people')} {see} it their own way: {_names(loners)}"
         )
     if facts["agreed"]:
-        who = "every school" if len(rows) > 1 else "everybody"
-        talk.tell(f"What {who} {verb.most()}: {_items(facts['agreed'])}")
+        # Surest first: `rank` has other items on top where some have few labels.
+        least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
+        who = "every school" if len(rows) > 1 else "people"
+        says = f"At least {least:.0%} of {who} {verb.would('each of these')}"
+        talk.tell(f": {_items(facts['agreed'])}", head=says)
     if facts["divisive"]:
         talk.tell(f"What divides people most: {_items(facts['divisive'])}")
     if not facts["items"]:
