@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 import likeminds
@@ -64,7 +65,7 @@ html_css_files = ["site.css"]
 html_logo = "../src/likeminds/service/page/icon.svg"
 html_favicon = html_logo
 html_show_sourcelink = False
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tutorial": []}  # pages with nothing below them have the whole width
 html_theme_options = {
     "logo": {"text": "likeminds"},
     "navbar_align": "left",
@@ -82,6 +83,15 @@ def skip_inherited(_app: Sphinx, _what: str, _name: str, member: Any, skip: bool
     return skip or str(getattr(member, "__module__", "")).startswith("sklearn.")
 
 
+def end_code(_app: Sphinx, page: nodes.document) -> None:
+    """Leave out the empty lines with which pages end their code, so that pytest can run it."""
+    for block in page.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.rawsource.rstrip("\n")
+            block.children = [nodes.Text(block.rawsource)]
+
+
 def setup(app: Sphinx) -> None:
     """Register the above."""
+    app.connect("doctree-read", end_code)
     app.connect("autodoc-skip-member", skip_inherited)
