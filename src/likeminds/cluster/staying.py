@@ -122,9 +122,17 @@ def settle_there(
     ]
     given = zip(answers, unknown, stays, crowd.said, strict=True)
     waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
-    let_go([*answers, *unknown])
+    let_go([*answers, *unknown, bare])
+    written, scored = _collected(waiting, folder)
+    _take_over(ranker, with_people_in(ranker, folder.path, written))
+    return _joined(crowd, [one for one in scored if one is not None])
+
+
+def _collected(waiting: list[Any], folder: PeopleFolder) -> tuple[list[Written], list[Any]]:
+    """Return what shards have written, and tell of some labels; write what they send instead."""
+    written: list[Written] = []
+    scored: list[Any] = []
     try:
-        written, scored = [], []
         for number, future in enumerate(waiting):
             found, some = future.result()
             if not isinstance(found, Written):  # one shard at a time is here
@@ -136,9 +144,8 @@ def settle_there(
         _await(waiting[len(written) :])
         raise
     finally:
-        let_go([*waiting, bare])
-    _take_over(ranker, with_people_in(ranker, folder.path, written))
-    return _joined(crowd, [one for one in scored if one is not None])
+        let_go(waiting)
+    return written, scored
 
 
 def _joined(crowd: Any, scored: list[tuple[Any, ...]]) -> Scored | None:
@@ -179,7 +186,7 @@ def _asked(
     crowd, quick = ranker.crowd_, learned.sampling is not None
     settling = Settling.of(crowd, ranker.covariance_rank, shifts, quick=quick)
     answers = tasks.asked(settle, settling, learned.pulls.own)
-    if shifts is None:
+    if shifts is None or not len(crowd.traits.told(len(crowd.prior.mean))):  # no effect is left
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
     return answers, tasks.asked_of(settle, settling.of_unknown(crowd), unknown)

@@ -158,7 +158,8 @@ class ShardVoices(Voices):
     def settled_there(self, ranker: Any, tasks: Any, learned: Learned) -> bool:
         """Give a ranker people who stay where they are, if there is a folder for them."""
         if self._folder is not None:
-            self._scored = settle_there(ranker, tasks, learned, self._crowd, self._folder)
+            with self._site.in_reach():
+                self._scored = settle_there(ranker, tasks, learned, self._crowd, self._folder)
         return self._folder is not None
 
     def scored_there(self) -> Scored | None:
