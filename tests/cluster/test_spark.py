@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from likeminds import HierarchicalRanker, ThreeLevelRanker, make_schools
+from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, make_schools
 from likeminds.cluster.catalogue import Catalogue
 from likeminds.cluster.spark import SparkRows, merged_statistics
 
@@ -92,6 +92,23 @@ def test_rows_scattered_over_partitions_are_merged(said, here):
     same(there, here)
     few = said[::5]
     assert there.update(few).n_labels_ == len(said) + len(few)
+
+
+def test_words_are_grades_where_their_order_is_given(said):
+    words = ("bad", "fair", "good")
+    given = [words[n % 2 + label] for n, label in enumerate(said.labels.astype(int))]
+    items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
+    here = ThreeLevelRanker().fit(
+        Annotations(
+            said.users, said.items, given, **items, grades=words, feature_names=said.feature_names
+        )
+    )
+    rows = rows_of(said).set_column(2, "label", [given])
+    there = ThreeLevelRanker().fit(crowd_of(Partitions([rows[:50], rows[50:]]), said, grades=words))
+    same(there, here)
+    assert there.label_reading_ == here.label_reading_
+    with pytest.raises(ValueError, match="words without an order"):
+        crowd_of(Partitions([rows]), said)
 
 
 def test_what_is_wrong_is_said(said):

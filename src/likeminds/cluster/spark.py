@@ -6,7 +6,7 @@ yields one of statistics, which is what ``DataFrame.mapInArrow`` asks for (and `
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -65,11 +65,13 @@ class Reading:
         feature_names: Iterable[str] | None = None,
         positive: Hashable | None = None,
         threshold: float | None = None,
+        grades: bool | Sequence[Hashable] | None = None,
     ) -> "Reading":
         """Say how rows are read, given how often each label is there: see `SparkRows`."""
         columns = columns or Columns()
         counted = ("The table", list(counts), list(counts.values()))
-        labels = read_label_table([counted], positive=positive, threshold=threshold)
+        how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
+        labels = read_label_table([counted], **how)
         catalogue = read_catalogue(features, columns.item, item_ids, feature_names)
         return cls(columns, catalogue, labels, sum(counts.values()))
 
@@ -195,7 +197,7 @@ class SparkRows(Elsewhere):
     by_person : int, optional
         Shuffle rows by person into so many partitions first. Without it, partitions are taken as
         they are: rows of one person may be in several, and each then returns their statistics.
-    positive, threshold
+    positive, threshold, grades
         How labels are read, as in `Shards.from_parts`.
     user, item, label, weight, group : str, optional
         What the columns are called, as there.
@@ -219,6 +221,7 @@ class SparkRows(Elsewhere):
         by_person: int | None = None,
         positive: Hashable | None = None,
         threshold: float | None = None,
+        grades: bool | Sequence[Hashable] | None = None,
         **called: str,
     ) -> None:
         columns = Columns(**called)
@@ -240,6 +243,7 @@ class SparkRows(Elsewhere):
             feature_names=feature_names,
             positive=positive,
             threshold=threshold,
+            grades=grades,
         )
 
     def teach(self, ranker: Any) -> None:
