@@ -202,12 +202,18 @@ class Statistics:
 
     @classmethod
     def from_batches(
-        cls, batches: Iterable[Annotations], counts: Index, grades: Float | None = None
+        cls,
+        batches: Iterable[Annotations],
+        counts: Index,
+        grades: Float | None = None,
+        *,
+        at_once: int = 0,
     ) -> "Statistics":
         """Reduce annotations that come in pieces and need not fit in memory together.
 
         What is kept is a matrix for each person and class, and the rows of people with fewer
-        than there are features.
+        than there are features. Pieces are put together up to ``at_once`` bytes of features: a
+        person's matrix is visited as often as there are such, however few rows they have there.
 
         Parameters
         ----------
@@ -229,6 +235,7 @@ class Statistics:
         """
         dense: Dense | None = None
         few: list[Rows] = []
+        waiting: list[Rows] = []
         for said in batches:
             if dense is None:
                 user_ids, origin = said.user_ids, _near(said.features)
@@ -240,11 +247,17 @@ class Statistics:
                 codes = np.searchsorted(grades, said.grades)
             rows = Rows.of_annotations(said, grade=codes)
             settled = np.isin(rows.people, dense.people)
-            dense.absorb(rows.of(settled), origin)
+            waiting.append(rows.of(settled))
+            if 8 * len(origin) * sum(len(some.index) for some in waiting) >= at_once:
+                dense.absorb(Rows.join(waiting, len(counts)), origin)
+                waiting.clear()
             left = rows.of(~settled)
             few.append(left if said.features_per == "item" else left.compact())
         if dense is None:
             raise ValueError("There are no annotations: batches is empty.")
+        if waiting:
+            dense.absorb(Rows.join(waiting, len(counts)), origin)
+            del waiting
         return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
     @property

@@ -178,7 +178,9 @@ class StatisticsRanker(GrowingRanker):
         if isinstance(said, Annotations):
             return Statistics.from_annotations(said, graded=graded)
         grades = said.grades if graded else None
-        return Statistics.from_batches(said.batches(), said.counts, grades)
+        # Putting pieces together takes three times what they have.
+        at_once = said.memory // 8
+        return Statistics.from_batches(said.batches(), said.counts, grades, at_once=at_once)
 
     def _item_column(self, annotations: Annotations) -> ItemColumn:
         graded = as_loss(self.loss).takes_grades

@@ -93,10 +93,12 @@ def test_features_of_items_are_joined(tmp_path):
 @pytest.mark.parametrize(
     "options", [OPTIONS["labels"], OPTIONS["grades"]], ids=["labels", "grades"]
 )
-def test_statistics_of_pieces_are_those_of_all(tmp_path, options, n_rows):
+@pytest.mark.parametrize("at_once", [0, 3000, 1 << 30])  # one by one, a few together, all
+def test_statistics_of_pieces_are_those_of_all(tmp_path, options, n_rows, at_once):
     path = in_parts(tmp_path / "labels", a_table(n_rows))
     found = AnnotationFolder(path, **options)
-    streamed = Statistics.from_batches(found.batches(), found.counts, found.grades)
+    said = (found.batches(), found.counts, found.grades)
+    streamed = Statistics.from_batches(*said, at_once=at_once)
     known = Statistics.from_annotations(Annotations.from_parquet(path, **options), graded=True)
     np.testing.assert_allclose(streamed.class_weight, known.class_weight)
     np.testing.assert_allclose(streamed.feature_scale(), known.feature_scale(), rtol=1e-10)
