@@ -33,4 +33,4 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
     keys |= rows.view(np.uint64)
     keys.sort()
     keys &= np.uint64((1 << 32) - 1)
-    return keys.astype(np.intp), offsets
+    return keys.view(np.intp), offsets

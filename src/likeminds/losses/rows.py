@@ -127,9 +127,10 @@ class Rows:
         ``grade`` the number of its grade, where it counts.
         """
         index = annotations.feature_rows if index is None else index
-        weight = np.ones(len(annotations))
+        # Where all labels count once, one number says so for all.
+        weight = np.broadcast_to(np.float64(1.0), len(annotations))
         if annotations.weights is not None:
-            weight[:] = annotations.weights
+            weight = annotations.weights.astype(np.float64)
         counts = slice(None) if weight.all() else weight > 0
         return cls.group(
             annotations.features,
@@ -158,7 +159,7 @@ class Rows:
         if kind is None:
             class_weight = _class_weight(people, positive, weight, n_people)
             positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
-            kind = (positive == positive_is_heavier[people]).astype(np.intp)
+            kind = (positive == positive_is_heavier[people]).astype(np.int8)
         else:
             n_kinds = int(kind.max(initial=0)) + 1
         order, offsets = order_by(n_kinds * people + kind, n_kinds * n_people)
@@ -168,7 +169,7 @@ class Rows:
             table,
             index[order],
             positive[order],
-            weight[order],
+            weight if weight.strides == (0,) else weight[order],
             present,
             np.append(begin[present], begin[-1]),
             None if grade is None else grade[order],
