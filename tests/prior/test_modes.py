@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import load_electricity, make_schools
+from likeminds._support.stacks import inverse_and_log
 from likeminds.prior import modes
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Chances, Choice, Logistic
@@ -86,6 +87,37 @@ def test_choices_weigh_matrices_alike_in_either_order():
     np.testing.assert_allclose(
         curvature.times_root_back(turned), curvature.times_root_back(rows), atol=1e-14
     )
+
+
+@pytest.mark.parametrize("size", [1, 6, 25])
+def test_stacks_are_inverted(size):
+    rng = np.random.default_rng(size)
+    root = rng.normal(size=(7, size, 2 * size))
+    matrices = root @ root.transpose(0, 2, 1) + np.eye(size)
+    before = matrices.copy()
+    inverse, half = inverse_and_log(matrices)
+    np.testing.assert_allclose(inverse @ matrices, np.repeat(np.eye(size)[None], 7, 0), atol=1e-12)
+    np.testing.assert_allclose(half, 0.5 * np.linalg.slogdet(matrices)[1])
+    np.testing.assert_array_equal(matrices, before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_search_leaves_is_what_modes_have(case):
+    """Matrices that the search has made on its way are those at its end, whoever moved last."""
+    task, size = block_of(*case)
+    mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), gain=1e-3)
+    again = mode.system.spread(mode.said.curvature)
+    np.testing.assert_allclose(mode.spread.total, again.total, rtol=1e-9)
+    objective = mode.said.loss + mode.penalty + again.log_determinant
+    np.testing.assert_allclose(mode.objective, objective, rtol=1e-9)
+
+
+def test_scores_far_from_zero_do_not_overflow():
+    task, _ = block_of("choice", 0, 0)
+    eta = np.random.default_rng(0).normal(size=task.weight.shape)
+    near, far = Choice().at(eta, task), Choice().at(eta + 2000.0, task)
+    np.testing.assert_allclose(far.loss, near.loss, atol=1e-8)
+    np.testing.assert_allclose(far.pull, near.pull, atol=1e-8)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -7,6 +7,8 @@ import numpy as np
 from likeminds._support.arrays import Float
 
 _TINY = 1e-300
+# Of matrices no larger than this, calls for each of them cost more than what they compute.
+_FEW_ROWS = 10
 
 
 def times(matrices: Float, vectors: Float) -> Float:
@@ -55,3 +57,45 @@ def lift_diagonal(matrices: Float, share: float) -> Float:
     """Add a share of its trace to each matrix's diagonal, so that none is singular."""
     lift = share * np.einsum("ijj->i", matrices) + 1e-200
     return np.asarray(matrices + lift[:, None, None] * np.eye(matrices.shape[-1]))
+
+
+def half_log_determinant(matrices: Float) -> Float:
+    """Return half of log |M_i|, shape (p,), of positive definite matrices (p, n, n)."""
+    factor = np.linalg.cholesky(matrices)
+    return np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
+
+
+def inverse_and_log(matrices: Float) -> tuple[Float, Float]:
+    """Return M_i^-1, (p, n, n), and half of log |M_i|, (p,), of positive definite matrices.
+
+    Examples
+    --------
+    >>> inverse, half = inverse_and_log(np.array([[[4.0, 2.0], [2.0, 2.0]]]))
+    >>> inverse.round(6)
+    array([[[ 0.5, -0.5],
+            [-0.5,  1. ]]])
+    >>> half.round(6)
+    array([0.693147])
+    """
+    if matrices.shape[1] > _FEW_ROWS:
+        inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+        return inverse, half_log_determinant(matrices)
+    swept, pivots = _swept(np.array(matrices.transpose(1, 2, 0), order="C"))
+    return np.ascontiguousarray(swept.transpose(2, 0, 1)), 0.5 * np.log(pivots).sum(axis=0)
+
+
+def _swept(matrices: Float) -> tuple[Float, Float]:
+    """Return the inverses of matrices (n, n, p), in place, and their pivots, (n, p).
+
+    Gauss-Jordan elimination of all at once; positive definite matrices need no other order.
+    """
+    pivots = np.empty((len(matrices), matrices.shape[2]))
+    for place, pivot in enumerate(pivots):
+        pivot[:] = matrices[place, place]
+        row, column = matrices[place] / pivot, matrices[:, place].copy()
+        column[place] = 0.0
+        matrices -= column[:, None] * row
+        matrices[:, place] = column / -pivot
+        matrices[place] = row
+        matrices[place, place] = 1.0 / pivot
+    return matrices, pivots

@@ -137,7 +137,7 @@ def _say(
     terms, regressors = state
     mode = terms.mode_of(block, kept)
     curvature, first = mode.said.curvature, mode.system.z(mode.state)
-    spread = mode.system.spread(curvature)
+    spread = mode.spread
     if not terms.likelihood.is_quadratic:
         first = first - mode.system.z(mode.system.shift(spread, curvature))
     value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())

@@ -274,7 +274,7 @@ class CrossedTasks(BlockTasks, Crossed):
         """Return one block."""
         task = self.labels.task(number)
         assert task.places is not None
-        item = self.item[task.places]
+        item = self.of_block(number).item
         effects, factors = self._padded
         task = replace(task, offset=effects[item])
         if self.left_out is not None:
@@ -285,7 +285,9 @@ class CrossedTasks(BlockTasks, Crossed):
         unsure = packed(self.items.unsure[of_block.items])
         counted = self.items.share * self.bend * task.weight
         held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
-        return replace(task, rows=np.concatenate([task.rows, factors[item]], axis=2), held=held)
+        columns = [task.rows.transpose(0, 2, 1), factors[item].transpose(0, 2, 1)]
+        rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
+        return replace(task, rows=rows, held=held)
 
 
 @dataclass(frozen=True)
@@ -334,17 +336,17 @@ def _visit_items(
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
     assert isinstance(curvature, Diagonal)
     h = curvature.root**2
-    spread = system.spread(curvature)
-    found = moments_of(mode, terms.likelihood, spread)
-    with_scores = system.with_scores(spread, curvature)
+    spread = mode.spread
+    shift = system.shift(spread, curvature)
+    found = moments_of(mode, terms.likelihood, spread, shift)
     # People's means are not their modes: neither is the slope by what is added to their scores.
-    moved = system.eta(system.shift(spread, curvature)) - system.offset
+    moved = system.eta(shift) - system.offset
     pull = mode.said.pull - curvature.tilt(spread.variance) + h * moved
     # The posterior variance of b_j adds to the people's: they share its items.
-    weight = np.append(items.doubt, 0.0)[tasks.item[mode.task.places]] * h**2
-    flat = with_scores.reshape(-1, with_scores.shape[2])
+    weight = np.append(items.doubt, 0.0)[of_block.item] * h
+    flat = spread.with_scores.reshape(-1, len(prior.mean))
     shared = (flat * weight.reshape(-1, 1)).T @ flat
-    crossed = of_block.sums_of_rows(h, flat)
+    crossed = of_block.sums_of_rows(curvature.root, flat)
     sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
     root = prior.root[len(prior.mean) - items.n_factors :]
     sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)

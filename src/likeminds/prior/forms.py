@@ -90,7 +90,7 @@ def _judge_form(start: Objective, at: Visited) -> Form:
     cost = size + min(size, _NOTICED * at.found.comparisons)
     criterion: list[float] = []
     for rank in range(start.n_weights + 1):
-        value = start.visit(_truncate(start, at, rank)).objective
+        value = start.cost(_truncate(start, at, rank))
         criterion.append(value + rank * cost)
         if rank - int(np.argmin(criterion)) == _PATIENCE:
             break

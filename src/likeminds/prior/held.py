@@ -5,49 +5,71 @@ A = (I + E)^-1/2. E lives in a few directions that all people share, so that A d
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
+from likeminds._support.stacks import times
 
 
 @dataclass(frozen=True)
 class Held:
-    """The matrices A = I + Q K Q' of a block of people.
+    """The penalties E = D'PD of a block of people, and the matrices A = I + Q K Q'.
 
     Attributes
     ----------
-    basis : array of shape (p, r)
-        Q: orthonormal directions.
-    inner : array of shape (b, r, r)
-        K: symmetric matrices.
-    log_determinant : array of shape (b,)
-        Half of log |I + E|.
+    precision : array of shape (b, r, r)
+        P: everybody's.
+    directions : array of shape (r, p)
+        D: that of all.
 
     Examples
     --------
-    >>> held = Held.of_precision(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
+    >>> held = Held(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
     >>> held.of_vectors(np.ones((1, 2))).round(6)
     array([[1. , 0.5]])
     """
 
-    basis: Float
-    inner: Float
-    log_determinant: Float
-
-    @classmethod
-    def of_precision(cls, precision: Float, directions: Float) -> "Held":
-        """Return A for E = D'PD, with directions D (r, p) and matrices P (b, r, r)."""
-        basis, triangle = np.linalg.qr(directions.T)
-        values, vectors = np.linalg.eigh(triangle @ precision @ triangle.T)
-        values = np.maximum(values, 0.0)
-        shrunk = 1.0 / np.sqrt(1.0 + values) - 1.0
-        inner = (vectors * shrunk[:, None, :]) @ vectors.transpose(0, 2, 1)
-        return cls(basis, inner, 0.5 * np.log1p(values).sum(axis=1))
+    precision: Float
+    directions: Float
 
     def of(self, people: Index) -> "Held":
-        """Return the matrices of some of the people, by their places in the block."""
-        return Held(self.basis, self.inner[people], self.log_determinant[people])
+        """Return the penalties of some of the people, by their places in the block."""
+        return Held(self.precision[people], self.directions)
+
+    @cached_property
+    def added(self) -> Float:
+        """E, shape (b, p, p): what is added to the precision of z."""
+        return np.asarray(self.directions.T @ (self.precision @ self.directions))
+
+    def pulls(self, vectors: Float) -> Float:
+        """Return E times vectors, shape (b, p)."""
+        return times(self.precision, vectors @ self.directions.T) @ self.directions
+
+    @cached_property
+    def basis(self) -> Float:
+        """Q: orthonormal directions, shape (p, r)."""
+        return np.asarray(np.linalg.qr(self.directions.T)[0])
+
+    @cached_property
+    def _axes(self) -> tuple[Float, Float]:
+        """The eigenvalues and eigenvectors of E in the basis Q."""
+        turned = self.basis.T @ self.directions.T
+        values, vectors = np.linalg.eigh(turned @ self.precision @ turned.T)
+        return np.maximum(values, 0.0), vectors
+
+    @cached_property
+    def inner(self) -> Float:
+        """K: symmetric matrices, shape (b, r, r)."""
+        values, vectors = self._axes
+        shrunk = 1.0 / np.sqrt(1.0 + values) - 1.0
+        return np.asarray((vectors * shrunk[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+    @property
+    def log_determinant(self) -> Float:
+        """Half of log |I + E|, shape (b,)."""
+        return np.asarray(0.5 * np.log1p(self._axes[0]).sum(axis=1))
 
     def of_rows(self, rows: Float) -> Float:
         """Return rows, shape (b, n, p), times A."""

@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy import sparse
@@ -16,21 +16,21 @@ class BlockItems:
 
     Attributes
     ----------
+    item : array of shape (b, n)
+        The item of each label, the padding's one past the last.
     items : array of shape (k,)
         The items, each once.
     place, person : arrays of shape (n_labels,)
         The positions of labels in the block, item by item, and the people who gave them.
     start : array of shape (k + 1,)
         Where the labels of each item begin.
-    shape : (int, int)
-        People, and rows of each.
     """
 
+    item: Index
     items: Index
     place: Index
     person: Index
     start: Index
-    shape: tuple[int, int]
 
     @classmethod
     def of(cls, item: Index, n_items: int) -> "BlockItems":
@@ -39,8 +39,7 @@ class BlockItems:
         place = np.argsort(flat, kind="stable")[: int((flat < n_items).sum())]
         items, first = np.unique(flat[place], return_index=True)
         start = np.append(first, len(place))
-        n_people, n_rows = item.shape
-        return cls(items, place, place // max(n_rows, 1), start, (n_people, n_rows))
+        return cls(item, items, place, place // max(item.shape[1], 1), start)
 
     def sums(self, numbers: Float) -> Float:
         """Return sums of numbers, one per label, shape (k, 1)."""
@@ -62,11 +61,11 @@ class BlockItems:
 
     @cached_property
     def _by_label(self) -> sparse.csr_matrix:
-        return self._matrix(self.place, self.shape[0] * self.shape[1])
+        return self._matrix(self.place, self.item.size)
 
     @cached_property
     def _by_person(self) -> sparse.csr_matrix:
-        return self._matrix(self.person, self.shape[0])
+        return self._matrix(self.person, len(self.item))
 
     def _matrix(self, columns: Index, n_columns: int) -> sparse.csr_matrix:
         shape = (len(self.items), n_columns)
@@ -122,11 +121,20 @@ class OfItems:
 
 def packed(matrices: Float) -> Float:
     """Return the upper triangles of symmetric matrices, (n, r, r), as rows."""
-    return np.asarray(matrices[:, *np.triu_indices(matrices.shape[2])])
+    upper, _ = _triangle(matrices.shape[2])
+    return matrices.reshape(len(matrices), matrices.shape[2] ** 2)[:, upper]
 
 
 def unpacked(rows: Float, r: int) -> Float:
     """Return the symmetric matrices, (n, r, r), of which rows are the upper triangles."""
+    _, place = _triangle(r)
+    return np.asarray(rows[:, place])
+
+
+@lru_cache(maxsize=64)
+def _triangle(r: int) -> tuple[Index, Index]:
+    """Return where the upper triangle is among all numbers of a matrix, and those in it."""
+    row, column = np.triu_indices(r)
     place = np.zeros((r, r), dtype=np.intp)
-    place[np.triu_indices(r)] = np.arange(rows.shape[1])
-    return np.asarray(rows[:, np.maximum(place, place.T)])
+    place[row, column] = np.arange(len(row))
+    return r * row + column, np.maximum(place, place.T)

@@ -65,8 +65,14 @@ def choose_shape(start: Objective, at: Visited, n_groups: int, *, with_few: bool
     model = replace(at.model, prior=at.model.prior.without_correlations())
     some = replace(start, tasks=sample(start.tasks, most), model=model)
     even = np.arange(some.tasks.n_people) % 2 == 0
-    folds = [_Fold(_only(some, half), _only(some, ~half)) for half in (even, ~even)]
-    costs = {FULL: sum(fold.cost(FULL) for fold in folds)}
+    halves = [_only(some, half) for half in (even, ~even)]
+    one = _Fold(halves[0], halves[1])
+    costs = {FULL: one.cost(FULL)}
+    # The other fold finds modes from where the first has found them, and from then on its own.
+    halves = [replace(half, pulls=half.pulls.copy()) for half in halves]
+    other = _Fold(halves[1], halves[0])
+    costs[FULL] += other.cost(FULL)
+    folds = (one, other)
     if with_few:
         few = sum(fold.cost_of_few(n_groups) for fold in folds)
         costs[LOW_RANK] = few - _SIMPLER
@@ -103,11 +109,11 @@ class _Fold:
     def cost(self, shape: Shape) -> float:
         """Learn the whole of Omega, and return what the labels of the others cost."""
         self.at = learn_roughly(replace(self.one, shape=shape), _STEPS, _ENOUGH, self.at)
-        return self.other.visit(self.at.model).objective
+        return self.other.cost(self.at.model)
 
     def cost_of_few(self, n_groups: int) -> float:
         """Learn that many directions, and return what the labels of the others cost."""
         assert self.at is not None
         few = self.at.model.prior.truncated(n_groups, self.one.n_weights)
         start = replace(self.one, model=replace(self.at.model, prior=few))
-        return self.other.visit(descend(start, tol=_ENOUGH, max_iter=_STEPS_OF_FEW).model).objective
+        return self.other.cost(descend(start, tol=_ENOUGH, max_iter=_STEPS_OF_FEW).model)

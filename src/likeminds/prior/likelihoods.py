@@ -16,6 +16,9 @@ from likeminds._support.arrays import Float
 from likeminds._support.stacks import row_dots
 from likeminds.prior.tasks import Task
 
+# Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
+_SAFE = 100.0
+
 
 class Curvature(Protocol):
     """The matrices H = R R' of a block of people, at their eta."""
@@ -187,14 +190,16 @@ class Choice:
         """Return the loss and its derivatives."""
         size = task.set_size
         chance = (eta + task.log_count).reshape(-1, size)
-        highest = reduce(np.maximum, chance.T)
-        chance -= highest[:, None]
+        highest: Float | float = 0.0
+        if np.abs(eta).max(initial=0.0) > _SAFE:
+            highest = reduce(np.maximum, chance.T)
+            chance -= highest[:, None]
         np.exp(chance, out=chance)
         total = chance @ np.ones(size)
         chance /= total[:, None]
         weight = task.weight[:, ::size]
-        highest += np.log(total)
-        loss = row_dots(weight, highest.reshape(weight.shape) - eta[:, ::size])
+        whole = highest + np.log(total)
+        loss = row_dots(weight, whole.reshape(weight.shape) - eta[:, ::size])
         curvature = Chances(chance.reshape(eta.shape), task.weight, size)
         return Said(loss, task.weight * (task.response - curvature.chance), curvature)
 

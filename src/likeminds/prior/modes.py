@@ -1,18 +1,20 @@
 """The modes of people's posteriors, by Newton's method; for the regression it takes one step."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds.prior.likelihoods import Likelihood, Said
 from likeminds.prior.prior import Prior
-from likeminds.prior.systems import Dual, Primal, system_of
+from likeminds.prior.systems import Dual, Primal, Spread, system_of
 from likeminds.prior.tasks import Task, of_each_person
 
 # The gain at which Newton's method stops (see `find_mode`); in any case after so many steps
 # and halvings.
 EXACT = 1e-9
+_LEFT = 1e-2
 _STEPS = 100
 _HALVINGS = 40
 # Where no more than this share of a block still moves, it goes on by itself; not if the block is
@@ -51,6 +53,8 @@ class Mode:
         What labels say there, and what the prior costs (b,).
     prior : Prior, optional
         The prior, where the system is in its coordinates.
+    matrices : array, optional
+        The system's matrices there, where they have been made.
     """
 
     task: Task
@@ -60,6 +64,7 @@ class Mode:
     said: Said
     penalty: Float
     prior: Prior | None = None
+    matrices: Float | None = None
 
     @classmethod
     def at(cls, state: Float, task: Task, system: Primal | Dual, likelihood: Likelihood) -> "Mode":
@@ -68,11 +73,24 @@ class Mode:
         return cls(task, system, state, eta, likelihood.at(eta, task), system.penalty(state, eta))
 
     @property
+    def spread(self) -> Spread:
+        """The posterior covariances."""
+        return self.system.spread(self.said.curvature, self.matrices)
+
+    @property
+    def objective(self) -> Float:
+        """Minus the logarithm of everybody's marginal likelihood (Laplace approximation)."""
+        matrices = self.matrices
+        if matrices is None:
+            matrices = self.system.matrices(self.said.curvature)
+        return self.said.loss + self.penalty + self.system.log_determinant(matrices)
+
+    @property
     def kept(self) -> Kept | None:
         """Where to start from next time; nothing where one step leads there from anywhere."""
         if self.task.places is None:
             return None
-        if self.prior is None or isinstance(self.system, Dual) or self.system.held is not None:
+        if self.prior is None or isinstance(self.system, Dual):
             return Kept(self.said.pull)
         points = self.prior.means(self.task.people) + self.state @ self.prior.root.T
         return Kept(self.said.pull, points)
@@ -89,8 +107,9 @@ def find_mode(
 ) -> Mode:
     """Find the modes of a block, from what it has kept of an earlier pass, if there was one.
 
-    Newton's method ends when nobody gains more than ``gain``, in units of log-likelihood; one
-    more step would gain about its square. Steps are solved for ``nearly`` in a large crowd.
+    Newton's method ends when nobody has gained more than ``gain``, in units of log-likelihood, or
+    would gain more than about its square: so much is left by either. Steps are solved for
+    ``nearly`` in a large crowd.
     """
     system = system_of(task, prior, nearly=nearly)
     start = _start(task, prior, system, kept)
@@ -103,7 +122,7 @@ def _start(task: Task, prior: Prior, system: Primal | Dual, kept: Kept | None) -
         return system.start(np.zeros(task.weight.shape))
     points = kept.points
     # Features of items that are learned come and go: points of other coordinates are of no use.
-    if points is None or system.held is not None or points.shape[1] != len(prior.mean):
+    if points is None or points.shape[1] != len(prior.mean):
         return system.start(kept.pull)
     return np.asarray((points - prior.means(task.people)) @ prior.inverse_root.T)
 
@@ -112,24 +131,45 @@ def newton(
     task: Task, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
 ) -> Mode:
     """Find the modes of a block from a state: see `find_mode`."""
-    mode = Mode.at(state, task, system, likelihood)
+    return _newton(Mode.at(state, task, system, likelihood), likelihood, enough)
+
+
+def _newton(mode: Mode, likelihood: Likelihood, enough: float) -> Mode:
+    """Find the modes of a block from where the search is."""
+    system = mode.system
     # Whoever has arrived stays, so that nobody's mode depends on who else is in the block.
-    moves = np.ones(len(state), dtype=np.bool_)
+    moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(_STEPS):
-        mode, gain = _step(mode, likelihood, moves)
-        moves &= gain > enough
-        n_moving = np.count_nonzero(moves)
-        if likelihood.is_quadratic or not n_moving:
+        said, matrices = mode.said, mode.matrices
+        if matrices is None and not system.nearly:
+            matrices = system.matrices(said.curvature)
+            mode = replace(mode, matrices=matrices)
+        whole, promised = system.newton(mode.state, mode.eta, said.pull, said.curvature, matrices)
+        moves &= promised > enough * min(enough, _LEFT)
+        if not moves.any():
             break
-        if n_moving <= _FEW * len(moves) and len(moves) >= _SMALL:
+        if _are_few(moves):
+            return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
+        mode, gain = _step(mode, whole, likelihood, moves)
+        if likelihood.is_quadratic:  # its matrices are the same everywhere
+            return replace(mode, matrices=matrices)
+        moves &= gain > enough
+        if not moves.any():
+            break
+        if system.nearly and _are_few(moves):
             return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
     return mode
 
 
-def _step(mode: Mode, likelihood: Likelihood, moves: Bool) -> tuple[Mode, Float]:
+def _are_few(moves: Bool) -> bool:
+    """Say whether those who still move go on by themselves."""
+    n_moving = np.count_nonzero(moves)
+    return bool(n_moving < len(moves) >= _SMALL and n_moving <= _FEW * len(moves))
+
+
+def _step(mode: Mode, whole: Float, likelihood: Likelihood, moves: Bool) -> tuple[Mode, Float]:
     """Let some people take a step of Newton's method; return where all are, and their gains."""
     said, penalty = mode.said, mode.penalty
-    whole = mode.system.newton(mode.state, mode.eta, said.pull, said.curvature) - mode.state
     share = moves.astype(np.float64)
     for _ in range(_HALVINGS):
         new = Mode.at(mode.state + share[:, None] * whole, mode.task, mode.system, likelihood)
@@ -143,8 +183,49 @@ def _step(mode: Mode, likelihood: Likelihood, moves: Bool) -> tuple[Mode, Float]
 
 def _without_the_others(mode: Mode, likelihood: Likelihood, moving: Index, enough: float) -> Mode:
     """Find the modes of those who still move, as a block of their own."""
-    task = of_each_person(mode.task, lambda part: part[moving])
-    found = newton(task, mode.system.of(moving), likelihood, mode.state[moving], enough)
-    state = mode.state.copy()
-    state[moving] = found.state
-    return Mode.at(state, mode.task, mode.system, likelihood)
+    some = replace(
+        mode,
+        task=of_each_person(mode.task, lambda part: part[moving]),
+        system=mode.system.of(moving),
+        state=mode.state[moving],
+        eta=mode.eta[moving],
+        said=_of(mode.said, moving),
+        penalty=mode.penalty[moving],
+        matrices=None if mode.matrices is None else mode.matrices[moving],
+    )
+    found = _newton(some, likelihood, enough)
+    matrices = found.matrices
+    if matrices is None and mode.matrices is not None:
+        matrices = found.system.matrices(found.said.curvature)
+    return replace(
+        mode,
+        state=_put(mode.state, moving, found.state),
+        eta=_put(mode.eta, moving, found.eta),
+        said=_put(mode.said, moving, found.said),
+        penalty=_put(mode.penalty, moving, found.penalty),
+        matrices=_put(mode.matrices, moving, matrices),
+    )
+
+
+def _of(part: Any, people: Index) -> Any:
+    """Return some people's part of an array, or of all arrays of a dataclass."""
+    if isinstance(part, np.ndarray):
+        return part[people]
+    if not is_dataclass(part):
+        return part
+    parts = {name: _of(each, people) for name, each in vars(part).items()}
+    kind: Any = type(part)
+    return kind(**parts)
+
+
+def _put(part: Any, people: Index, others: Any) -> Any:
+    """Return the same with some people's part replaced by others."""
+    if isinstance(part, np.ndarray):
+        part = part.copy()
+        part[people] = others
+        return part
+    if not is_dataclass(part):
+        return part
+    parts = {name: _put(each, people, getattr(others, name)) for name, each in vars(part).items()}
+    kind: Any = type(part)
+    return kind(**parts)

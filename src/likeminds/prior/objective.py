@@ -17,7 +17,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds.prior.crossed import Crossed, CrossedMoments, crossed_moments
 from likeminds.prior.likelihoods import Likelihood, Regression
-from likeminds.prior.posterior import Moments, Pulls, Terms, moments
+from likeminds.prior.posterior import Moments, Pulls, Terms, cost, moments
 from likeminds.prior.prior import Prior, Shifts
 from likeminds.prior.tasks import Tasks
 
@@ -29,6 +29,8 @@ from likeminds.prior.tasks import Tasks
 # separated perfectly, and the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
+# What is known less than this share of what is known best is not known at all.
+_ROUNDING = 1e-15
 # Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
 _PSEUDO = 0.1
 
@@ -162,6 +164,10 @@ class Objective:
         found = moments(self.tasks, terms, self.pulls)
         return found if self.stands_for == 1.0 else found.times(self.stands_for)
 
+    def cost(self, model: Model) -> float:
+        """Find everybody's mode, and return minus the log marginal likelihood alone."""
+        return self.stands_for * cost(self.tasks, self.terms(model), self.pulls)
+
     def terms(self, model: Model) -> Terms:
         """Return what everybody's mode is found under."""
         prior = model.prior.shifted(self.shifts)
@@ -241,7 +247,9 @@ class Objective:
         """
         held, free = self.information_about_mean(model, found), self.n_free
         covariance = np.zeros_like(held)
-        covariance[:free, :free] = np.linalg.pinv(held[:free, :free], hermitian=True)
+        values, axes = np.linalg.eigh(held[:free, :free])
+        known = np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0)
+        covariance[:free, :free] = (axes[:, known] / values[known]) @ axes[:, known].T
         return covariance
 
     def information_about_mean(self, model: Model, found: Moments) -> Float:

@@ -105,18 +105,33 @@ def _moments_of_block(
     block: TaskBlock, terms: Terms, kept: Kept | None
 ) -> tuple[Moments, Kept | None]:
     mode = terms.mode_of(block, kept)
-    found = moments_of(mode, terms.likelihood, mode.system.spread(mode.said.curvature))
+    found = moments_of(mode, terms.likelihood, mode.spread)
     return found, mode.kept
 
 
-def moments_of(mode: Mode, likelihood: Likelihood, spread: Spread) -> Moments:
-    """Return the moments of a block of people, given the modes of their posteriors."""
+def cost(tasks: Tasks, terms: Terms, pulls: Pulls) -> float:
+    """Find everybody's mode, and return the objective of `Moments` alone."""
+    found, pulls.own = tasks.visit(_cost_of_block, terms, pulls.own)
+    return found
+
+
+def _cost_of_block(block: TaskBlock, terms: Terms, kept: Kept | None) -> tuple[float, Kept | None]:
+    mode = terms.mode_of(block, kept)
+    return float(mode.objective.sum()), mode.kept
+
+
+def moments_of(
+    mode: Mode, likelihood: Likelihood, spread: Spread, shift: Float | None = None
+) -> Moments:
+    """Return the moments of a block of people, given the modes of their posteriors.
+
+    ``shift`` is how far their states are from the means', where that is known.
+    """
     system, z = mode.system, mode.system.z(mode.state)
-    curvature = mode.said.curvature
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
     if not likelihood.is_quadratic:
-        shift = system.z(system.shift(spread, curvature))
+        shift = system.z(system.shift(spread, mode.said.curvature) if shift is None else shift)
         crossed = shift.T @ z
         second -= crossed + crossed.T
         first = first - shift.sum(axis=0)

@@ -18,6 +18,8 @@ from likeminds._support.arrays import Float, Index
 
 # Variances less than this share of the largest are rounding.
 _LEAST = 1e-10
+# So few coordinates are multiplied by the whole root: fewer passes over rows count for more.
+_NARROW = 32
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,13 @@ class Prior:
         if self.rank:
             scaled += ((scaled @ vectors) * (stretch - 1.0)) @ vectors.T
         return np.asarray(scaled)
+
+    def whitened_columns(self, columns: Float) -> Float:
+        """Return columns, shape (b, p, n), times root from the left, each in one piece."""
+        if 2 * self.rank > len(self.mean) or len(self.mean) <= _NARROW:
+            return np.asarray(self.root.T @ columns)
+        rows = self.whitened(columns.transpose(0, 2, 1))
+        return np.ascontiguousarray(rows.transpose(0, 2, 1))
 
     @cached_property
     def inverse_root(self) -> Float:

@@ -85,5 +85,5 @@ def _seen(block: TaskBlock, terms: Terms, kept: Kept | None) -> tuple[Float, Flo
     curvature = mode.said.curvature
     assert isinstance(curvature, Diagonal)
     known = np.maximum(curvature.root**2, 1e-12)
-    variance = mode.system.spread(curvature).variance / known
+    variance = mode.spread.variance / known
     return mode.system.eta(mode.state), np.minimum(variance, _MOST_VARIANCE)

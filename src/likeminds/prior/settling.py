@@ -176,11 +176,11 @@ def _shortened(known: Float, most: int) -> Float:
 def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
     """Return matrices K of few rows, (b, m, p), with the covariance I - K'K of z."""
     if system.held is not None:
-        inner = system.held.of_rows(_known(replace(system, held=None), curvature, most))
+        inner = system.held.of_rows(_known(system.without_held(), curvature, most))
         return np.concatenate([system.held.known(), inner], axis=1)
     if isinstance(system, Dual) and system.rows.shape[1] <= most:
         # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
-        factor: Float = np.asarray(np.linalg.cholesky(system.inner(curvature)), dtype=np.float64)
+        factor: Float = np.asarray(np.linalg.cholesky(system.matrices(curvature)), dtype=np.float64)
         return solve(factor, curvature.times_root_back(system.rows))
     directions, shrunk = system.information(curvature, most)
     return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)

@@ -233,7 +233,7 @@ class LabelTasks(KeptTasks):
         in_coordinates = block.rows if self.is_ready else self.coordinates.rows(block.rows)
         return Task(
             people=block.people,
-            rows=in_coordinates,
+            rows=by_column(in_coordinates),
             response=_response(block),
             weight=block.weight.sum(axis=1),
             comparisons=block.class_weight.sum(axis=1),
@@ -299,6 +299,13 @@ def of_each_person(task: Task, change: Callable[[Any], Any]) -> Task:
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     changed = {name: change(part) for name, part in arrays.items()}
     return replace(task, **(changed | {"places": None}))
+
+
+def by_column(rows: Float) -> Float:
+    """Return rows, (b, n, p), held column by column where there are more of them: see `Primal`."""
+    if rows.shape[1] < rows.shape[2]:
+        return rows
+    return np.ascontiguousarray(rows.transpose(0, 2, 1)).transpose(0, 2, 1)
 
 
 def bins_of(annotations: Annotations) -> Index | None:

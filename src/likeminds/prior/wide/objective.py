@@ -191,7 +191,7 @@ def _mode(block: Block, system: Dual, terms: Terms, pulls: Float | None) -> Mode
 def _told(mode: Mode) -> tuple[Float, Float, Float, Float]:
     """Return the objectives, the pulls a - h (b, n), and the matrices C and M (b, n, n)."""
     system, pulls, curvature = mode.system, mode.state, mode.said.curvature
-    spread = system.spread(curvature)
+    spread = mode.spread
     told = curvature.times_root(curvature.times_root(spread.inner).transpose(0, 2, 1))
     shift = system.shift(spread, curvature)
     crossed = (0.5 * pulls - shift)[:, :, None] * pulls[:, None, :]
