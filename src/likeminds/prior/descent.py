@@ -12,7 +12,7 @@ from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import FULL, Model, Objective, Shape
 from likeminds.prior.posterior import Moments, Pulls
 from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import Visited, step, valued, visit_crowd
+from likeminds.prior.scoring import Pace, Visited, step, valued, visit_crowd
 from likeminds.solvers.base import Callback
 
 optimize: Any = Later("scipy.optimize")
@@ -111,13 +111,13 @@ def score(
 ) -> Learned:
     """Learn the whole of Omega from where the objective's model stands; J never rises."""
     at = visit_crowd(objective, objective.model)
-    trace, converged, stopped = [at.value], False, False
+    trace, converged, stopped, pace = [at.value], False, False, Pace()
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
-            new = step(objective, at)
+            new = step(objective, at, pace)
             gain, at = at.value - new.value, new
             trace.append(at.value)
-            converged = gain <= tol * abs(at.value)
+            converged = pace.is_even and gain <= tol * abs(at.value)
             if callback is not None:
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:

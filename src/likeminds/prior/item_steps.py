@@ -16,7 +16,7 @@ from likeminds.prior.crossed import Crossed, CrossedMoments
 from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import Move, Visited, step, visit_crowd
+from likeminds.prior.scoring import Move, Pace, Visited, step, visit_crowd
 
 # The variance of b_j grows or shrinks by at most exp(2) in a step, and is never nothing.
 _LONGEST = 2.0
@@ -47,14 +47,22 @@ def step_items(objective: Objective, at: Visited, measure: Measure) -> tuple[Obj
     return objective, at
 
 
-def step_both(objective: Objective, at: Visited) -> tuple[Objective, Visited]:
+def step_both(
+    objective: Objective, at: Visited, pace: Pace | None = None
+) -> tuple[Objective, Visited]:
     """Move Omega, items and the mean of people at once, or, if J rises, one after the other."""
-    items, model = _ItemMove(objective, at).to(1.0, Move(objective, at).to(1.0))
-    moved = with_items(objective, items)
-    new = visit_crowd(moved, model)
-    if new.value <= at.value:
-        return moved, new
-    return step_items(objective, step(objective, at), visit_crowd)
+    move, move_items = Move(objective, at), _ItemMove(objective, at)
+    pace = Pace.even() if pace is None else pace
+    for share in dict.fromkeys((pace.stretch, 1.0)):
+        items, model = move_items.to(share, move.to(share))
+        moved = with_items(objective, items)
+        new = visit_crowd(moved, model)
+        if new.value <= at.value:
+            pace.took(share, at.value - new.value)
+            return moved, new
+    objective, new = step_items(objective, step(objective, at), visit_crowd)
+    pace.took(0.0, at.value - new.value)
+    return objective, new
 
 
 def with_items(objective: Objective, items: Items) -> Objective:
@@ -99,18 +107,19 @@ class _ItemMove:
         self._unsure = np.linalg.inv(identity + sums.bound)
 
     def to(self, share: float, moved_to: Model | None = None) -> tuple[Items, Model]:
-        """Return items and model after a share of the whole step.
+        """Return items and model after a share of the whole step; beyond it, only f moves on.
 
         ``moved_to`` is the model with Omega moved, where that moves as well.
         """
         items, model = self._items, self._model if moved_to is None else moved_to
-        mean = self._model.prior.mean + share * self._shift
-        effects = items.effects + share * self._growth
+        whole = min(share, 1.0)
+        mean = self._model.prior.mean + whole * self._shift
+        effects = items.effects + whole * self._growth
         if self._intercept is not None:
             centre = float(effects[self._labelled].mean())
             effects = np.where(self._labelled, effects - centre, 0.0)
             mean[self._intercept] += centre
-        variance = self._variance(effects, share)
+        variance = self._variance(effects, whole)
         moved = replace(
             items,
             effects=effects,
@@ -119,7 +128,7 @@ class _ItemMove:
         )
         prior = replace(model.prior, mean=mean)
         if items.n_factors:
-            unsure = items.unsure + share * (self._unsure - items.unsure)
+            unsure = items.unsure + whole * (self._unsure - items.unsure)
             moved = replace(moved, factors=items.factors + share * self._turn, unsure=unsure)
             moved, prior = in_units(moved, prior, self._labelled)
         return moved, replace(model, prior=prior)

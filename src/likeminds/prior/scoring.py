@@ -33,6 +33,8 @@ _LEAST_KNOWN = 1e-3
 _LONGEST, _LONGEST_PRECISION = 2.0, 1.0
 # Steps that do not lower J are shortened, and given up when they are this short.
 _SHORTER, _SHORTEST = 0.4, 1e-3
+# Steps are at first stretched to at most so many; twice as many if that lowers J, else half.
+_STRETCH, _LEAST_STRETCH = 4.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,69 @@ def valued(objective: Objective, model: Model, found: Moments) -> Visited:
     return Visited(model, found, value)
 
 
-def step(objective: Objective, at: Visited) -> Visited:
+class Pace:
+    """How long steps are: after two that gain less and less, one as long as all that follow.
+
+    Where each step is r times as long as the one before, the next and all that follow it are
+    together 1 / (1 - r) times as long as the next, and what steps gain shrinks by r^2.
+
+    Only Omega, and the features of items that are learned, are moved farther: all else follows at
+    once. What is too long is not taken, so that J never rises.
+
+    Attributes
+    ----------
+    is_even : bool
+        Whether the last step was not stretched: those that are may have gained little because
+        they went too far.
+
+    Examples
+    --------
+    >>> pace = Pace()
+    >>> for gain in (4.0, 1.0):
+    ...     pace.took(pace.stretch, gain)
+    >>> pace.stretch
+    2.0
+    """
+
+    def __init__(self, longest: float = _STRETCH) -> None:
+        self._gains: list[float] = []
+        self._longest = longest
+        self.is_even = True
+
+    @classmethod
+    def even(cls) -> "Pace":
+        """Return the pace of steps that are not stretched."""
+        return cls(1.0)
+
+    @property
+    def stretch(self) -> float:
+        """How many whole steps the next one is."""
+        before, last = self._gains[-2:] if len(self._gains) > 1 else (0.0, 0.0)
+        if not 0.0 < last < before:
+            return 1.0
+        return float(min(1.0 / (1.0 - np.sqrt(last / before)), self._longest))
+
+    def took(self, share: float, gain: float) -> None:
+        """Take note of a step, and what it gained."""
+        self.is_even = share <= 1.0
+        if self.stretch == 1.0:
+            self._gains.append(gain)
+            return
+        self._gains = []
+        self._longest = max(self._longest * (2.0 if share > 1.0 else 0.5), _LEAST_STRETCH)
+
+
+def step(objective: Objective, at: Visited, pace: Pace | None = None) -> Visited:
     """Return the next model; J does not rise."""
-    move = Move(objective, at)
-    share = 1.0
+    move, pace = Move(objective, at), Pace.even() if pace is None else pace
+    share = pace.stretch
     while share > _SHORTEST:
         new = visit_crowd(objective, move.to(share))
         if new.value <= at.value:
+            pace.took(share, at.value - new.value)
             return new
-        share *= _SHORTER
+        share = 1.0 if share > 1.0 else share * _SHORTER
+    pace.took(0.0, 0.0)
     return at
 
 
@@ -108,11 +164,11 @@ class Move:
             self._sharper = by_log / (0.5 * max(found.comparisons, 1.0))
 
     def to(self, share: float) -> Model:
-        """Return the model after a share of the whole step."""
+        """Return the model after a share of the whole step; beyond it, only Omega moves on."""
         model = self._model
         growth = np.exp(np.clip(share * self._growth, -_LONGEST, _LONGEST))
         root = (self._root @ self._axes) * np.sqrt(growth)
-        prior = Prior.of_covariance(model.prior.mean + share * self._shift, root @ root.T)
+        prior = Prior.of_covariance(model.prior.mean + min(share, 1.0) * self._shift, root @ root.T)
         if self._is_diagonal:
             prior = prior.without_correlations()
         likelihood = model.likelihood

@@ -44,7 +44,7 @@ from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
 from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Shifts
-from likeminds.prior.scoring import Visited, visit_crowd
+from likeminds.prior.scoring import Pace, Visited, visit_crowd
 from likeminds.solvers.base import Callback
 
 # Numbers of factors that are tried, and of those, how many to see whether there is any at all.
@@ -240,18 +240,18 @@ def _alternate(
     """Learn people's prior given the items, and the items given people, in turns; J never rises."""
     is_whole = not objective.shape.has_directions
     at = (visit_crowd if is_whole else _by_directions)(objective, objective.model)
-    trace, converged, stopped = [at.value], False, False
+    trace, converged, stopped, pace = [at.value], False, False, Pace()
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
             before = at.value
             if is_whole:
-                objective, at = step_both(objective, at)
+                objective, at = step_both(objective, at, pace)
             else:
                 at = _descend_a_little(objective, at, tol)
                 objective, at = step_items(objective, at, _by_directions)
             trace.append(at.value)
             gain = before - at.value
-            converged = gain <= tol * abs(at.value)
+            converged = pace.is_even and gain <= tol * abs(at.value)
             if callback is not None:
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
