@@ -5,6 +5,7 @@ from pathlib import Path
 
 from likeminds.cli._asked import Asked
 from likeminds.cli._data import label_reading
+from likeminds.cli._ending import SignalledError
 from likeminds.cli._options import OnDisk
 from likeminds.cli._talk import Talk
 
@@ -34,7 +35,12 @@ def fit_large(on_disk: OnDisk, talk: Talk, asked: Asked) -> Path:
         options = {**names, **reading, "features": asked.items.features, "people": columns.people}
         folder.options = {**options, "verb": asked.verb}  # type: ignore[typeddict-item]
         talk.tell(f"{folder}, {len(folder.user_ids):,} people")
-        model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(folder))
+        try:
+            model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(folder))
+        except (KeyboardInterrupt, SignalledError):
+            if any(scratch.glob("grouped-*")):
+                talk.tell(f"Labels are grouped in {scratch}: the same command goes on from there.")
+            raise
     # A hash of all labels would take as much memory as they do.
     model.__dict__.pop("annotations_", None)
     path = save(model, target, with_data=False)
