@@ -7,6 +7,8 @@ them.
 """
 
 import argparse
+import ctypes
+import gc
 import os
 import tempfile
 import warnings
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.cluster import make_crowd, write_parts
@@ -31,6 +34,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--labels", type=int, default=10)
     parser.add_argument("--features", type=int, default=8)
+    parser.add_argument(
+        "--give-back", action="store_true", help="free memory before it is measured"
+    )
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     for n_people in given.people:
@@ -40,13 +46,15 @@ def main() -> None:
             write_parts(folder, users, items, labels)
             del users, items, labels
             for n_workers in given.workers:
-                found, coef = _measured(folder, features, n_workers)
+                found, coef = _measured(folder, features, n_workers, given.give_back)
                 first = coef if first is None else first
                 apart = float(np.abs(coef - first).max())
                 print(_row(n_people, n_workers, found, apart), flush=True)
 
 
-def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any], Any]:
+def _measured(
+    folder: str, features: Any, n_workers: int, give_back: bool
+) -> tuple[dict[str, Any], Any]:
     """Fit on so many worker processes; return counters, what formulas say, and the weights."""
     from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
 
@@ -56,6 +64,8 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
         client.run(_import)
         empty = max(client.run(_resident).values())
         shards = Shards.from_parquet(folder, client, features)
+        if give_back:
+            client.run(_give_back)
         there = max(client.run(_resident).values())
         seen: list[int] = []
 
@@ -93,6 +103,13 @@ def _row(n_people: int, n_workers: int, found: dict[str, Any], apart: float) -> 
 
 def _import() -> None:
     import likeminds.cluster  # noqa: F401, PLC0415 - so that it is not counted later
+
+
+def _give_back() -> None:
+    """Give memory that is free back to the system."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def _resident() -> int:
