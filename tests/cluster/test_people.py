@@ -263,7 +263,7 @@ def test_schools_are_those_of_one_process(kept, here, said, monkeypatch):
     assert found.users[order].tolist() == expected.users.tolist()
     assert found.labels[order].tolist() == expected.labels.tolist()
     np.testing.assert_allclose(found.coordinates[order], expected.coordinates, atol=1e-6)
-    monkeypatch.setattr("likeminds.rankers.some.MOST_AT_ONCE", 25)
+    monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 25)
     sampled = find_schools(kept[0], said)
     assert len(sampled.users) == 25
     assert len(set(sampled.users.tolist())) == 25

@@ -9,10 +9,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import likeminds
 from likeminds import Annotations, HierarchicalRanker, find_schools, load_electricity
+from likeminds.prior.added_penalties import Held
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
 from likeminds.prior.descent import first_model
-from likeminds.prior.held import Held
 from likeminds.prior.item_steps import with_centred_factors
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Logistic

@@ -15,10 +15,10 @@ import naive
 from crowds import make_crowd
 from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.data.splits import split_within_people
+from likeminds.prior.added_penalties import Held
 from likeminds.prior.choices import are_choices
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import descend, score
-from likeminds.prior.held import Held
 from likeminds.prior.likelihoods import Chances, Choice, Diagonal, Logistic, Regression
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.modes import find_mode

@@ -23,8 +23,8 @@ from likeminds import (
     save,
 )
 from likeminds._support import files as support
-from likeminds._support.elsewhere import RowsElsewhere
-from likeminds.rankers.some import some_of
+from likeminds._support.lazy_rows import RowsElsewhere
+from likeminds.rankers.subset import some_of
 from likeminds.storage.ids import from_arrays, hashes_of, kind_of, to_arrays
 from likeminds.storage.models import ModelFileError
 from likeminds.storage.people import PeopleFiles

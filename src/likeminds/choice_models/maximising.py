@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.choice_models.forms import Bounds, Deviations, Form, Full, LowRank
 from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
 from likeminds.prior.prior import Prior

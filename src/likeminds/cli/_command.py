@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from likeminds._support.later import load_later
+from likeminds._support.lazy_modules import load_later
 from likeminds.cli._talk import Talk
 
 Work = Callable[..., None]

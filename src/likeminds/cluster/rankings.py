@@ -17,7 +17,7 @@ from likeminds.cluster.site import let_go, same
 from likeminds.cluster.staying import KeptIn
 from likeminds.data.columns import as_arrow
 from likeminds.rankers.shown import ShownItems
-from likeminds.rankers.some import some_of
+from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
 from likeminds.storage.people import people_of
 

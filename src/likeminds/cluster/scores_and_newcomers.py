@@ -14,7 +14,7 @@ from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.prior.beliefs import Beliefs
-from likeminds.rankers.some import some_of
+from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
 from likeminds.storage.people import people_of
 

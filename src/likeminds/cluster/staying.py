@@ -21,7 +21,7 @@ from likeminds.prior.losses import LogisticLoss
 from likeminds.prior.prior import Shifts
 from likeminds.prior.settling import Settling, settle
 from likeminds.rankers.grading import scores_and_variances, share_scored
-from likeminds.rankers.some import arrays_of_people
+from likeminds.rankers.subset import arrays_of_people
 from likeminds.rankers.voices import Scored, rows_by_lot
 from likeminds.storage.folders import PeopleFolder, with_people_in, write_apart
 from likeminds.storage.models import write_model

@@ -11,7 +11,7 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray, Index
 from likeminds._support.checks import listing
-from likeminds._support.elsewhere import IdsElsewhere
+from likeminds._support.lazy_rows import IdsElsewhere
 
 
 @dataclass(frozen=True, eq=False)

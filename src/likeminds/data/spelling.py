@@ -10,7 +10,7 @@ import numpy as np
 
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
-from likeminds._support.elsewhere import IdsElsewhere
+from likeminds._support.lazy_rows import IdsElsewhere
 from likeminds.data.identifiers import as_id_array, positions
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*")

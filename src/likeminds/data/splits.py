@@ -4,8 +4,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Index
+from likeminds._support.drawing_by_id import lots_of
 from likeminds._support.grouping import order_by
-from likeminds._support.lots import lots_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 

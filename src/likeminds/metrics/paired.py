@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 
 stats: Any = Later("scipy.stats")
 

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float, FloatArray, Index
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.data.annotations import Annotations
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned

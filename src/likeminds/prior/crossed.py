@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.lots import drawn
+from likeminds._support.drawing_by_id import drawn
 from likeminds._support.visits import Own
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode

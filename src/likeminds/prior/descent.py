@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import FULL, Model, Objective, Shape

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from likeminds._support.arrays import Float, FloatArray, Index
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds._support.stacks import row_dots
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.likelihoods import Diagonal, Said

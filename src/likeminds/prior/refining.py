@@ -4,7 +4,7 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.by_person import Collected
-from likeminds._support.lots import drawn
+from likeminds._support.drawing_by_id import drawn
 from likeminds._support.threads import one_blas_thread
 from likeminds.prior.crossed import Crossed, CrossedTasks
 from likeminds.prior.descent import Learned

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.lognormal import slopes_of_logs, weights_of_logs
 from likeminds.prior.prior import Prior

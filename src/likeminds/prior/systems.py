@@ -24,7 +24,7 @@ from likeminds._support.stacks import (
     times,
     times_back,
 )
-from likeminds.prior.held import Held
+from likeminds.prior.added_penalties import Held
 from likeminds.prior.likelihoods import Curvature
 from likeminds.prior.prior import Prior
 from likeminds.prior.tasks import Task

@@ -6,7 +6,7 @@ from typing import Any
 from likeminds._support.arrays import IdArray
 from likeminds._support.checks import listing
 from likeminds._support.grammar import Verb
-from likeminds._support.read_later import ReadLater
+from likeminds._support.lazy_attributes import ReadLater
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
-from likeminds._support.lots import drawn
+from likeminds._support.drawing_by_id import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.prior.apportioning import features_of_items

@@ -15,7 +15,7 @@ from likeminds._support.grammar import Verb
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.rankers.some import within_reach
+from likeminds.rankers.subset import within_reach
 from likeminds.schools.finding import find_schools, items_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items

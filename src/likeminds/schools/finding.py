@@ -12,7 +12,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.frames import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
-from likeminds.rankers.some import within_reach
+from likeminds.rankers.subset import within_reach
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
 from likeminds.schools.found import LEVELS, Schools
 from likeminds.schools.items import Items, Judged

@@ -14,7 +14,7 @@ from likeminds.prior.items import Items as LearnedItems
 from likeminds.prior.seen import Seen
 from likeminds.rankers.model import Ability
 from likeminds.rankers.reasons import interval, take_apart
-from likeminds.rankers.some import some_of, within_reach
+from likeminds.rankers.subset import some_of, within_reach
 from likeminds.schools.explaining import Explanation
 from likeminds.schools.finding import items_of
 from likeminds.schools.items import Items

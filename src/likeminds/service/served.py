@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.elsewhere import IdsElsewhere
 from likeminds._support.files import FileVersion
+from likeminds._support.lazy_rows import IdsElsewhere
 from likeminds.rankers.model import NAMELESS
 from likeminds.service.catalogue import (
     Catalogue,

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.elsewhere import RowsElsewhere
-from likeminds._support.read_later import ReadLater, Unread
+from likeminds._support.lazy_attributes import ReadLater, Unread
+from likeminds._support.lazy_rows import RowsElsewhere
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.data.labels import LabelReading

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from likeminds._support.read_later import Unread
+from likeminds._support.lazy_attributes import Unread
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Regression

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.checks import listing
-from likeminds._support.elsewhere import RowsElsewhere
 from likeminds._support.files import alone_with, make_folder
-from likeminds._support.read_later import ReadLater
+from likeminds._support.lazy_attributes import ReadLater
+from likeminds._support.lazy_rows import RowsElsewhere
 from likeminds.rankers.base import Ranker
-from likeminds.rankers.some import arrays_of_people
+from likeminds.rankers.subset import arrays_of_people
 from likeminds.storage import ids
 from likeminds.storage.people import (
     USERS,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import IdArray, Index
-from likeminds._support.elsewhere import IdsElsewhere, RowsElsewhere
+from likeminds._support.lazy_rows import IdsElsewhere, RowsElsewhere
 from likeminds.storage import ids as written_ids
 from likeminds.storage.finite import all_finite
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays

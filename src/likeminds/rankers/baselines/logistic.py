@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds._support.grammar import counted
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, Index
-from likeminds._support.later import Later
+from likeminds._support.lazy_modules import Later
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_by_ids, folds_within_people
 from likeminds.data.stored.folder import AnnotationFolder

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from likeminds._support.read_later import Unread
+from likeminds._support.lazy_attributes import Unread
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics

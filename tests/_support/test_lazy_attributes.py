@@ -10,7 +10,7 @@ import pytest
 
 from crowds import make_crowd
 from likeminds import AttributeModel, HierarchicalRanker, ThreeLevelRanker, load, save
-from likeminds._support.read_later import ReadLater, Unread
+from likeminds._support.lazy_attributes import ReadLater, Unread
 from likeminds.storage import safetensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")

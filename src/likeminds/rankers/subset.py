@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Index
-from likeminds._support.elsewhere import IdsElsewhere
-from likeminds._support.read_later import Unread
+from likeminds._support.lazy_attributes import Unread
+from likeminds._support.lazy_rows import IdsElsewhere
 
 # What is known of each person, beside who they are: arrays with a row for each.
 _OF_PEOPLE = (
