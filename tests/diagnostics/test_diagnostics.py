@@ -153,7 +153,10 @@ def test_what_was_chosen_is_kept_when_fitting_again():
     assert (again.alpha_group, again.n_groups) == (0.7, 1)
     search = RankerCV(RidgeToConsensus(), {"alpha": [0.3]}, n_folds=2).fit(crowd)
     assert refittable(search).alpha == 0.3
-    assert refittable(HierarchicalRanker().fit(crowd)).n_groups != "auto"
+    prior = HierarchicalRanker().fit(crowd)
+    fresh = refittable(prior)
+    assert (fresh.n_groups, fresh.loss) == (prior.n_groups_, prior.loss_)
+    assert fresh.n_item_factors == prior.n_item_factors_
 
 
 @given(st.integers(0, 10_000))

@@ -214,6 +214,27 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     assert choose_grade_loss(ranker, Here(said[said.user_codes < 5])) == ("cumulative", {})
 
 
+@pytest.mark.parametrize(("n_features", "n_groups"), [(3, "auto"), (200, 0)])
+def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
+    n_features, n_groups, monkeypatch
+):
+    rng, tried = np.random.default_rng(2), []
+
+    def judge(ranker, loss, learners, asked, held_out):
+        tried.append((ranker.n_groups, loss))
+        return rng.random(asked.n_people)
+
+    monkeypatch.setattr("likeminds.rankers.grading._judge", judge)
+    said = crowd(rng)
+    wide = Annotations(
+        said.users, said.items, said.grades, rng.normal(size=(said.n_items, n_features))
+    )
+    ranker = HierarchicalRanker()
+    choose_grade_loss(ranker, Here(wide))
+    assert set(tried) == {(n_groups, loss) for loss in CANDIDATES}
+    assert ranker.n_groups == "auto"
+
+
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
 @pytest.mark.slow
 def test_grades_go_with_covariates_and_without_items(loss):

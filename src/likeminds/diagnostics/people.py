@@ -38,6 +38,8 @@ _FEWEST_PEOPLE = 10
 # Where groups of labels hold at least this share of the labels together with one of the other
 # kind, comparisons are made inside groups.
 _MOSTLY = 0.5
+# Parameters that a fit may choose, with an underscore.
+_CHOSEN = ("n_groups", "n_item_factors", "loss")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,11 +209,12 @@ def diagnose(
 
 def refittable(ranker: Any) -> Ranker:
     """Return an unfitted ranker with the parameters that were used, chosen ones included."""
-    fresh: Ranker = clone(ranker.chosen_)
-    n_groups = ranker.learned("n_groups_")
-    fresh.set_params(user_column=None)
-    if n_groups is not None and "n_groups" in fresh.get_params():
-        fresh.set_params(n_groups=int(n_groups))
+    used = ranker.chosen_
+    fresh: Ranker = clone(used).set_params(user_column=None)
+    asked = fresh.get_params()
+    for name in _CHOSEN:
+        if isinstance(asked.get(name), str) and asked[name] == "auto":
+            fresh.set_params(**{name: getattr(used, f"{name}_")})
     return fresh
 
 

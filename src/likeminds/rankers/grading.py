@@ -40,6 +40,8 @@ def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float
 
     Each is learned, roughly and without learned features of items, from one half of (a sample of)
     the people; the others are newcomers, judged by the concordance of grades that are held out.
+    Nor are directions looked for where people have fewer grades than there are features: that takes
+    most of the time there, and finds what is none.
     Then the halves change places, for all but those that were clearly behind; their score is as
     far behind the best as it was then.
     """
@@ -50,6 +52,8 @@ def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float
     most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_PEOPLE), _MOST_PEOPLE))
     some = np.unique(np.linspace(0, n_people - 1, most).astype(np.intp))
     halves = [_sorted(voices.rows_of(some[first::2])) for first in (0, 1)]
+    if ranker.n_groups == "auto" and voices.about.n_features > grades_each:
+        ranker = clone(ranker).set_params(n_groups=0)
     first = _try(ranker, CANDIDATES, *halves)
     second = _try(ranker, _not_behind(first), *halves[::-1])
     scores = {name: _mean(np.concatenate([first[name], second[name]])) for name in second}
