@@ -13,13 +13,14 @@ def write_picture(results: dict[str, Any], path: Path) -> str | None:
     if find_spec("matplotlib") is None:
         return "The picture is left out: matplotlib is not installed."
     panels = [(draw, results[name]) for name, draw in PANELS if name in results]
-    n_rows = 1 + -(-len(panels) // 2)
-    figure = new_figure(13, 4.2 * n_rows, shown=False)
+    n_rows = -(-len(panels) // 2)
+    heights = [max(4.2 * n_rows, 0.1), 1.2 + 0.24 * len(_measured(results))]
+    figure = new_figure(13, sum(heights), shown=False)
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
     # The sentences beside the goals are long: a part of their own keeps the panels aligned.
-    above, below = figure.subfigures(2, 1, height_ratios=[max(n_rows - 1, 0.1), 1])
+    above, below = figure.subfigures(2, 1, height_ratios=heights)
     for place, (draw, data) in enumerate(panels):
-        draw(above.add_subplot(n_rows - 1, 2, place + 1), data)
+        draw(above.add_subplot(n_rows, 2, place + 1), data)
     _goals(below.add_subplot(), results)
     for axis in [*above.axes, *below.axes]:
         axis.spines[["top", "right"]].set_visible(False)
@@ -116,13 +117,18 @@ def _peers(axis: Any, result: dict[str, Any]) -> None:
     axis.set_title("Peers: up is more accurate, left is faster")
 
 
-def _goals(axis: Any, results: dict[str, Any]) -> None:
-    goals = [
+def _measured(results: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the goals that were measured, with the sentences beside them."""
+    return [
         (f"{name}: {goal['what']}", goal)
         for name, result in results.items()
         for goal in result["goals"]
         if goal["measured"]
     ]
+
+
+def _goals(axis: Any, results: dict[str, Any]) -> None:
+    goals = _measured(results)
     margins = [
         goal["bound"] / goal["measured"]
         if goal["direction"] == "at most"
@@ -138,7 +144,7 @@ def _goals(axis: Any, results: dict[str, Any]) -> None:
     ticks = [0.2, 0.5, 1, 2, 5, 10, 20]
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.set_xticks([], minor=True)
-    axis.invert_yaxis()
+    axis.set_ylim(len(goals) - 0.4, -0.6)
     axis.tick_params(axis="y", labelsize=9)
     axis.set_xlabel("how many times better than the goal")
     axis.set_title("Goals: red bars, left of the line, are missed")
