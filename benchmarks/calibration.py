@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.shared_crowds import read_crowds
 from likeminds import Annotations, HierarchicalRanker, split_within_people
-from likeminds.prior.beliefs import label_probability
+from likeminds.prior.odds import label_probability
 from likeminds.rankers.grading import scores_and_variances
 
 _TEST, _STRANGERS, _BINS = 0.3, 0.2, 10

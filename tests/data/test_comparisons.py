@@ -19,8 +19,8 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice
 from likeminds.prior.losses import ChoiceLoss
+from likeminds.prior.newcomers import PriorNewcomers
 from likeminds.prior.prior import Prior
-from likeminds.rankers.learned_prior import PriorNewcomers
 
 FEATURES = {"a": [0.0, 1.0], "b": [1.0, 0.5], "c": [2.0, -1.0]}
 

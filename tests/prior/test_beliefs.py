@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from likeminds import HierarchicalRanker, make_schools, split_within_people
-from likeminds.prior.beliefs import label_probability
+from likeminds.prior.odds import label_probability
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 

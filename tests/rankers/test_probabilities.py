@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, load, load_electricity, save
-from likeminds.prior.beliefs import label_probability
+from likeminds.prior.odds import label_probability
 from likeminds.rankers.grading import scores_and_variances
 
 

@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from likeminds.cli._asked import Asked
-from likeminds.cli._data import label_reading
 from likeminds.cli._ending import SignalledError
+from likeminds.cli._labels import label_reading
 from likeminds.cli._options import OnDisk
 from likeminds.cli._talk import Talk
 

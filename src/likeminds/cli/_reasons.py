@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
-    from likeminds.cli._data import Shown
+    from likeminds.cli._items import Shown
 
 _MOST_FEATURES = 8
 

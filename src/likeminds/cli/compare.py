@@ -52,7 +52,7 @@ def compare(
     seed: Seed = 0,
 ) -> None:
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
-    from likeminds.cli._data import read_said
+    from likeminds.cli._labels import read_said
 
     _refuse_bad_places(out, plot, folder)
     said = read_said(talk, annotations, items, columns).annotations

@@ -50,7 +50,7 @@ def evaluate(
     --out has that of each person. People the model does not know are ranked by the consensus.
     Comparisons are judged by the share that is predicted, and by its log loss.
     """
-    from likeminds.cli._data import read_said
+    from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, parts_of, rankers_of
     from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
     from likeminds.data.sources import write_table

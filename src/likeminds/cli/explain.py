@@ -87,7 +87,7 @@ def explain(
     say why this person's score of this item is what it is. Items are those the model has learned
     from, if it has kept them, or those of --features or --images.
     """
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
     from likeminds.cli._names import names_of, read_texts
     from likeminds.cli._reasons import tell_reasons
@@ -152,7 +152,7 @@ def _find_items(talk: Talk, items: ItemOptions, model: Any, item: str | None) ->
     """Return the items that were given; to explain one by its id, all that the model knows."""
     import numpy as np
 
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._items import read_shown
     from likeminds.schools.items import Items as Known
 
     if items.features is None and items.images is None and item is None:

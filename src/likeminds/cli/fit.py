@@ -100,7 +100,7 @@ def fit(
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
-    from likeminds.cli._data import read_said
+    from likeminds.cli._labels import read_said
     from likeminds.cli._models import keep_schools_of
     from likeminds.cli._names import keep_names
     from likeminds.storage.models import save, writable
@@ -283,7 +283,7 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
 def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds._support.grammar import LIKE
-    from likeminds.cli._data import kept_items
+    from likeminds.cli._items import kept_items
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.rankers.model import Ability
 

@@ -14,7 +14,7 @@ from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
 
 if TYPE_CHECKING:
     from likeminds._support.arrays import IdArray, Index
-    from likeminds.cli._data import Shown
+    from likeminds.cli._items import Shown
     from likeminds.data.annotations import Annotations
     from likeminds.data.covariates import Covariates
 
@@ -63,7 +63,8 @@ def newcomer(
     Nothing is fitted again. Without labels, the ranking is that of the consensus; or, with
     --people, of what goes with their covariates in the crowd the model has learned from.
     """
-    from likeminds.cli._data import read_shown, refuse_several_from_stdin
+    from likeminds.cli._items import read_shown
+    from likeminds.cli._labels import refuse_several_from_stdin
     from likeminds.cli._models import open_model, verbs_of
     from likeminds.cli._show import refuse_two_outputs, rich_table
 
@@ -237,7 +238,7 @@ def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 
-    from likeminds.cli._data import label_reading
+    from likeminds.cli._labels import label_reading
     from likeminds.cli._names import item_key
     from likeminds.data.annotations import Annotations
     from likeminds.data.columns import as_frame, find_column, find_columns, id_texts, read_values

@@ -12,7 +12,7 @@ from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
     from likeminds._support.arrays import IdArray
-    from likeminds.cli._data import Shown
+    from likeminds.cli._items import Shown
 
 _EVERYONE = "everyone"
 
@@ -68,7 +68,7 @@ def rank(
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those the model has learned from.
     """
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, verbs_of
     from likeminds.cli._names import as_known
     from likeminds.cli._show import refuse_two_outputs

@@ -50,7 +50,7 @@ def report(
     With --images, items are shown as thumbnails.
     """
     from likeminds._support.files import place_for
-    from likeminds.cli._data import read_said
+    from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.cli._names import names_of, read_texts
     from likeminds.report import write_report

@@ -193,7 +193,7 @@ def _prepare(talk: Talk, what: "Demo", items: ItemOptions, texts: str | None) ->
     """Leave items and texts that are not in the model where the workers read them."""
     if items.features is None and items.images is None and texts is None:
         return
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model
     from likeminds.cli._names import read_texts
     from likeminds.service.catalogue import write_catalogue, write_texts

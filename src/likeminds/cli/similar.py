@@ -34,7 +34,7 @@ def similar(
     Two people are alike as far as their scores of the items correlate, two items as far as their
     scores by the people do: who likes one more than others do likes the other more than others do.
     """
-    from likeminds.cli._data import read_shown
+    from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, the_ranker_of
     from likeminds.cli._names import as_known, find_item
     from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table

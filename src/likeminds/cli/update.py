@@ -46,7 +46,7 @@ def update(
     """
     from likeminds._support.files import alone_with
     from likeminds._support.grammar import counted
-    from likeminds.cli._data import read_said
+    from likeminds.cli._labels import read_said
     from likeminds.cli._models import keep_schools_of, open_model
     from likeminds.storage.folders import main_file
     from likeminds.storage.models import read_card, save, writable

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, listing
@@ -19,6 +19,7 @@ from likeminds.prior.grading import StandardNormal
 from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.new_items import fold_in
+from likeminds.prior.odds import label_probability
 from likeminds.prior.prior import Prior
 from likeminds.prior.seen import Seen
 from likeminds.prior.ways import GradePredictions, Told, ToldLabels, Ways
@@ -398,26 +399,3 @@ class Beliefs:
 def _ids(said: object) -> IdArray | None:
     """Return which items rows are of, where `Annotations` say so."""
     return said.items if isinstance(said, Annotations) and said.has_items else None
-
-
-def label_probability(log_odds: Float, deviation: Float) -> Float:
-    """Return the probability of a positive label where its log-odds are only known roughly.
-
-    The mean of the logistic function over a normal distribution, by MacKay's approximation.
-
-    Parameters
-    ----------
-    log_odds, deviation : arrays of one shape
-        The mean of the log-odds, and their standard deviation.
-
-    Examples
-    --------
-    >>> label_probability(np.array([2.0, 2.0]), np.array([0.0, 3.0])).round(2)
-    array([0.88, 0.72])
-    """
-    return np.asarray(expit(log_odds / damping(np.square(deviation))))
-
-
-def damping(variance: Float) -> Float:
-    """Return by how much log-odds are divided where they are known with some variance."""
-    return np.asarray(np.sqrt(1.0 + np.pi / 8.0 * variance))

@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
@@ -21,8 +21,7 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import Items
 from likeminds.prior.losses import ALL_LOSSES, PriorLoss
-from likeminds.prior.posterior import Pulls
-from likeminds.prior.settling import posterior_of
+from likeminds.prior.newcomers import PriorNewcomers
 from likeminds.prior.traits import Traits
 from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
@@ -311,7 +310,7 @@ class PriorRanker(GrowingRanker):
     def _prior_loss(self) -> PriorLoss:
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
 
-    def _newcomers(self) -> "PriorNewcomers":
+    def _newcomers(self) -> PriorNewcomers:
         crowd, loss = self.crowd_, self._prior_loss()
         return PriorNewcomers(crowd, loss, self.positive_share_, self.covariance_rank)
 
@@ -354,40 +353,6 @@ class PriorRanker(GrowingRanker):
         ways = None if ways is None else ways.some(people)
         known = self.information_[people]
         return Beliefs.given(self.crowd_, self.users_[people], points, known, ways)
-
-
-@dataclass(frozen=True)
-class PriorNewcomers:
-    """Newcomers to a ranker with a learned prior.
-
-    Attributes
-    ----------
-    crowd : Crowd
-        The prior of newcomers' weights.
-    loss : PriorLoss
-        The loss of newcomers' labels.
-    positive_share : float
-        The share of positive labels in training.
-    rank : int
-        How many directions of the posterior covariance are kept.
-    """
-
-    crowd: Crowd
-    loss: PriorLoss
-    positive_share: float
-    rank: int
-
-    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
-        """Return everybody's mode and matrix K; see `Beliefs`."""
-        said, crowd = self.loss.welcome(said, self.crowd)
-        tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
-        shifts = crowd.shifts(said.people, said.user_ids)
-        points, known = posterior_of(
-            tasks, said.n_people, crowd, pulls=Pulls(), rank=self.rank, shifts=shifts
-        )
-        # Coordinates that only newcomers have served their purpose: scores need none of them.
-        size = len(self.crowd.prior.mean)
-        return points[:, :size], known[:, :, :size]
 
 
 def _explained(

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.prior.beliefs import Beliefs, damping, label_probability
+from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.chances import chances_of_sets
+from likeminds.prior.odds import damping, label_probability
 from likeminds.prior.seen import Seen
 from likeminds.rankers.grading import grade_chances, seen_from, some_scored
 from likeminds.rankers.inputs import item_ids_of

@@ -9,7 +9,7 @@ from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.calibrating import calibrate
-from likeminds.prior.beliefs import label_probability
+from likeminds.prior.odds import label_probability
 from likeminds.rankers.model import Ability
 from likeminds.schools.items import Items
 from likeminds.schools.levels import as_ranker

@@ -1,0 +1,194 @@
+"""From options to labels."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from likeminds.cli._items import (
+    item_column,
+    with_features,
+    with_kept,
+    with_pictures,
+    with_texts,
+)
+from likeminds.cli._models import reading_of
+from likeminds.cli._options import Columns, ItemOptions, Pairs
+from likeminds.cli._talk import Talk
+
+if TYPE_CHECKING:
+    from likeminds.data.annotations import Annotations
+    from likeminds.features.pictures import Reduction
+
+NO_PAIRS = Pairs()
+_ROLES = ("person", "item", "label", "attribute", "weight", "group")
+
+
+@dataclass(frozen=True)
+class ReadLabels:
+    """What people said; how pictures were reduced, and what items are called, if that is known."""
+
+    annotations: "Annotations"
+    reduction: "Reduction | None" = None
+    names: dict[Any, str] | None = None
+    # Whether all that is known about items is what they say.
+    words_only: bool = False
+
+
+def read_said(  # noqa: PLR0917 - where everything comes from
+    talk: Talk,
+    source: str | None,
+    items: ItemOptions,
+    columns: Columns,
+    model: Any = None,
+    pairs: Pairs = NO_PAIRS,
+    texts: str | None = None,
+) -> ReadLabels:
+    """Read labels with the features of their items; a model says which features it knows.
+
+    ``texts`` is where one reads what items say: that becomes features, and is kept to be shown.
+    """
+    from likeminds.cli._pairs import NAMES, items_by_id
+
+    if items.features is not None and items.images is not None:
+        raise ValueError("Give --features or --images, not both.")
+    refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons, texts)
+    if texts is not None and items.images is not None:
+        raise ValueError("Give --texts or --images, not both.")
+    tables = _read_tables(talk, source, columns, pairs)
+    compares = any(names is NAMES for _, names in tables)
+    shown = None
+    if compares and model is None and items == ItemOptions() and texts is None:
+        shown = items_by_id(*((table, item_column(table, names)) for table, names in tables))
+    parts = [_annotated(talk, *one, items, columns, model, shown, texts) for one in tables]
+    said = parts[0].annotations
+    if len(parts) > 1 and said.grades is not None:
+        said = said.choices()  # grades beside comparisons are preferences, too
+    for part in parts[1:]:
+        said = said.concat(part.annotations)
+    said = said if model is None else said.written_as(model.people_)
+    return replace(parts[0], annotations=said)
+
+
+_Tables = list[tuple[Any, dict[str, str | None]]]
+
+
+def _read_tables(talk: Talk, source: str | None, columns: Columns, pairs: Pairs) -> _Tables:
+    """Return what people said, as tables with the names of their columns by role."""
+    from likeminds.cli._pairs import NAMES, read_pairs
+    from likeminds.data.columns import id_texts
+    from likeminds.data.sources import read_table
+
+    tables: _Tables = []
+    if source is not None:
+        names = {role: getattr(columns, role) for role in _ROLES}
+        tables.append((read_table(source, id_texts(names)), names))
+    if pairs.comparisons is not None:
+        tables.append((read_pairs(pairs, columns.person), NAMES))
+    if pairs.export is not None:
+        tables += _read_export(talk, *pairs.export, columns.attribute)
+    if not tables:
+        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
+    return tables
+
+
+def _read_export(talk: Talk, tool: str, path: str, attribute: str | None) -> _Tables:
+    """Return labels and comparisons of an export, and say what was left out of it."""
+    import pyarrow as pa
+
+    from likeminds.cli._pairs import NAMES, as_sides
+    from likeminds.data.columns import as_arrow
+    from likeminds.data.connectors import read_export
+
+    export = read_export(tool, path)
+    talk.tell(str(export))
+    tables: _Tables = []
+    if export.labels or not export.comparisons:
+        labels = export.to_table(attribute)
+        names = {role: role if role in labels.column_names else None for role in _ROLES}
+        asked = export.attributes if attribute is None else [attribute]
+        if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
+            labels = labels.rename_columns({"label": asked[0]})
+            names["label"] = asked[0]
+        tables.append((labels, names))
+    if export.comparisons:
+        roles = ("person", "winner", "loser")
+        columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
+        compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
+        tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))
+    return tables
+
+
+def _annotated(  # noqa: PLR0917 - what a table needs to be read
+    talk: Talk,
+    table: Any,
+    names: dict[str, str | None],
+    items: ItemOptions,
+    columns: Columns,
+    model: Any,
+    shown: Any,
+    texts: str | None = None,
+) -> ReadLabels:
+    """Return what one table says; ``shown`` are items that are known by their ids alone."""
+    from likeminds.cli._pairs import NAMES
+    from likeminds.data.annotations import Annotations
+
+    options: dict[str, Any] = dict(names)
+    known = None if model is None else [str(name) for name in model.feature_names_]
+    reduction = called = None
+    if items.images is not None:
+        table, options["features"], reduction = with_pictures(talk, table, names, items, model)
+    elif items.features is not None:
+        table, options["features"], called = with_features(talk, table, names, items, known)
+    elif known is not None and set(known) <= set(table.column_names):
+        options["features"] = known
+    elif known is not None:
+        table, options["features"] = with_kept(table, names, model, known)
+    elif shown is not None:
+        column = item_column(table, names)
+        options["features"] = shown.rename_columns([column, *shown.column_names[1:]])
+    words_only = texts is not None and options.get("features") is None
+    if texts is not None:
+        options["features"], called = with_texts(
+            texts, table, item_column(table, names), options.get("features")
+        )
+    options["people"] = columns.people
+    if names is NAMES:  # pairs have no names that others could have, too
+        said = Annotations.from_frame(table, **options)
+        return ReadLabels(said.without_group_names(), reduction, called, words_only)
+    options |= label_reading(table, names, columns, model)
+    return ReadLabels(Annotations.from_frame(table, **options), reduction, called, words_only)
+
+
+def refuse_several_from_stdin(*sources: str | None) -> None:
+    """Say that standard input is one table, if it was named twice."""
+    if sources.count("-") > 1:
+        raise ValueError("Only one table can come from standard input.")
+
+
+def label_reading(
+    table: Any, names: dict[str, str | None], columns: Columns, model: Any = None
+) -> dict[str, Any]:
+    """Return how labels are read: as the model's were, which is positive, above which number."""
+    options: dict[str, Any] = {"reading": None if model is None else reading_of(model)}
+    if columns.positive is not None:
+        from likeminds.data.columns import as_frame, find_columns
+
+        label = find_columns(as_frame(table), names, ())["label"]
+        values = table[label].unique().to_pylist()
+        same = [value for value in values if str(value).lower() == columns.positive.lower()]
+        options["positive"] = same[0] if same else columns.positive
+    if columns.threshold is not None:
+        options["threshold"] = _as_threshold(columns.threshold)
+    if columns.grades is not None:
+        options["grades"] = [word.strip() for word in columns.grades.split(",")]
+    if columns.duplicates is not None:
+        options["duplicates"] = columns.duplicates
+    return options
+
+
+def _as_threshold(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        if text != "median":
+            raise ValueError(f"--threshold is a number or median, not {text!r}.") from None
+        return text

@@ -1,0 +1,47 @@
+"""People who come after the prior was learned: their labels meet it, and nothing is fitted anew."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._support.arrays import Float
+from likeminds.data.annotations import Annotations
+from likeminds.prior.crowd import Crowd
+from likeminds.prior.losses import PriorLoss
+from likeminds.prior.posterior import Pulls
+from likeminds.prior.settling import posterior_of
+
+
+@dataclass(frozen=True)
+class PriorNewcomers:
+    """Newcomers to a ranker with a learned prior.
+
+    Attributes
+    ----------
+    crowd : Crowd
+        The prior of newcomers' weights.
+    loss : PriorLoss
+        The loss of newcomers' labels.
+    positive_share : float
+        The share of positive labels in training.
+    rank : int
+        How many directions of the posterior covariance are kept.
+    """
+
+    crowd: Crowd
+    loss: PriorLoss
+    positive_share: float
+    rank: int
+
+    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return everybody's mode and matrix K; see `Beliefs`."""
+        said, crowd = self.loss.welcome(said, self.crowd)
+        tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
+        shifts = crowd.shifts(said.people, said.user_ids)
+        points, known = posterior_of(
+            tasks, said.n_people, crowd, pulls=Pulls(), rank=self.rank, shifts=shifts
+        )
+        # Coordinates that only newcomers have served their purpose: scores need none of them.
+        size = len(self.crowd.prior.mean)
+        return points[:, :size], known[:, :, :size]
