@@ -42,12 +42,6 @@ def exceptions(ranker):
                 "a row of weight two falls into one fold, two equal rows may fall into two"
             )
         }
-    if isinstance(ranker, HierarchicalRanker) and ranker.loss == "logistic":
-        return {
-            "check_sample_weight_equivalence_on_dense_data": (
-                "equal to the tolerance of the search only: see test_hierarchical"
-            )
-        }
     return {}
 
 
