@@ -287,6 +287,23 @@ def test_it_is_said_when_no_item_is_shared():
         HierarchicalRanker(loss="choice", item_effects=True).fit(households)
 
 
+@pytest.mark.parametrize("graded", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_by_itself_it_is_said_once_and_is_no_warning(graded, caplog):
+    rng = np.random.default_rng(0)
+    X, users = rng.normal(size=(240, 2)), np.repeat(np.arange(24), 10)
+    grades = np.clip(np.round(2 * X[:, 0] + rng.normal(size=240)), -2, 2) + 3
+    lone = Annotations(users, np.arange(240), grades if graded else grades > 3, features=X)
+    shared = Annotations(users, np.arange(240) % 10, grades > 3)
+    with caplog.at_level("INFO", logger="likeminds"):
+        assert HierarchicalRanker().fit(shared).item_effects_
+        assert not HierarchicalRanker(item_effects=False).fit(lone).item_effects_
+        assert not caplog.records
+        # Of grades, several losses are tried before the fit that counts.
+        assert not HierarchicalRanker().fit(lone).item_effects_
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert "item effects are off" in caplog.text
+
+
 def test_annotations_without_features_are_refused_where_they_say_nothing():
     alone = Annotations(["a", "a", "b", "b"], ["p", "q", "r", "s"], [1, 0, 1, 0])
     with pytest.raises(ValueError, match="several people judge"):

@@ -93,7 +93,7 @@ def _judge(
     quick = clone(ranker).set_params(
         loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None
     )
-    quick._says_grades = False  # it is judged by its scores
+    quick._is_trial = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
         quick.fit(learners)

@@ -124,6 +124,8 @@ class HierarchicalRanker(LearningRanker):
         What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
         Whether items have effects of their own, and how many of their features were learned.
+        Where no item was judged by two people, they have none: `fit` says so once, a message of
+        level INFO of the logger ``likeminds``, or a warning if they were asked for.
     label_doubt_ : float or None
         Of the logistic loss: how much of the variance of scores counts in `predict_proba`, of
         people and items that are known.

@@ -1,5 +1,6 @@
 """How a ranker with a learned prior learns: the same steps wherever the labels are."""
 
+import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +34,8 @@ from likeminds.rankers.probabilities import learn_doubt
 from likeminds.rankers.voices import Voices
 from likeminds.rankers.widths import choose_way
 
+logger = logging.getLogger(__name__)
+
 # Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
 _ROUNDS, _ROUGH = 2, 1e-3
 
@@ -40,8 +43,8 @@ _ROUNDS, _ROUGH = 2, 1e-3
 class LearningRanker(ChoiceTables):
     """Base: learns prior and posteriors from everybody's labels, in this process or elsewhere."""
 
-    # Whether a fit to grades also learns how these follow from scores, for `predict_grades`.
-    _says_grades = True
+    # A trial is judged by its scores: it says nothing, and learns no more than these take.
+    _is_trial = False
 
     n_groups: int | str
     item_effects: bool | str
@@ -59,6 +62,7 @@ class LearningRanker(ChoiceTables):
         self.loss_ = loss.name
         self.positive_share_ = voices.about.positive_share
         self.wide_ = self._is_wide(loss, voices)
+        self._say_if_not_shared(loss, voices)
         coordinates = voices.coordinates(
             standardize=self.standardize, intercept=loss.has_intercept, every=self.wide_
         )
@@ -88,9 +92,9 @@ class LearningRanker(ChoiceTables):
         del tasks, learned  # a large crowd's levels need the memory that its rows take
         if points is not None:
             self._set_levels(points)
-        if voices.about.has_grades and loss.has_intercept and self._says_grades:
+        if voices.about.has_grades and loss.has_intercept and not self._is_trial:
             self.grading_ = learn_grading(self, voices)
-        elif self.loss_ == "logistic" and self._says_grades:
+        elif self.loss_ == "logistic" and not self._is_trial:
             self.label_doubt_ = learn_doubt(self, voices)
 
     def _settle(self, voices: Voices, tasks: Tasks, learned: Learned) -> Float | None:
@@ -156,18 +160,22 @@ class LearningRanker(ChoiceTables):
                     "share. Leave out either."
                 )
             return False
-        if self.item_effects == "auto":
-            return loss.takes_items and voices.is_shared
-        if self.item_effects and not loss.takes_items:
+        if self.item_effects not in {False, "auto"} and not loss.takes_items:
             raise ValueError(
                 f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
                 'known by their features alone. Leave item_effects at "auto", or change the loss. '
                 "(Comparisons and choices without features= give every item a column of its own.)"
             )
-        if self.item_effects and not voices.is_shared:
-            warnings.warn(NOT_SHARED, UserWarning, stacklevel=7)
-            return False
-        return bool(self.item_effects)
+        return bool(self.item_effects) and loss.takes_items and voices.is_shared
+
+    def _say_if_not_shared(self, loss: PriorLoss, voices: Voices) -> None:
+        """Say that item effects are off since no item repeats: a warning if they were asked for."""
+        if self._is_trial or not self.item_effects or not loss.takes_items or voices.is_shared:
+            return
+        if self.item_effects == "auto":  # nothing is wrong: it is there for those who look
+            logger.info(NOT_SHARED)
+        else:
+            warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
 
     def _learn(
         self,
