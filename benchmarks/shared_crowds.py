@@ -1,6 +1,6 @@
 """Crowds who judge the same items, read from ``NAME.npz`` or simulated."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +35,8 @@ MOST_PEOPLE = {"london_faces": 300}
 # People with fewer labels of either kind are left out of the scores.
 _FEWEST = 3
 _TEST = 0.3
+# What a data set is called whose items are described by their texts, too.
+_TEXTS = ", with texts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +106,12 @@ def with_texts(crowd: SharedCrowd, known: Bool | None = None) -> SharedCrowd:
     return replace(crowd, said=said, words_only=True)
 
 
-def read_crowds(folder: Path | None) -> Iterator[SharedCrowd]:
-    """Yield the crowds of a folder; say which are absent."""
+def read_crowds(folder: Path | None, only: Collection[str] | None = None) -> Iterator[SharedCrowd]:
+    """Yield the crowds of a folder, all or ``only`` some families; say which are absent."""
     for name in NAMES:
         path = None if folder is None else folder / f"{name}.npz"
+        if only is not None and not {name, f"{name}{_TEXTS}"} & set(only):
+            continue
         if path is not None and path.is_file():
             yield from read_crowds_of(path)
         elif name == "electricity":
@@ -133,7 +137,7 @@ def read_crowds_of(path: Path) -> Iterator[SharedCrowd]:
         return
     yield crowd
     if path.stem == "offensive":
-        again = "offensive, with texts"
+        again = f"offensive{_TEXTS}"
         yield replace(with_texts(crowd), name=again, family=again)
 
 

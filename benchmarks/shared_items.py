@@ -6,7 +6,8 @@ texts. FOLDER holds ``NAME.npz`` with ``user``, ``item`` and one of ``label`` (0
 ``text`` describe items, ``polis_group`` is Polis's group of each person. What is absent is left
 out. Every result is kept in ``--cache`` as soon as it is there, so that a run that was interrupted
 continues; ``--again METHOD`` measures a method anew. Writes ``shared-items.json`` and, between two
-marks, the tables of ``shared-items.md``.
+marks, the tables of ``shared-items.md``; with ``--only``, results are kept and nothing is written:
+``--redraw`` does that.
 """
 
 import argparse
@@ -158,7 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
     parser.add_argument("--cache", type=Path, default=ROOT / ".shared_items", help="results")
     parser.add_argument("--seconds", type=float, default=600, help="of a processor, for one method")
-    parser.add_argument("--only", nargs="+", help="just these data sets")
+    parser.add_argument("--only", nargs="+", help="just these data sets, no page")
     parser.add_argument("--methods", nargs="+", help="just these methods")
     parser.add_argument("--kinds", nargs="+", help="within, new items, bridging, groups")
     parser.add_argument("--first", action="store_true", help="just the first split")
@@ -169,7 +170,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="tiny simulated crowds, one seed")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     chosen = parser.parse_args(arguments)
-    crowds = list(simulated() if chosen.quick else read_crowds(chosen.data))
+    crowds = list(simulated() if chosen.quick else read_crowds(chosen.data, chosen.only))
     kept = Kept(chosen.cache)
     asked = list(tasks(crowds, chosen.seconds, quick=chosen.quick))
     for task in [] if chosen.redraw else asked:
@@ -181,6 +182,8 @@ def main(arguments: list[str] | None = None) -> None:
         if task.method in chosen.again:
             kept.path(task).unlink(missing_ok=True)
         kept.measure(task)
+    if chosen.only is not None:
+        return
     results = [(task, kept.get(task)) for task in asked]
     summary = summarise([(task, result) for task, result in results if result is not None])
     summary["note"] = chosen.note

@@ -101,6 +101,8 @@ def test_files_are_read_by_what_they_hold(tmp_path, capsys):
     assert found["polis_brexit"].passes.tolist() == [[0, 1]]
     assert found["jokes"].said.labels.tolist() == [False, True, False]
     assert "movies is left out" in capsys.readouterr().out
+    assert [crowd.name for crowd in read_crowds(tmp_path, ["jokes"])] == ["jokes"]
+    assert "left out" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
