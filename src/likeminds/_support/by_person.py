@@ -1,5 +1,6 @@
 """Numbers that people have, one row each: what they answer, and what is sent to where they are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -73,21 +74,14 @@ def take_apart(state: Any, arrays: list[NDArray[Any]]) -> Any:
     A dataclass names the arrays with a row for each person in ``people_have``. What is cached
     beside the fields of a dataclass stays behind, too.
     """
-    if isinstance(state, tuple):
-        return tuple(take_apart(one, arrays) for one in state)
-    if not is_dataclass(state) or isinstance(state, type):
-        return state
-    changes = {}
-    for one in fields(state):
-        value = getattr(state, one.name)
-        if one.name not in getattr(state, "people_have", ()):
-            changes[one.name] = take_apart(value, arrays)
-        elif isinstance(value, np.ndarray) and len(value):
-            changes[one.name] = Apart(len(arrays))
-            arrays.append(value)
-        elif is_dataclass(value):
-            changes[one.name] = take_apart(value, arrays)
-    return replace(state, **changes) if all(one.init for one in fields(state)) else state
+
+    def change(value: Any, of_people: bool) -> Any:
+        if not (of_people and isinstance(value, np.ndarray) and len(value)):
+            return value
+        arrays.append(value)
+        return Apart(len(arrays) - 1)
+
+    return _changed(state, change)
 
 
 def put_together(state: Any, arrays: list[Any]) -> Any:
@@ -105,14 +99,29 @@ def put_together(state: Any, arrays: list[Any]) -> Any:
     >>> put_together(known, [arrays[0][:1]])
     Known(ages=array([30]), limit=18)
     """
-    if isinstance(state, tuple):
-        return tuple(put_together(one, arrays) for one in state)
-    if isinstance(state, Apart):
-        return arrays[state.number]
-    if not is_dataclass(state) or isinstance(state, type):
-        return state
-    values = {one.name: getattr(state, one.name) for one in fields(state) if one.init}
-    return replace(state, **{name: put_together(value, arrays) for name, value in values.items()})
+    return _changed(state, lambda one, _: arrays[one.number] if isinstance(one, Apart) else one)
+
+
+def _changed(value: Any, change: Callable[[Any, bool], Any], of_people: bool = False) -> Any:
+    """Return a state whose parts are changed; what stays as it is may have parts of its own.
+
+    ``change`` is told of every part whether it is one that people have.
+    """
+    new = change(value, of_people)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        return tuple(_changed(one, change) for one in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    parts = fields(value)
+    if not all(one.init for one in parts):
+        return value
+    theirs = getattr(value, "people_have", ())
+    changed = {
+        one.name: _changed(getattr(value, one.name), change, one.name in theirs) for one in parts
+    }
+    return replace(value, **changed)
 
 
 def of_people(state: Any, people: Index | slice) -> Any:
