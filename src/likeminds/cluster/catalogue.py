@@ -64,7 +64,7 @@ def read_catalogue(
 
 def items_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[str, Any, FloatArray]:
     """Return the items of a partition, and what its columns say they are like."""
-    keys = table["item"].combine_chunks().dictionary_encode()
+    keys = table["item"].combine_chunks()
     codes = keys.indices.to_numpy(zero_copy_only=False)
     _, first = np.unique(codes, return_index=True)
     rows = feature_matrix(as_frame(table.select(list(columns))), list(columns))

@@ -10,10 +10,10 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
-from likeminds.losses.rows import Rows, has_both_classes
+from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.prior.choices import are_choices, are_mixed
 from likeminds.prior.coordinates import labels_of_rows
-from likeminds.prior.crossed import are_shared
+from likeminds.prior.crossed import labelled_by
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.losses import ChoiceLoss, LogisticLoss, MixedLoss
 
@@ -89,11 +89,7 @@ def count(said: Annotations | None) -> Count | None:
     """Return what a shard says; None if nobody is in it."""
     if said is None:
         return None
-    weight = Rows.of_annotations(said).class_weight(said.n_people)
-    some = np.minimum(np.bincount(said.item_codes, minlength=said.n_items), 1)
-    if are_shared(said):
-        pairs = np.unique(said.item_codes * said.n_people + said.user_codes) // said.n_people
-        some = np.minimum(np.bincount(pairs, minlength=said.n_items), 2)
+    weight = class_weight_of(said)
     return Count(
         said.user_ids,
         has_both_classes(weight),
@@ -101,7 +97,7 @@ def count(said: Annotations | None) -> Count | None:
         int(said.labels.sum()),
         weight.sum(axis=0),
         labels_of_rows(said),
-        some,
+        labelled_by(said),
         _kind(said),
         None if said.grades is None else GradesGiven.of(said.grades, said.user_codes),
     )

@@ -1,9 +1,12 @@
-"""Memory that workers keep between the blocks of a visit.
+"""Memory that workers keep between the blocks of a visit, and what they give back afterwards.
 
 Dask tells workers to give memory back to the system as soon as it is free
 (``MALLOC_TRIM_THRESHOLD_``), which also makes the C library ask the system for every larger array.
 Visits work on many blocks of a few megabytes, one after the other: to get and clear their memory
 anew each time is a third of their time. So it is kept as long as a visit lasts.
+
+What is free is not given back where something above it in the heap is still in use, nor what Arrow
+keeps for itself: after the shuffle that can be several times what stays. So it is asked for.
 """
 
 import ctypes
@@ -14,6 +17,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import Any
+
+import pyarrow as pa
 
 # What the C library calls its two limits, and what they are without any wish.
 _TRIM, _MMAP = -1, -3
@@ -62,3 +67,29 @@ def _enter(step: int) -> None:
         elif _inside[0] == 0:
             mallopt(_MMAP, _USUAL)
             mallopt(_TRIM, int(os.environ[_ENVIRONMENT]))
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, as far as there is a way to.
+
+    Examples
+    --------
+    >>> give_back()
+    """
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+def give_back_everywhere(client: Any) -> None:
+    """Let all workers give back what is free, once they have let go of what nobody wants.
+
+    It is a task like others, so that it comes after what they were told before. One whose worker
+    is lost in the meantime is done by another, and nobody waits for it.
+    """
+    waiting = [
+        client.submit(give_back, workers=[one], allow_other_workers=True, pure=False)
+        for one in client.nthreads()
+    ]
+    client.gather(waiting, errors="skip")

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from likeminds._support.checks import listing
 from likeminds.cluster.catalogue import Catalogue
 from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import lookup
+from likeminds.data.identifiers import Coded, compact, join_ids, lookup
 from likeminds.data.spelling import write_as_known
 
 # What is left of a row once items are known.
 _ROLES = ("user", "item", "label", "weight", "group")
+# What has ids, of which there are fewer than rows.
+_CODED = ("user", "item")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ def read_part(
 ) -> pa.Table:
     """Return a partition as a plain table: user, item, label, and weight and group if there are.
 
+    People and items are codes, of four bytes, so that no row has an id of its own.
+
     Parameters
     ----------
     part : data frame, Arrow table, Annotations, or the path of a Parquet file
@@ -70,6 +75,7 @@ def read_part(
     for column, values in plain.items():
         if values.null_count:
             raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
+    plain |= {role: plain[role].dictionary_encode() for role in _CODED}
     if catalogue is not None:
         plain["item"] = _as_in_catalogue(plain["item"], name, catalogue)
     return pa.table(plain)
@@ -78,11 +84,11 @@ def read_part(
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
     """Return the rows of each shard: a person's are in one, by the checksum of their id."""
     table = table.select([name for name in _ROLES if name in table.column_names])
-    people = table["user"].combine_chunks().dictionary_encode()
+    people = table["user"].combine_chunks()
     ids = people.dictionary.to_pylist()
     shards = np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
     mine = shards[people.indices.to_numpy(zero_copy_only=False)] if ids else np.zeros(0)
-    return [table.filter(pa.array(mine == number)) for number in range(n_shards)]
+    return [_only_their_ids(table.filter(pa.array(mine == n))) for n in range(n_shards)]
 
 
 def join_pieces(
@@ -92,17 +98,19 @@ def join_pieces(
     some = [piece for piece in pieces if piece.num_rows]
     if not some:
         return None
-    kinds = {str(piece.schema.field(name).type) for piece in some for name in ("user",)}
+    kinds = {str(piece.schema.field("user").type.value_type) for piece in some}
     if len(kinds) > 1:
         raise ValueError(
             f"Ids of people are {' in one partition and '.join(sorted(kinds))} in another: write "
             "them in the same way."
         )
-    table = pa.concat_tables(some, promote_options="permissive")
+    table = pa.concat_tables(
+        [one.drop_columns(_CODED) for one in some], promote_options="permissive"
+    )
     columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
     return Annotations(
-        users=columns["user"],
-        items=columns["item"],
+        users=_coded(some, "user"),
+        items=_coded(some, "item"),
         **labels.arguments(columns["label"]),
         weights=columns.get("weight"),
         groups=columns.get("group"),
@@ -113,10 +121,32 @@ def join_pieces(
     )
 
 
+def _only_their_ids(table: pa.Table) -> pa.Table:
+    """Return rows whose people and items are codes of these alone: no other ids travel."""
+    for role in _CODED:
+        coded = table[role].combine_chunks()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        codes, used = compact(codes, len(coded.dictionary))
+        there = pa.DictionaryArray.from_arrays(codes.astype(np.int32), coded.dictionary.take(used))
+        table = table.set_column(table.column_names.index(role), role, there)
+    return table
+
+
+def _coded(pieces: Sequence[pa.Table], role: str) -> Coded:
+    """Return the ids of all rows of some pieces; ids are there once for each piece."""
+    chunks = [piece[role].combine_chunks() for piece in pieces]
+    ids = [chunk.dictionary.to_numpy(zero_copy_only=False) for chunk in chunks]
+    starts = np.cumsum([0, *map(len, ids)])
+    codes = [
+        chunk.indices.to_numpy(zero_copy_only=False) + int(start)
+        for chunk, start in zip(chunks, starts, strict=False)
+    ]
+    return Coded(np.concatenate(codes), reduce(join_ids, ids))
+
+
 def _as_in_catalogue(items: Any, name: str, catalogue: Catalogue) -> Any:
     """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
-    coded = items.dictionary_encode()
-    values = coded.dictionary.to_pylist()
+    values = items.dictionary.to_pylist()
     written = write_as_known(values, catalogue.ids, "items")
     unknown = lookup(written, catalogue.ids, "items") < 0
     if unknown.any():
@@ -124,7 +154,7 @@ def _as_in_catalogue(items: Any, name: str, catalogue: Catalogue) -> Any:
         raise ValueError(f"{name} has labels of items that have no features: {some}.")
     if written.tolist() == values:
         return items
-    return pa.array(written.tolist()).take(coded.indices)
+    return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
 
 
 def _as_table(part: Any) -> pa.Table:

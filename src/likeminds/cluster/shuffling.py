@@ -10,6 +10,7 @@ from likeminds._support.optional import require
 from likeminds.cluster.catalogue import Catalogue, is_in_rows, items_in, join_catalogue
 from likeminds.cluster.census import Census, count, joint_census
 from likeminds.cluster.labels import LabelTable, count_labels, read_label_table
+from likeminds.cluster.memory import give_back_everywhere
 from likeminds.cluster.partitions import Columns, by_shard, join_pieces, read_part
 from likeminds.cluster.site import let_go, same
 
@@ -103,11 +104,13 @@ class Shuffle:
                 )
                 for n in range(self.n_shards)
             ]
+            let_go(made)  # partitions and pieces go as soon as shards are made of them
             counted = [submit(count, one) for one in said]
             self._watch(distributed, "bringing people together", counted)
             found = self.client.gather(counted)
         finally:
             let_go(made)
+        give_back_everywhere(self.client)
         there = [number for number, one in enumerate(found) if one is not None]
         census = joint_census([found[number] for number in there])
         return Gathered([said[number] for number in there], catalogue, labels, census)

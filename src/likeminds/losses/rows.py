@@ -353,8 +353,18 @@ def has_both_classes(class_weight: Float) -> Bool:
     return both
 
 
+def class_weight_of(annotations: Annotations) -> Float:
+    """Return the weight of everybody's negative and positive labels, shape (n_people, 2)."""
+    said = annotations
+    return _class_weight(said.user_codes, said.labels, said.weights, said.n_people)
+
+
 def _class_weight(
-    people: Index, kind: Bool | Index, weight: Float, n_people: int, n_kinds: int = 2
+    people: Index,
+    kind: Bool | Index,
+    weight: FloatArray | None,
+    n_people: int,
+    n_kinds: int = 2,
 ) -> Float:
     total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_people)
     # Of no rows at all, bincount makes integers.

@@ -48,10 +48,25 @@ NOT_SHARED = (
 
 def are_shared(annotations: Annotations) -> bool:
     """Say whether any item was labelled by two people."""
-    if not annotations.has_items:
-        return False
-    pairs = np.unique(annotations.item_codes * annotations.n_people + annotations.user_codes)
-    return bool((np.diff(pairs // annotations.n_people) == 0).any())
+    return annotations.has_items and bool((labelled_by(annotations) > 1).any())
+
+
+def labelled_by(annotations: Annotations) -> Index:
+    """Return how many people labelled each item, two standing for more.
+
+    Examples
+    --------
+    >>> said = Annotations(["ann", "bob", "bob"], ["cat", "cat", "dog"], [True, False, True])
+    >>> labelled_by(said)
+    array([2, 1])
+    """
+    items, people = annotations.item_codes, annotations.user_codes
+    found = np.zeros(annotations.n_items, dtype=np.intp)
+    one_of_them = np.zeros(annotations.n_items, dtype=np.intp)
+    found[items] = 1
+    one_of_them[items] = people  # whoever comes last
+    found[items[people != one_of_them[items]]] = 2
+    return found
 
 
 @dataclass(frozen=True)

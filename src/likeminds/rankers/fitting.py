@@ -18,7 +18,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
-from likeminds.losses.rows import Rows, has_both_classes
+from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.crossed import NOT_SHARED, are_shared
@@ -349,5 +349,5 @@ def refuse_one_class(annotations: Annotations, *, teaches: bool) -> None:
             "needs positive and negative labels."
         )
     if not teaches:
-        weight = Rows.of_annotations(annotations).class_weight(annotations.n_people)
-        warn_of_one_class(annotations.user_ids, has_both_classes(weight))
+        has_pairs = has_both_classes(class_weight_of(annotations))
+        warn_of_one_class(annotations.user_ids, has_pairs)
