@@ -2,8 +2,21 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from likeminds import HierarchicalRanker
 from likeminds.cluster import Shards
+
+# Of what Dask leaves to the garbage collector, tests of rankers say nothing.
+QUIET = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def ranker(**more):
+    return HierarchicalRanker(item_effects=False, **more)
 
 
 def spread(said, client, parts=None, **more):

@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, make_schools
-from sharded import same, spread
+from sharded import QUIET, same, spread
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [pytest.mark.slow, *QUIET]
 
 PROGRAMS = "distributed.cli"
 QUIETLY = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -43,27 +38,51 @@ HierarchicalRanker(**{GIVEN!r}, callback=die).fit(shards)
 """
 
 
-@contextmanager
-def real_cluster(folder, n_workers=1):
-    """Start a scheduler and workers as programs of their own; end them, whatever happens."""
-    from distributed import Client
+class Programs:
+    """A scheduler and workers, each a program of its own; those that were killed start again."""
 
-    folder.mkdir()
-    file = str(folder / "scheduler.json")
-    here = ["--scheduler-file", file, "--no-dashboard", "--host", "127.0.0.1"]
-    worker = ["--no-nanny", "--nthreads", "2", "--local-directory", str(folder)]
-    begun = [
-        subprocess.Popen([sys.executable, "-m", f"{PROGRAMS}.dask_{name}", *more, *here], **QUIETLY)
-        for name, more in [("scheduler", ["--port", "0"]), *[("worker", worker)] * n_workers]
-    ]
-    try:
-        with Client(scheduler_file=file, timeout=60) as client:
+    def __init__(self, folder):
+        self.folder, self.scheduler, self.workers, self.n_started = folder, None, [], 0
+
+    @contextmanager
+    def client(self, n_workers):
+        """Connect to so many workers."""
+        from distributed import Client
+
+        if self.scheduler is None or self.scheduler.poll() is not None:
+            self.end()
+            self.n_started += 1
+            self.scheduler = self._start("scheduler", "--port", "0")
+        self.workers = [one for one in self.workers if one.poll() is None]
+        given = ["--no-nanny", "--nthreads", "2", "--local-directory", str(self.folder)]
+        self.workers += [
+            self._start("worker", *given) for _ in range(n_workers - len(self.workers))
+        ]
+        with Client(scheduler_file=self._file, timeout=60) as client:
             client.wait_for_workers(n_workers)
-            yield client, begun
-    finally:
-        for one in begun:
-            one.kill()
-            one.wait()
+            yield client
+
+    def end(self):
+        for one in [self.scheduler, *self.workers]:
+            if one is not None:
+                one.kill()
+                one.wait()
+
+    @property
+    def _file(self):
+        return str(self.folder / f"scheduler-{self.n_started}.json")
+
+    def _start(self, name, *given):
+        here = ["--scheduler-file", self._file, "--no-dashboard", "--host", "127.0.0.1"]
+        command = [sys.executable, "-m", f"{PROGRAMS}.dask_{name}", *given, *here]
+        return subprocess.Popen(command, **QUIETLY)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    found = Programs(tmp_path_factory.mktemp("programs"))
+    yield found
+    found.end()
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +95,8 @@ def fitted(said):
     return HierarchicalRanker(**GIVEN).fit(said)
 
 
-def test_a_client_that_is_killed_leaves_nothing_and_is_resumed(said, fitted, tmp_path):
-    with real_cluster(tmp_path / "cluster") as (client, _):
+def test_a_client_that_is_killed_leaves_nothing_and_is_resumed(programs, said, fitted, tmp_path):
+    with programs.client(2) as client:
         address, folder = client.scheduler.address, tmp_path / "checkpoint"
         died = subprocess.run([sys.executable, "-c", DYING, address, str(folder)], check=False)
         assert died.returncode == -signal.SIGKILL
@@ -90,33 +109,13 @@ def test_a_client_that_is_killed_leaves_nothing_and_is_resumed(said, fitted, tmp
         assert shards.journal.replayed > 0
 
 
-def test_a_scheduler_that_is_killed_is_said_and_the_fit_resumed(said, fitted, tmp_path):
-    import dask
-
-    folder = tmp_path / "checkpoint"
-    soon = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
-    with soon, real_cluster(tmp_path / "first") as (client, begun):
-        shards = spread(said, client, n_shards=2).checkpointed(folder)
-
-        def kill(step, value, residual):
-            if step == 2:
-                begun[0].kill()
-
-        with pytest.raises(ConnectionError, match=r"scheduler was lost .* again with resume"):
-            HierarchicalRanker(**GIVEN, callback=kill).fit(shards)
-    with real_cluster(tmp_path / "second") as (client, _):
-        shards = spread(said, client, n_shards=2).checkpointed(folder, resume=True)
-        same(HierarchicalRanker(**GIVEN).fit(shards), fitted)
-        assert shards.journal.replayed > 0
-
-
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(said, tmp_path):
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(programs, said):
     given = {"n_groups": 1, "n_item_factors": 0}
-    with real_cluster(tmp_path / "cluster", n_workers=2) as (client, begun):
+    with programs.client(2) as client:
 
         def kill(step, value, residual):
             if step == 2:
-                begun[1].kill()
+                programs.workers[1].kill()
 
         shards = spread(said, client, n_shards=4)
         there = HierarchicalRanker(**given, callback=kill).fit(shards)
@@ -124,3 +123,25 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(said, tmp_path):
     here = HierarchicalRanker(**given).fit(said)
     same(there, here)
     np.testing.assert_allclose(there.item_effect_, here.item_effect_, atol=1e-6)
+
+
+def test_a_scheduler_that_is_killed_is_said_and_the_fit_resumed(
+    programs, client, said, fitted, tmp_path
+):
+    import dask
+
+    folder = tmp_path / "checkpoint"
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
+    with soon, programs.client(1) as lost:
+        shards = spread(said, lost, n_shards=2).checkpointed(folder)
+
+        def kill(step, value, residual):
+            if step == 2:
+                programs.scheduler.kill()
+
+        with pytest.raises(ConnectionError, match=r"scheduler was lost .* again with resume"):
+            HierarchicalRanker(**GIVEN, callback=kill).fit(shards)
+    # On another cluster.
+    shards = spread(said, client, n_shards=2).checkpointed(folder, resume=True)
+    same(HierarchicalRanker(**GIVEN).fit(shards), fitted)
+    assert shards.journal.replayed > 0

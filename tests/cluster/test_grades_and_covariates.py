@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, make_schools
-from sharded import same, spread, table_of
+from sharded import QUIET, same, spread, table_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = QUIET
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,42 +17,26 @@ from likeminds import (
     find_schools,
     load,
     load_electricity,
-    make_schools,
 )
 from likeminds.cluster import Shards, staying, write_rankings
 from likeminds.storage.models import ModelFileError
-from sharded import spread
+from sharded import QUIET, spread
+from sharded import ranker as ranker_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = QUIET
 
 
-@pytest.fixture(scope="module")
-def said():
-    made = make_schools(40, 12, 30, 5, n_schools=2, contested=0.6, random_state=0).annotations
-    return made._with(user_ids=np.array([f"p{n:02d}" for n in range(40)], dtype=object))
-
-
-def ranker():
-    return HierarchicalRanker(item_effects=False, n_groups=1)
+ranker = partial(ranker_of, n_groups=1)
 
 
 @pytest.fixture(scope="module")
-def here(said):
-    return ranker().fit(said)
+def here(fitted):
+    return fitted
 
 
 @pytest.fixture(scope="module")
 def shards(client, said):
     return spread(said, client, n_shards=3)
-
-
-@pytest.fixture(scope="module")
-def crowd(client, said):
-    return client, said
 
 
 @pytest.fixture(scope="module")

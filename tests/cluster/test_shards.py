@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from likeminds import (
     Annotations,
@@ -23,39 +25,15 @@ from likeminds import (
 )
 from likeminds.baselines import Popularity
 from likeminds.cluster import Shards
-from sharded import same, spread, table_of
+from sharded import QUIET, ranker, same, spread, table_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def said():
-    made = make_schools(40, 12, 30, 5, n_schools=2, contested=0.6, random_state=0).annotations
-    return made._with(user_ids=np.array([f"p{n:02d}" for n in range(40)], dtype=object))
+pytestmark = QUIET
 
 
 def given_by(said):
     rows = {"users": said.users, "items": said.items, "labels": said.labels}
     items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
     return rows | items
-
-
-def ranker(**more):
-    return HierarchicalRanker(item_effects=False, **more)
-
-
-@pytest.fixture(scope="module")
-def fitted(said):
-    return ranker(n_groups=1).fit(said)
-
-
-@pytest.fixture(scope="module")
-def crowd(client, said):
-    return client, said
 
 
 @pytest.mark.slow
@@ -97,6 +75,47 @@ def test_choices_and_weights_are_the_same(client):
     there, here = HierarchicalRanker(n_groups=1).fit(shards), HierarchicalRanker(n_groups=1)
     same(there, here.fit(homes))
     assert there.loss_ == "choice"
+
+
+@pytest.mark.slow
+def test_choices_beside_labels_of_single_items_are_the_same(client):
+    homes = load_electricity()
+    homes = homes.of_people(homes.user_ids[:20])
+    groups = homes.group_codes.copy()
+    single = np.arange(len(homes)) % 16 < 4  # the first choice of some is four labels
+    groups[single] = groups.max() + 1 + np.arange(single.sum())
+    table = table_of(homes, group=groups)
+    shards = spread(homes, client, [table[::2], table[1::2]], group="group", n_shards=3)
+    there = HierarchicalRanker(n_groups=1).fit(shards)
+    items = {"item_ids": homes.item_ids, "features_per": "item"}
+    said = Annotations(
+        homes.users, homes.items, homes.labels, homes.features, groups=groups, **items
+    )
+    same(there, HierarchicalRanker(n_groups=1).fit(said))
+    assert there.loss_ == "mixed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"fixed": ["local_company"], "signs": {"price": -1}},
+        {"signs": {"price": -1}, "distributions": {"price": "lognormal"}},
+    ],
+)
+def test_simulated_likelihoods_are_the_same(client, given):
+    homes = load_electricity()
+    homes = homes.of_people(homes.user_ids[:25])
+    asked = HierarchicalRanker(n_groups=1, draws=16, max_iter=2, **given)
+    shards = spread(homes, client, [homes[:300], homes[300:]], group="group", n_shards=3)
+    with pytest.warns(ConvergenceWarning):
+        there, here = clone(asked).fit(shards), clone(asked).fit(homes)
+    same(there, here)
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-6)
+    found, expected = (one.standard_error(homes) for one in (there, here))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    with pytest.raises(ValueError, match=r"fitted on a cluster.*pass the annotations"):
+        there.summary()
 
 
 @pytest.mark.slow
@@ -225,12 +244,19 @@ def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):
 
 def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     shards = spread(said, client)
+    fitted_there = ranker(n_groups=0, max_iter=1, tol=1.0).fit(shards)
     with pytest.raises(ValueError, match="wide=False"):
         ranker(wide=True).fit(shards)
     with pytest.raises(TypeError, match="learns from rows"):
         RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)
-    with pytest.raises(ValueError, match="in one place"):
-        ThreeLevelRanker(item_effects=True).fit(shards)
+    with pytest.raises(ValueError, match="is not tuned on a cluster"):
+        RankerCV(ThreeLevelRanker(), {"item_effects": [False, True]}).fit(shards)
+    with pytest.raises(ValueError, match=r"is not tuned .*Tune it without"):
+        ThreeLevelRankerCV(item_effects=True).fit(shards)
+    with pytest.raises(ValueError, match=r"people take .* GiB: lower draws"):
+        ranker(draws=10**7).fit(shards)
+    with pytest.raises(ValueError, match=r"fitted on a cluster.*newcomer"):
+        fitted_there.update(said[:5])
     with pytest.raises(TypeError, match=r"by person first.*Shards.from_frame"):
         ranker().fit(pytest.importorskip("dask").delayed(said))
     with pytest.raises(TypeError, match=r"has to be read first.*AnnotationFolder"):

@@ -200,12 +200,7 @@ class Simulation:
         self.setting = setting
         self.matched = matched
         self.n_draws = 2 * max(2, (n_draws + 1) // 2)
-        needed = 8 * self.n_draws * setting.tasks.n_people * len(setting.varies)
-        if needed > _MOST_BYTES:
-            raise ValueError(
-                f"{self.n_draws:,} draws for each of {setting.tasks.n_people:,} people take "
-                f"{needed / (1 << 30):.0f} GiB: lower draws."
-            )
+        refuse_many_draws(self.n_draws, setting.tasks.n_people, len(setting.varies))
         self._fixed = at.fixed
         self._blocks = list(self._make(at, np.random.default_rng(seed)))
 
@@ -320,6 +315,16 @@ class Simulation:
             scaled = said.curvature.times_root_back(np.repeat(alike, n_draws, axis=0))
             bend = (scaled.transpose(0, 2, 1) @ scaled).reshape(bend.shape)
         return -said.loss.reshape(n_people, n_draws), slope, bend
+
+
+def refuse_many_draws(n_draws: int, n_people: int, n_varying: int) -> None:
+    """Refuse more draws than this process holds."""
+    needed = 8 * n_draws * n_people * n_varying
+    if needed > _MOST_BYTES:
+        raise ValueError(
+            f"{n_draws:,} draws for each of {n_people:,} people take "
+            f"{needed / (1 << 30):.0f} GiB: lower draws."
+        )
 
 
 def _matched(e: Float) -> tuple[Float, Float]:

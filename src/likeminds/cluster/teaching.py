@@ -1,14 +1,16 @@
 """Rankers taught by shards: the same steps as in this process, with sums in place of rows."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import iadd
 from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Index
-from likeminds.cluster.site import Site
+from likeminds._support.arrays import Float, Index
+from likeminds.cluster.site import Site, let_go, same
 from likeminds.cluster.staying import finish, order_as_files, put_away
 from likeminds.cluster.travelling import columns_of, rows_about, rows_joined
 from likeminds.cluster.voices import ShardVoices
@@ -16,7 +18,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_by_ids
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
+from likeminds.prior.crossed import NOT_SHARED
 from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.items import ItemColumn, Opinions, sums_of_items, with_column
 
 
 def teach_prior(crowd: Any, ranker: Any) -> None:
@@ -36,15 +40,45 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
 
 def teach_statistics(crowd: Any, ranker: Any) -> None:
     """Fit a ranker that needs statistics alone: shards reduce their rows, and these are merged."""
-    _refuse_item_effects(ranker)
     _begin(crowd, ranker)
     graded = as_loss(ranker.loss).takes_grades
     site = Site(crowd.client, crowd.journal, crowd.traffic)
-    found = site.gathered(site.submit(statistics_of, said, graded) for said in crowd.said)
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)
-    ranker._fit_statistics(_merged(crowd, found))
+    if ranker.item_effects:
+        column = _item_column(crowd, site, graded)
+        ranker._fit_statistics(column.features, column)
+    else:
+        found = site.gathered(site.submit(statistics_of, said, graded) for said in crowd.said)
+        ranker._fit_statistics(_merged(crowd, found))
     _put_away(crowd, ranker)
+
+
+def _item_column(crowd: Any, site: Site, graded: bool) -> ItemColumn:
+    """Learn what the crowd thinks of items: sums by item, then rows with what all others think."""
+    if not crowd.census.is_shared:
+        warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
+    everybody = reduce(iadd, site.gathered(site.submit(_sums_of, said) for said in crowd.said))
+    labelled = np.flatnonzero(everybody[:, -1])
+    opinions = Opinions(everybody[labelled, :-1], crowd.catalogue.features[labelled])
+    given = site.submit(same, (opinions, labelled))
+    found = site.gathered(site.submit(_with_opinions, said, given, graded) for said in crowd.said)
+    let_go([given])
+    statistics = reduce(Statistics.merge, found)
+    return ItemColumn(crowd.catalogue.ids[labelled], opinions.of_everybody(), statistics)
+
+
+def _sums_of(said: Annotations) -> Float:
+    """Return what a shard says of all items, and of which it says anything."""
+    sums = sums_of_items(said, said.item_codes, said.n_items)
+    return np.column_stack([sums, np.bincount(said.item_codes, minlength=said.n_items)])
+
+
+def _with_opinions(said: Annotations, given: tuple[Opinions, Index], graded: bool) -> Statistics:
+    """Reduce a shard's rows, whose last feature is what all others think of their item."""
+    opinions, labelled = given
+    column = opinions.of_others(said, np.searchsorted(labelled, said.item_codes))
+    return Statistics.from_annotations(with_column(said, column), graded=graded)
 
 
 def teach_search(crowd: Any, search: Any) -> None:
@@ -59,7 +93,13 @@ def teach_search(crowd: Any, search: Any) -> None:
             f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "
             "to visit them anew: on a cluster, only rankers of statistics are tuned."
         )
-    _refuse_item_effects(tuning.ranker)
+    grid = search.param_grid or {}
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    if any(any(one.get("item_effects", [tuning.ranker.item_effects])) for one in grids):
+        raise ValueError(
+            f"{type(tuning.ranker).__name__}(item_effects=True) is not tuned on a cluster: in each "
+            "fold, opinions of items are others. Tune it without, or fit it with given parameters."
+        )
     _begin(crowd, search)
     site, census = Site(crowd.client, crowd.journal, crowd.traffic), crowd.census
     how = search.n_folds, search.random_state, tuning.form, tuning.graded
@@ -106,14 +146,6 @@ def _merged(crowd: Any, found: Sequence[Statistics]) -> Statistics:
 
 def _no_rows(*_: Any) -> Annotations:
     raise AssertionError("Rankers of statistics need no rows.")
-
-
-def _refuse_item_effects(ranker: Any) -> None:
-    if ranker.item_effects:
-        raise ValueError(
-            f"{type(ranker).__name__}(item_effects=True) needs everybody's rows in one place: on a "
-            "cluster, HierarchicalRanker learns effects of items."
-        )
 
 
 def _begin(crowd: Any, ranker: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Bool, FloatArray, Index
+from likeminds.choice_models.simulating import refuse_many_draws
 from likeminds.cluster.site import Site
 from likeminds.cluster.staying import settle_there
 from likeminds.cluster.travelling import columns_of, rows_joined
@@ -67,12 +68,12 @@ class ShardVoices(Voices):
         return min(int((self._crowd.census.by_item > 0).sum()), self.about.n_features)
 
     def loss(self, asked: str | PriorLoss) -> PriorLoss:
-        """Return the loss; refuse what is not learned on a cluster."""
+        """Return the loss; refuse more draws than can be made, before anything is learned."""
         name = self._crowd.census.loss if asked == "auto" else asked
-        loss = ALL_LOSSES[name] if isinstance(name, str) else name
-        if not self._ranker._specification().is_plain:
-            raise ValueError("draws, fixed and signs cannot be learned on a cluster.")
-        return loss
+        about, known = self.about, self._ranker._specification()
+        varying = about.n_features - len(known.fixed)
+        refuse_many_draws(known.n_draws, len(about.user_ids), varying)
+        return ALL_LOSSES[name] if isinstance(name, str) else name
 
     def refuse_one_class(self, *, teaches: bool) -> None:
         """Name the people whose labels are all alike, unless that ``teaches``."""
@@ -112,6 +113,12 @@ class ShardVoices(Voices):
         if items:
             return CrossedShards.of_labels(tasks, Items.unknown(crowd.catalogue.ids))
         return tasks
+
+    def brought_here(self, tasks: Any) -> Tasks:
+        """Bring everybody's labels here, which are less than the draws that are made for them."""
+        people = np.sort(np.concatenate(tasks.people))
+        found: Tasks = tasks.locally(people)
+        return found
 
     def rows_of(self, people: Index) -> Annotations:
         """Return the labels of a few people, by their positions, in this process."""

@@ -95,7 +95,7 @@ class ChoiceTables(PriorRanker):
         ----------
         annotations : Annotations, optional
             The labels that the ranker was fitted to, where it does not have them any more (because
-            it was read from a file).
+            it was read from a file, or fitted on a cluster).
         draws : int, default=300
             Draws for each person.
 
@@ -289,8 +289,8 @@ class ChoiceTables(PriorRanker):
         said = getattr(self, "annotations_", None) if annotations is None else annotations
         if said is None:
             raise ValueError(
-                "This ranker was read from a file, which does not hold its training data: pass "
-                "the annotations, or save it with_data=True."
+                "This ranker was read from a file, or fitted on a cluster, and does not hold its "
+                "training data: pass the annotations, or save it with_data=True."
             )
         crowd = self.crowd_
         if crowd.items is not None:

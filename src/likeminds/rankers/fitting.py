@@ -153,6 +153,12 @@ class StatisticsRanker(GrowingRanker):
     def _fit_with(self, earlier: Any, more: Annotations) -> None:
         """Fit to what another ranker (or this one) has learned from, and to more."""
         if self.item_effects:  # with every label, the crowd's opinions are others
+            if not hasattr(earlier, "annotations_"):
+                raise ValueError(
+                    f"{type(self).__name__}(item_effects=True) was fitted on a cluster, and has "
+                    "nobody's rows: more labels change the opinions of others about every item. "
+                    "Fit all labels at once, on the cluster."
+                )
             self._fit_annotations(earlier.annotations_.concat(more))
         else:
             self._fit_statistics(earlier.statistics_.update(more))

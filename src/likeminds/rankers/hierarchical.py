@@ -183,9 +183,9 @@ class HierarchicalRanker(LearningRanker):
     _needs_no_features = True
     _learned_from = "annotations_"
     _nothing_to_add_to = (
-        "This ranker was read from a file, which does not hold its training data: more labels "
-        "cannot be added to it. They can where it was saved with save(..., with_data=True); "
-        "`newcomer` needs none of it."
+        "This ranker was read from a file, or fitted on a cluster, and does not hold its training "
+        "data: more labels cannot be added to it. They can where it was saved with "
+        "save(..., with_data=True); `newcomer` needs none of it."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],

@@ -117,27 +117,73 @@ class ItemColumn:
         return replace(Items.unknown(self.ids, 0.0), effects=weight * self.opinion)
 
 
+@dataclass(frozen=True)
+class Opinions:
+    """What everybody says of items, wherever their labels are.
+
+    Attributes
+    ----------
+    everybody : array of shape (n_items, 3)
+        The sums over labels of `sums_of_items`.
+    features : array of shape (n_items, d)
+        What items are like.
+    """
+
+    everybody: Float
+    features: Float
+
+    @cached_property
+    def _whole(self) -> tuple[Float, Float]:
+        return _log_odds(self.everybody, self.everybody[:, 0])
+
+    @cached_property
+    def _regression(self) -> tuple[Float, Float]:
+        return _regression(self.features, self._whole[1])
+
+    def of_everybody(self) -> Float:
+        """Return the opinion of each item."""
+        (whole, trust), (rows, fit) = self._whole, self._regression
+        return np.asarray(whole - trust * (rows @ (fit @ whole)))
+
+    def of_others(self, annotations: Annotations, item: Index) -> Float:
+        """Return, for each row of some people, the opinion of its item by all others."""
+        everybody, (whole, _), (rows, fit) = self.everybody, self._whole, self._regression
+        n_items = len(everybody)
+        pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
+        person, judged = np.divmod(pairs, n_items)
+        others = everybody[judged] - sums_by(of_row, _said(annotations), len(pairs))
+        without, theirs = _log_odds(others, everybody[judged, 0])
+        # Without a person, the opinions of the items they labelled are others, and so is the fit.
+        change = fit.T[judged] * (without - whole[judged])[:, None]
+        weights = fit @ whole + sums_by(person, change, annotations.n_people)
+        beyond = without - theirs * np.einsum("nd,nd->n", rows[judged], weights[person])
+        return np.asarray(beyond[of_row])
+
+
+def sums_of_items(annotations: Annotations, item: Index, n_items: int) -> Float:
+    """Return the weight of each item's labels, of the positive ones, and what was expected of it.
+
+    All rows of a person have to be there.
+    """
+    return sums_by(item, _said(annotations), n_items)
+
+
 def opinions(annotations: Annotations, item: Index, n_items: int) -> tuple[Float, Float]:
     """Return the opinion of each item by everybody, and that of each row's by all others."""
+    everybody = sums_of_items(annotations, item, n_items)
+    found = Opinions(everybody, features_of_items(annotations, item, n_items))
+    return found.of_everybody(), found.of_others(annotations, item)
+
+
+def _said(annotations: Annotations) -> Float:
+    """Return each row's weight, that if it is positive, and that times its person's usual share."""
     weight = np.ones(len(annotations))
     if annotations.weights is not None:
         weight[:] = annotations.weights
     said = np.column_stack([weight, weight * annotations.labels])
     by_person = sums_by(annotations.user_codes, said, annotations.n_people)
     share = (1.0 + by_person[:, 1]) / (2.0 + by_person[:, 0])
-    said = np.column_stack([said, weight * share[annotations.user_codes]])
-    pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
-    person, judged = np.divmod(pairs, n_items)
-    everybody = sums_by(item, said, n_items)
-    whole, trust = _log_odds(everybody, everybody[:, 0])
-    others = everybody[judged] - sums_by(of_row, said, len(pairs))
-    without, theirs = _log_odds(others, everybody[judged, 0])
-    rows, fit = _regression(features_of_items(annotations, item, n_items), trust)
-    # Without a person, the opinions of the items they labelled are others, and so is the fit.
-    change = fit.T[judged] * (without - whole[judged])[:, None]
-    weights = fit @ whole + sums_by(person, change, annotations.n_people)
-    beyond = without - theirs * np.einsum("nd,nd->n", rows[judged], weights[person])
-    return whole - trust * (rows @ (fit @ whole)), beyond[of_row]
+    return np.column_stack([said, weight * share[annotations.user_codes]])
 
 
 def _log_odds(said: Float, weight: Float) -> tuple[Float, Float]:

@@ -74,7 +74,9 @@ class LearningRanker(ChoiceTables):
             tasks = self._tasks(loss, voices, likelihood, coordinates)
             learned, traits = self._learn(tasks, likelihood, voices, coordinates)
         if not self._specification().is_plain:
-            learned = self._refine(learned, tasks, coordinates, _shifts(traits, voices))
+            simulated = voices.brought_here(tasks)
+            learned = self._refine(learned, simulated, coordinates, _shifts(traits, voices))
+            del simulated
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
         if learned.items is not None and isinstance(tasks, Crossed):

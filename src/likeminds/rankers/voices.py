@@ -131,6 +131,10 @@ class Voices(ABC):
     def all_rows(self) -> Annotations:
         """Return everybody's labels, in this process."""
 
+    def brought_here(self, tasks: Tasks) -> Tasks:
+        """Return everybody's labels as tasks of this process, for what holds more than these."""
+        return tasks
+
     def settled_there(self, ranker: Any, tasks: Tasks, learned: Learned) -> bool:  # noqa: ARG002
         """Give a ranker people who stay where they are; say whether that was asked for."""
         return False
