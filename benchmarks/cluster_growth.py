@@ -2,29 +2,78 @@
 
     python -m benchmarks.cluster_growth --people 100000 1000000 --workers 2 4 8 16
 
-prints the rows of a table for docs/cluster.md. Nothing is timed: more workers than cores only share
-them.
+prints the two tables of docs/cluster.md: what travels, with how far weights are from those of the
+first number of workers, and what a worker has in memory. Nothing is timed: more workers than cores
+only share them.
 """
 
 import argparse
-import ctypes
-import gc
 import os
 import tempfile
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.cluster import make_crowd, write_parts
 from likeminds import HierarchicalRanker
 from likeminds.cluster import Shards
 
-# Bytes that were counted, for which there are formulas.
-_COUNTED = ("sent", "returned", "asked")
+# Weights may differ by so much between numbers of workers.
+_SAME = 1e-6
+# People whose labels are shuffled before anything is counted: what is imported is not counted.
+_FEW = 200
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What formulas are made of.
+
+    Attributes
+    ----------
+    people, labels, items : int
+        How many there are; of people and labels, on each worker.
+    p : int
+        Coordinates: the features, and the intercept.
+    """
+
+    people: float
+    labels: float
+    items: int
+    p: int
+
+    @property
+    def sent(self) -> float:
+        """Bytes of a state with one direction."""
+        return 8 * self.p * 3
+
+    @property
+    def returned(self) -> float:
+        """Bytes of an answer."""
+        return 8 * (2 * self.p**2 + self.p + 4)
+
+    @property
+    def asked(self) -> float:
+        """Bytes of what is known of a person in the end."""
+        return 8 * self.p + 4 * min(self.p, 16) * self.p + 8
+
+    @property
+    def kept(self) -> float:
+        """Bytes that a worker has more, once it has its shard."""
+        return 17 * self.labels + 8 * self.people + 8 * self.items * (self.p - 1)
+
+    @property
+    def shuffling(self) -> float:
+        """Bytes that it has more at most while partitions are read and shards are made."""
+        return self.kept + 64 * self.labels + 16 * self.people
+
+    @property
+    def fitting(self) -> float:
+        """Bytes that it has more at most in a fit."""
+        return self.kept + (41 + 8 * self.p) * self.labels + 2 * self.asked * self.people
 
 
 def main() -> None:
@@ -35,86 +84,112 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=10)
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument(
-        "--give-back", action="store_true", help="free memory before it is measured"
+        "--against",
+        type=Path,
+        help="file of weights that others have to equal; written where there is none",
     )
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
+    travels, held = [], []
     for n_people in given.people:
-        first = None
+        first = _known(given.against)
         with tempfile.TemporaryDirectory() as folder:
             users, items, labels, features = make_crowd(n_people, given.labels, given.features)
             write_parts(folder, users, items, labels)
             del users, items, labels
             for n_workers in given.workers:
-                found, coef = _measured(folder, features, n_workers, given.give_back)
+                found, coef, sizes = _measured(folder, features, n_workers)
                 first = coef if first is None else first
-                apart = float(np.abs(coef - first).max())
-                print(_row(n_people, n_workers, found, apart), flush=True)
+                found["apart"] = float(np.abs(coef - first).max())
+                assert found["apart"] < _SAME, f"weights differ by {found['apart']}"
+                travels.append(_what_travels(n_people, n_workers, found, sizes))
+                held.append(_what_is_held(n_people, n_workers, found, sizes))
+                print(travels[-1], held[-1], sep="\n", flush=True)
+        if given.against is not None and first is not None:
+            np.save(given.against, first)
+    print("", *travels, "", *held, sep="\n")
 
 
-def _measured(
-    folder: str, features: Any, n_workers: int, give_back: bool
-) -> tuple[dict[str, Any], Any]:
-    """Fit on so many worker processes; return counters, what formulas say, and the weights."""
+def _known(file: Path | None) -> Any:
+    """Return the weights of an earlier run, of other workers."""
+    return None if file is None or not file.exists() else np.load(file)
+
+
+def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any], Any, Sizes]:
+    """Fit on so many worker processes; return counters, the weights, and what formulas need."""
     from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
 
     setup = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
     unlimited = {"memory_limit": None}
     with LocalCluster(**setup, **unlimited) as cluster, Client(cluster) as client:
-        client.run(_import)
-        empty = max(client.run(_resident).values())
+        _warm_up(client, features)
+        found = {"empty": _most(client, _resident)}
+        client.run(_count_from_here)
         shards = Shards.from_parquet(folder, client, features)
-        if give_back:
-            client.run(_give_back)
-        there = max(client.run(_resident).values())
-        seen: list[int] = []
-
-        def watch(*_: Any) -> None:
-            seen.append(max(client.run(_resident).values()))
-
-        ranker = HierarchicalRanker(n_groups=1, item_effects=False, callback=watch)
-        ranker.fit(shards)
-        p, traffic = features.shape[1] + 1, shards.traffic
+        found |= {"kept": _most(client, _resident), "shuffling": _most(client, _peak)}
+        client.run(_count_from_here)
+        ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
+        found |= {"after": _most(client, _resident), "fitting": _most(client, _peak)}
+        traffic = shards.traffic
         by_shard = max(traffic.visits, 1) * len(shards)
-        found = {
-            "shards": len(shards),
-            "visits": traffic.visits,
-            "sent": round(traffic.sent / by_shard),
-            "sent_formula": 8 * p * 3,
-            "returned": round(traffic.returned / by_shard),
-            "returned_formula": 8 * (2 * p**2 + p + 4),
-            "asked": round(traffic.asked / len(ranker.users_)),
-            "asked_formula": 8 * p + 4 * min(p, 16) * p + 8,
-            "worker_mb_empty": round(empty / 1e6),
-            "worker_mb_labels": round(there / 1e6),
-            "worker_mb_fit": round(max(seen, default=there) / 1e6),
-            "labels_each": shards.census.n_labels / n_workers,
-        }
-    return found, ranker.coef_
+        found |= {"sent": traffic.sent / by_shard, "returned": traffic.returned / by_shard}
+        found["asked"] = traffic.asked / len(ranker.users_)
+        n_people, n_labels = len(ranker.users_) / n_workers, shards.census.n_labels / n_workers
+        sizes = Sizes(n_people, n_labels, len(features), features.shape[1] + 1)
+    return found, ranker.coef_, sizes
 
 
-def _row(n_people: int, n_workers: int, found: dict[str, Any], apart: float) -> str:
-    """Return a row of the table: counters, and in brackets what formulas say."""
-    counted = [f"{found[name]:,} ({found[f'{name}_formula']:,})" for name in _COUNTED]
-    memory = [found[name] for name in ("worker_mb_empty", "worker_mb_labels", "worker_mb_fit")]
-    numbers = [f"{n_people:,}", n_workers, f"{found['labels_each']:,.0f}", *counted, *memory]
-    return f"| {' | '.join(map(str, [*numbers, f'{apart:.0e}']))} |"
+def _warm_up(client: Any, features: Any) -> None:
+    """Let all workers import what they need, and start their threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        users, items, labels, _ = make_crowd(_FEW, 4, features.shape[1])
+        write_parts(folder, users, items, labels)
+        shards = Shards.from_parquet(folder, client, features)
+        HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
+        shards.release()
 
 
-def _import() -> None:
-    import likeminds.cluster  # noqa: F401, PLC0415 - so that it is not counted later
+def _what_travels(n_people: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
+    """Return a row of the first table: counters, and in brackets what formulas say."""
+    names = ("sent", "returned", "asked")
+    counted = [f"{found[name]:,.0f} ({getattr(sizes, name):,.0f})" for name in names]
+    return _row(f"{n_people:,}", n_workers, *counted, f"{found['apart']:.0e}")
 
 
-def _give_back() -> None:
-    """Give memory that is free back to the system."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    ctypes.CDLL(None).malloc_trim(0)
+def _what_is_held(n_people: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
+    """Return a row of the second table: megabytes more than to begin with."""
+    empty = found["empty"]
+    counted = [
+        f"{(found[name] - empty) / 1e6:,.0f} ({getattr(sizes, name) / 1e6:,.0f})"
+        for name in ("shuffling", "kept", "fitting")
+    ]
+    after = f"{(found['after'] - empty) / 1e6:,.0f}"
+    labels = f"{sizes.labels:,.0f}"
+    return _row(f"{n_people:,}", n_workers, labels, f"{empty / 1e6:,.0f}", *counted, after)
+
+
+def _row(*cells: Any) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _most(client: Any, work: Any) -> int:
+    """Return the largest answer of a worker."""
+    return max(client.run(work).values())
 
 
 def _resident() -> int:
     """Return the bytes that a process has in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _peak() -> int:
+    """Return the bytes that it had at most since `_count_from_here`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def _count_from_here() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 if __name__ == "__main__":

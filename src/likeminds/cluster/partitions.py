@@ -161,7 +161,8 @@ def _as_table(part: Any) -> pa.Table:
     if isinstance(part, pa.Table):
         return part
     if isinstance(part, str | Path):
-        return pq.ParquetFile(part).read()
+        # Workers have threads enough, and those of Arrow each keep memory of their own.
+        return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
         columns = {"user": part.users, "item": part.items, "label": part.outcomes}
         columns |= {} if part.weights is None else {"weight": part.weights}

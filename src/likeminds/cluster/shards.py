@@ -12,6 +12,7 @@ from likeminds.cluster.catalogue import Catalogue, is_in_rows, read_catalogue
 from likeminds.cluster.census import Census
 from likeminds.cluster.checkpoints import Journal
 from likeminds.cluster.labels import LabelTable
+from likeminds.cluster.memory import give_back_everywhere
 from likeminds.cluster.partitions import Columns
 from likeminds.cluster.shuffling import Shuffle, Tell, silent
 from likeminds.cluster.site import Traffic, let_go
@@ -236,6 +237,7 @@ class Shards(Elsewhere):
                 f"{type(ranker).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
                 "and rankers that need statistics alone, tuned or not."
             )
+        give_back_everywhere(self.client)
 
     def score(self, ranker: Any) -> float:
         """Return the mean over these people of the AUC of their rows: ``ranker.score(shards)``."""
