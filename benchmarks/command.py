@@ -23,6 +23,7 @@ from benchmarks.picture import write_picture
 BENCHMARKS = {
     "floor": ("floor", "run"),
     "starts": ("starts", "run"),
+    "minima": ("starts", "run_minima"),
     "table2": ("table2", "run"),
     "growth": ("growth", "run"),
     "tuning": ("tuning", "run"),

@@ -1,6 +1,9 @@
 """What `ThreeLevelRanker.fit` takes, and how often the solver's starts miss the lowest minimum."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from statistics import median
 from typing import NamedTuple
 
@@ -10,6 +13,7 @@ from benchmarks.floor import products, products_in_threads
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, Statistics, ThreeLevelRanker, make_schools, make_simulation
 from likeminds._support.arrays import Float
+from likeminds._support.threads import in_this_thread, n_cores
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
 from likeminds.paper.experiments.evaluations import people_of
@@ -21,6 +25,8 @@ from likeminds.solvers.fast import Decomposition
 # A solution this much (relative) above the best known one has missed it.
 GAP = 1e-6
 TOL = 1e-7
+# Fewer problems are solved sooner than processes are started.
+_WORTH_PROCESSES = 10
 
 
 class Random(NamedTuple):
@@ -31,41 +37,52 @@ class Random(NamedTuple):
 
 
 def run(quick: bool) -> Result:
-    """Measure arrays to weights over the floor, and how far above the best known minima we end."""
+    """Measure arrays to weights over the floor."""
     size = (20, 100, 10, 10) if quick else (100, 5000, 80, 100)
     times = _times(size, 1 if quick else 15)
-    n_easy, n_hard, n_starts = (2, 1, 2) if quick else (60, 50, 20)
-    gaps = {
-        "random": [gap(easy(seed), n_starts) for seed in range(n_easy)],
-        "harder": [gap(hard(seed), n_starts) for seed in range(n_hard)],
-    }
     floor = min(times[name] for name in times if name.startswith("floor"))
-    missed = {kind: float(np.mean(np.array(found) > GAP)) for kind, found in gaps.items()}
     return Result(
-        title="The race of starts",
+        title="From arrays to weights",
         compares=(
             f"ThreeLevelRanker as it is, from arrays to coef_, on the paper's simulation "
             f"({size[0]} people x {size[1]:,} rows x {size[2]} features), over one pass of BLAS "
-            "X'X on the same rows (the floor); then how often its solver ends more than "
-            f"{GAP:g} (relative) above the best of {n_starts} more starts: on {n_easy} random "
-            f"problems, and on {n_hard} harder ones (60 to 300 people in schools, 60 features, 20 "
-            "to 50 labels of each)."
+            "X'X on the same rows (the floor)."
         ),
         tables=[
             {
                 "columns": ["step", "seconds", "times the floor"],
                 "rows": [[name, taken, taken / floor] for name, taken in times.items()],
-            },
+            }
+        ],
+        goals=[at_most("arrays to coef_ over the floor", 4, times["fit"] / floor, judge=not quick)],
+        notes=["The fit has the default tolerance."],
+        series={},
+    )
+
+
+def run_minima(quick: bool) -> Result:
+    """Measure how far above the best known minima the solver ends."""
+    n_easy, n_hard, n_starts = (2, 1, 2) if quick else (60, 50, 20)
+    gaps = {"random": _gaps(easy, n_easy, n_starts), "harder": _gaps(hard, n_hard, n_starts)}
+    missed = {kind: float(np.mean(np.array(found) > GAP)) for kind, found in gaps.items()}
+    return Result(
+        title="The race of starts",
+        compares=(
+            f"How often ThreeLevelRanker's solver ends more than {GAP:g} (relative) above the best "
+            f"of {n_starts} more starts: on {n_easy} random problems, and on {n_hard} harder ones "
+            "(60 to 300 people in schools, 60 features, 20 to 50 labels of each)."
+        ),
+        tables=[
             {
                 "columns": ["problems", "how many", "missed", "median gap", "largest gap"],
                 "rows": [
                     [kind, len(found), missed[kind], median(found), max(found)]
                     for kind, found in gaps.items()
                 ],
-            },
+            }
         ],
-        goals=[at_most("arrays to coef_ over the floor", 4, times["fit"] / floor, judge=not quick)],
-        notes=[f"Objectives are compared at tol={TOL:g}; the fit has the default tolerance."],
+        goals=[at_most("harder problems missed", 0.08, missed["harder"], judge=not quick)],
+        notes=[f"Objectives are compared at tol={TOL:g}."],
         series={"gaps": gaps},
     )
 
@@ -118,6 +135,20 @@ def _problem(said: Annotations, lambdas: Float, n_groups: int) -> Random:
     loss = SquaredAUC().of(Statistics.from_annotations(said))
     components = [Consensus(lambdas[0]), Group(lambdas[1], n_groups), Personal(lambdas[2])]
     return Random(FastSolver().decompose(loss), components)
+
+
+def _gaps(make: Callable[[int], Random], n_problems: int, n_starts: int) -> list[float]:
+    """Return the gaps of problems, which a process for each core takes one after the other."""
+    work = partial(_gap_of, make, n_starts)
+    if n_problems < _WORTH_PROCESSES:
+        return [work(seed) for seed in range(n_problems)]
+    with ProcessPoolExecutor(n_cores(), get_context("spawn")) as pool:
+        return list(pool.map(work, range(n_problems)))
+
+
+def _gap_of(make: Callable[[int], Random], n_starts: int, seed: int) -> float:
+    with in_this_thread():  # the cores have problems of their own
+        return gap(make(seed), n_starts)
 
 
 def gap(problem: Random, n_starts: int) -> float:

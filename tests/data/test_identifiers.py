@@ -58,6 +58,15 @@ def test_every_integer_type_keeps_its_values(dtype):
         np.testing.assert_array_equal(distinct[codes], ids)
 
 
+@pytest.mark.parametrize("ids", [[True, False, True], [True, True], [False]])
+def test_true_and_false_are_coded_as_any_others(ids):
+    codes, distinct = encode(np.array(ids)[::-1], "labels")
+    expected = np.unique(np.array(ids)[::-1], return_inverse=True)
+    assert distinct.dtype == np.bool_
+    np.testing.assert_array_equal(distinct, expected[0])
+    np.testing.assert_array_equal(codes, expected[1])
+
+
 def test_ids_that_cannot_be_compared_stay_in_order():
     ids = [1, -1, 0, "", (2,), 1]
     codes, distinct = encode(ids, "users")

@@ -65,6 +65,9 @@ def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     array = as_id_array(ids, name)
     if array.dtype.kind in "iu" and array.size:
         return _encode_integers(array)
+    if array.dtype.kind == "b" and array.size:
+        codes, distinct = _encode_integers(array.view(np.uint8))
+        return codes, distinct.view(np.bool_)
     if array.dtype.kind == "f" and _are_small_integers(array):  # a sort takes ten times as long
         codes, distinct = _encode_integers(array.astype(np.intp))
         return codes, distinct.astype(array.dtype)

@@ -51,6 +51,12 @@ class FrameOptions(TypedDict, total=False):
     verb: str | None
 
 
+class FiniteRows(NamedTuple):
+    """Rows of features that were checked already: large ones are not passed over twice."""
+
+    matrix: FloatArray
+
+
 class LinkedFeatures(NamedTuple):
     """A table of features, the ids of its items, and where each annotation points."""
 
@@ -182,6 +188,8 @@ def _unite_items(
 
 def read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
     """Return an array or a data frame as a matrix, and the names of its columns, if it has any."""
+    if isinstance(features, FiniteRows):
+        return features.matrix, None
     if isinstance(features, np.ndarray | list | tuple):
         return as_matrix(features, "features"), None
     import narwhals as nw  # noqa: PLC0415 - only who brings a frame pays for the import

@@ -58,6 +58,10 @@ def are_grades(y: ArrayLike) -> bool:
 
 def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct labels; refuse more than two."""
+    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
+        _, classes = encode(labels, "y")
+        if len(classes) <= 2:
+            return classes
     check_classification_targets(labels)
     classes = np.unique(labels)
     if len(classes) > 2:
@@ -71,12 +75,15 @@ def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
 
 def are_positive(labels: NDArray[Any], classes: NDArray[Any]) -> Bool:
     """Return which labels are the larger of two classes; refuse others."""
+    positive = np.asarray(labels == classes[-1])
+    if (positive | (labels == classes[0])).all():
+        return positive
     strange = np.setdiff1d(labels, classes)
     if len(strange):
         raise ValueError(
             f"y has labels not seen in training: {listing(strange)}; seen were {listing(classes)}."
         )
-    return np.asarray(labels == classes[-1])
+    return positive
 
 
 def warn_of_nobody(owners: object, *, fitting: bool) -> None:

@@ -22,6 +22,7 @@ from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.data.stored.folder import AnnotationFolder
+from likeminds.data.tables import FiniteRows
 from likeminds.rankers import inputs, leaks
 from likeminds.rankers.model import Model
 
@@ -125,7 +126,7 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
             if graded
             else inputs.outcomes(y, len(features), self.classes_),
             reading=self.label_reading_ if graded else None,
-            features=features,
+            features=FiniteRows(features),
             weights=as_weights(sample_weight, len(features), "sample_weight"),
             groups=groups,
             feature_names=self.feature_names_.tolist(),
