@@ -1,6 +1,7 @@
 """Which share of a crowd, and of its schools, says yes; what all like, and what divides them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,10 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
     for position in range(2):
         mine = found.labels == position
         np.testing.assert_allclose(soft.by_school[position], whole[mine].mean(axis=0), atol=1e-5)
+    place = found.coordinates[:, 0]
+    low, high = np.quantile(place, [0.25, 0.75])
+    for end, mine in enumerate((place <= low, place >= high)):
+        np.testing.assert_allclose(soft.at_ends[0, end], whole[mine].mean(axis=0), atol=1e-5)
     np.testing.assert_array_equal(soft.n_votes, np.bincount(said.item_codes, minlength=N_ITEMS))
     lower = np.clip(soft.by_school - BOUND * soft.error_by_school, 0, 1).min(axis=0)
     np.testing.assert_allclose(soft.at_least, lower)
@@ -117,7 +122,26 @@ def test_where_all_have_voted_the_share_is_theirs():
 def test_one_school_is_everybody(ranker):
     soft = find_schools(ranker, n_schools=1).soft_labels
     np.testing.assert_array_equal(soft.by_school[0], soft.share)
-    np.testing.assert_allclose(soft.at_least, np.clip(soft.share - BOUND * soft.error, 0, 1))
+
+
+def test_what_one_school_agrees_with_holds_at_both_ends_of_what_divides_it(ranker):
+    found = find_schools(ranker, n_schools=1)
+    soft = found.soft_labels
+    assert found.everywhere == "at both ends of what divides people"
+    assert soft.at_ends.shape == (len(found.axes), 2, N_ITEMS)
+    at_ends = (soft.at_ends - BOUND * soft.error_at_ends).reshape(-1, N_ITEMS)
+    bounds = np.vstack([soft.share - BOUND * soft.error, at_ends])
+    np.testing.assert_allclose(soft.at_least, np.clip(bounds.min(axis=0), 0, 1))
+    # Two thirds are of one mind, and more than half like it: that is not what all agree with.
+    one_sided = (soft.share > 0.5) & ~np.isin(np.arange(N_ITEMS), SHARED)
+    assert one_sided.any()
+    assert (soft.at_least[one_sided] < 0.5).all()
+
+
+def test_where_nothing_divides_people_at_least_is_their_share(ranker):
+    soft = find_schools(ranker, n_schools=1).soft_labels
+    alike = replace(soft, at_ends=soft.at_ends[:0], error_at_ends=soft.error_at_ends[:0])
+    np.testing.assert_allclose(alike.at_least, np.clip(soft.share - BOUND * soft.error, 0, 1))
 
 
 def test_several_labels_about_one_item_are_one_vote():

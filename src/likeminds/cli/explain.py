@@ -219,7 +219,8 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     if facts["agreed"]:
         # Surest first: `rank` has other items on top where some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
-        who = "every school" if len(rows) > 1 else "people"
+        gradual = "people at both ends of this" if facts["axes"] else "people"
+        who = "every school" if len(rows) > 1 else gradual
         says = f"At least {least:.0%} of {who} {verb.would('each of these')}"
         talk.tell(f": {_items(facts['agreed'])}", head=says)
     if facts["divisive"]:
@@ -331,7 +332,7 @@ def _tell_items(talk: Talk, facts: "Facts") -> None:
         "divisive": "What divides people most",
     }
     talk.tell(rich_table(titles[facts["which"]], rows, digits=2))
-    where = " in every school" if several else ""
+    where = f" {facts['everywhere']}".rstrip()
     liked = f"{facts['liked_by_all']:,} of {counted(len(facts['items']), 'item')}"
     talk.tell(f"More than half{where} {verb.would(liked)}.")
     for one in facts["schools"] if several else ():

@@ -158,6 +158,8 @@ def agreed_section(facts: Facts, level: int) -> Html:
     several = len(found) > 1
     would = facts.verb.would()
     share = f"share that {would} in every school" if several else f"share of people that {would}"
+    if not several and found.everywhere:
+        share = f"{share}, {found.everywhere}"
     n_liked = int((found.soft_labels.at_least > 0.5).sum())
     intro = html.paragraph(
         f"Under each item stands the {share}, at the least (a bound that holds with a "

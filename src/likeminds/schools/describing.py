@@ -30,54 +30,41 @@ _EVERYBODY = "everybody"
 _END = 0.25
 
 
-@dataclass(frozen=True, eq=False)
-class Opinions:
-    """Predicted shares of a yes to each item, by group of people.
-
-    Attributes
-    ----------
-    soft : SoftLabels
-        The crowd's and the schools' shares of a yes.
-    ends, doubt : arrays of shape (n_axes, 2, n_items)
-        Those of people at the low and the high end of each direction, and standard errors.
-    """
-
-    soft: SoftLabels
-    ends: Float
-    doubt: Float
-
-    @classmethod
-    def found(
-        cls,
-        ranker: Any,
-        items: Items,
-        said: Annotations | None,
-        *,
-        division: Division,
-        coordinates: Float,
-        rng: Generator,
-    ) -> "Opinions | None":
-        """Predict all shares; None where scores are no log-odds and no labels calibrate them."""
-        liking = Liking.of_ranker(ranker, items, said)
-        if liking is None:
-            return None
-        votes = Votes.of_annotations(said, as_ranker(ranker).users_, items)
-        n_people, n_schools = division.membership.shape
-        everybody = np.ones((1, n_people), dtype=np.bool_)
-        schools = division.labels == np.arange(n_schools)[:, None]
-        axes = coordinates[:, :_AXES_SHOWN].T
-        low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
-        ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_people)
-        # A school may be empty where more were asked for than there are.
-        groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
-        share, error = shares_of_groups(liking, votes, groups, rng)
-        own = slice(1, 1 + n_schools)
-        n_votes = np.asarray(votes.said.sum(axis=0)).astype(np.intp)
-        soft = SoftLabels(
-            items.ids, items.rows, n_votes, share[0], error[0], share[own], error[own]
-        )
-        shape = (len(axes), 2, len(items))
-        return cls(soft, share[own.stop :].reshape(shape), error[own.stop :].reshape(shape))
+def soft_labels_of(
+    ranker: Any,
+    items: Items,
+    said: Annotations | None,
+    *,
+    division: Division,
+    coordinates: Float,
+    rng: Generator,
+) -> SoftLabels | None:
+    """Predict who says yes; None where scores are no log-odds and no labels calibrate them."""
+    liking = Liking.of_ranker(ranker, items, said)
+    if liking is None:
+        return None
+    votes = Votes.of_annotations(said, as_ranker(ranker).users_, items)
+    n_people, n_schools = division.membership.shape
+    everybody = np.ones((1, n_people), dtype=np.bool_)
+    schools = division.labels == np.arange(n_schools)[:, None]
+    axes = coordinates[:, :_AXES_SHOWN].T
+    low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
+    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_people)
+    # A school may be empty where more were asked for than there are.
+    groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
+    share, error = shares_of_groups(liking, votes, groups, rng)
+    own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
+    return SoftLabels(
+        items=items.ids,
+        rows=items.rows,
+        n_votes=np.asarray(votes.said.sum(axis=0)).astype(np.intp),
+        share=share[0],
+        error=error[0],
+        by_school=share[own],
+        error_by_school=error[own],
+        at_ends=share[own.stop :].reshape(shape),
+        error_at_ends=error[own.stop :].reshape(shape),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +81,7 @@ class Crowd:
         The covariance of the items' features.
     division : Division
         The schools.
-    opinions : Opinions or None
+    soft : SoftLabels or None
         What they would say.
     verb : Verb
         What they do with items.
@@ -104,7 +91,7 @@ class Crowd:
     items: Items | None
     spread: Float
     division: Division
-    opinions: Opinions | None
+    soft: SoftLabels | None
     verb: Verb = LIKE
 
     @cached_property
@@ -161,10 +148,10 @@ class Crowd:
         added, strength = self.added[n], self.strength[n]
         if self.items is None or len(self.added) == 1 or self._is_telling(strength):
             return self._named(added, strength)
-        if self.opinions is None:
+        if self.soft is None:
             own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
             return self.items.name_apart(own, others, 0.0 * own)
-        soft = self.opinions.soft
+        soft = self.soft
         sizes = np.bincount(self.division.labels, minlength=len(self.added))
         outside = sizes * (np.arange(len(sizes)) != n)
         part = (outside / max(outside.sum(), 1))[:, None]
@@ -177,12 +164,12 @@ class Crowd:
         words = self._named(-step, -strength), self._named(step, strength)
         if self.items is None or self._is_telling(strength):
             return words
-        if self.opinions is None:
+        if self.soft is None:
             ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
             doubt = 0.0 * ends[0]
         else:
-            ends = self.opinions.ends[n]
-            doubt = BOUND * np.sqrt((self.opinions.doubt[n] ** 2).sum(axis=0))
+            ends = self.soft.at_ends[n]
+            doubt = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
         low = self.items.name_apart(ends[0], ends[1], doubt)
         high = self.items.name_apart(ends[1], ends[0], doubt)
         return low or words[0], high or words[1]

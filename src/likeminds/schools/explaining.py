@@ -136,14 +136,14 @@ class Explanation:
         Parameters
         ----------
         which : {"agreed", "divisive"}
-            What comes first: the items that every school likes most, or those that divide people
-            most.
+            What comes first: the items that are liked most ``everywhere`` (in every school, or at
+            both ends of what divides people), or those that divide people most.
 
         Returns
         -------
         dict
-            ``liked_by_all`` is how many items more than half would say yes to in every school,
-            by lower bounds; ``items`` has facts as in `Schools.to_dict`, of all items.
+            ``liked_by_all`` is how many items more than half would say yes to everywhere, by lower
+            bounds; ``items`` has facts as in `Schools.to_dict`, of all items.
         """
         items, found = self.items, self.schools
         soft = found.soft_labels
@@ -161,6 +161,7 @@ class Explanation:
             "which": which,
             "verb": self.verb.many(),
             "schools": [{"number": s.number, "name": s.name} for s in found.schools],
+            "everywhere": found.everywhere,
             "liked_by_all": int((soft.at_least > 0.5).sum()),
             "items": [facts | soft.of_row(one.row) for facts, one in plain],
         }

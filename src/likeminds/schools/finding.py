@@ -13,13 +13,14 @@ from likeminds._support.frames import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.model import Ability
 from likeminds.rankers.subset import within_reach
-from likeminds.schools.describing import ITEMS_SHOWN, Crowd, Opinions
+from likeminds.schools.describing import ITEMS_SHOWN, Crowd, soft_labels_of
 from likeminds.schools.found import LEVELS, Schools
 from likeminds.schools.items import Items, Judged
 from likeminds.schools.kept import keep, kept, mark_of
 from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.mixture import Division, divide
 from likeminds.schools.naming import leading
+from likeminds.schools.soft_labels import SoftLabels
 from likeminds.schools.standing import loners, shares
 
 # What makes the result reproducible, unless somebody asks for another one.
@@ -96,11 +97,11 @@ def find_schools(
     found = None
     if asked is None and random_state == _USUAL and items is not None:
         found = kept(as_ranker(ranker), place.mark, items)
-    division, opinions, apart = place.divided(ranker, asked, rng) if found is None else found
+    division, soft, apart = place.divided(ranker, asked, rng) if found is None else found
     coordinates, directions = place.coordinates
-    crowd = Crowd(alike, items, spread, division, opinions, as_ranker(ranker).verb)
+    crowd = Crowd(alike, items, spread, division, soft, as_ranker(ranker).verb)
     frames: Frames = "pyarrow" if place.said is None else place.said.frames
-    soft = None if opinions is None else replace(opinions.soft, frames=frames)
+    soft = None if soft is None else replace(soft, frames=frames)
     standing, loner = shares(levels, spread), loners(levels, spread)
     if not directions.size:
         # Of people who all agree, some are a little further from the others than chance lets them.
@@ -189,15 +190,15 @@ class _Standing:
 
     def divided(
         self, ranker: Any, asked: int | None, rng: Generator
-    ) -> tuple[Division, Opinions | None, Float]:
+    ) -> tuple[Division, SoftLabels | None, Float]:
         coordinates = self.coordinates[0]
         division = divide(coordinates, asked, rng)
         if self.items is None:
             return division, None, np.zeros(0)
-        opinions = Opinions.found(
+        soft = soft_labels_of(
             ranker, self.items, self.said, division=division, coordinates=coordinates, rng=rng
         )
-        return division, opinions, self.items.disagreement(self.levels.coef, rng)
+        return division, soft, self.items.disagreement(self.levels.coef, rng)
 
 
 def items_of(

@@ -147,8 +147,9 @@ class Schools:
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of Judged
-        The items that every school likes most; the value is the share of people that would say
-        yes in every school at the least (`SoftLabels.at_least`).
+        The items that every school likes most, or both ends of every direction where there is
+        one school; the value is the share of people that would say yes there at the least
+        (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
         The share of the crowd, and of each school, that would say yes to each item. None without
         items, and where the ranker's scores are no log-odds and no labels make them so.
@@ -187,6 +188,13 @@ class Schools:
         return self.schools[number - 1]
 
     @property
+    def everywhere(self) -> str:
+        """In words, where those who like `agreed` items are; empty where all people are alike."""
+        if len(self) > 1:
+            return "in every school"
+        return "at both ends of what divides people" if self.axes else ""
+
+    @property
     def loners(self) -> IdArray:
         """The people who see it their own way."""
         return self.users[self.loner]
@@ -221,13 +229,14 @@ class Schools:
         """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
 
         Of an item, ``spread`` is the standard deviation over people of the share it beats,
-        ``at_least`` the share that would say yes in every school at the least, ``share`` and
+        ``at_least`` the share that would say yes ``everywhere`` at the least, ``share`` and
         ``by_school`` the shares of the crowd and of each school, each with its error.
         """
         return {
             "people": len(self.users),
             "verb": self.verb.many(),
             "n_schools": len(self),
+            "everywhere": self.everywhere,
             "suggested": self.suggested,
             "agreement": self.agreement,
             "schools": [school.to_dict() for school in self.schools],

@@ -11,7 +11,6 @@ import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
-from likeminds.schools.describing import Opinions
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
 from likeminds.schools.mixture import Division
@@ -19,6 +18,12 @@ from likeminds.schools.soft_labels import SoftLabels
 
 # The fitted attribute that holds it.
 NAME = "kept_schools_"
+# The arrays of `SoftLabels`, and what they are called in files.
+_SHARES = {
+    **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},
+    "at_ends": "ends",
+    "error_at_ends": "doubt",
+}
 
 
 def mark_of(levels: Levels, items: Items, said: Annotations | None) -> str:
@@ -35,9 +40,7 @@ def mark_of(levels: Levels, items: Items, said: Annotations | None) -> str:
     return digest.hexdigest()
 
 
-def keep(
-    ranker: Any, mark: str, division: Division, opinions: Opinions | None, apart: Float
-) -> None:
+def keep(ranker: Any, mark: str, division: Division, soft: SoftLabels | None, apart: Float) -> None:
     """Give a ranker what was found about its crowd; ``apart`` is how items divide it."""
     tried = sorted(division.criterion)
     values = np.array([division.criterion[k] for k in tried])
@@ -53,15 +56,12 @@ def keep(
         "criterion": np.where(known, values, 0.0),
         "apart": apart,
     }
-    if opinions is not None:
-        soft = opinions.soft
-        held |= {"n_votes": soft.n_votes, "share": soft.share, "error": soft.error}
-        held |= {"by_school": soft.by_school, "error_by_school": soft.error_by_school}
-        held |= {"ends": opinions.ends, "doubt": opinions.doubt}
+    if soft is not None:
+        held |= {kept_as: getattr(soft, name) for name, kept_as in _SHARES.items()}
     setattr(ranker, NAME, held)
 
 
-def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | None, Float] | None:
+def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, SoftLabels | None, Float] | None:
     """Return what was found about the crowd, as it was kept, if it still holds; else None."""
     held = ranker.learned(NAME)
     if held is None or held["mark"] != mark:
@@ -71,6 +71,5 @@ def kept(ranker: Any, mark: str, items: Items) -> tuple[Division, Opinions | Non
     division = Division(held["membership"], criterion, held["stability"], held["agreement"])
     if "share" not in held:
         return division, None, held["apart"]
-    shares = ("n_votes", "share", "error", "by_school", "error_by_school")
-    soft = SoftLabels(items.ids, items.rows, *(held[name] for name in shares))
-    return division, Opinions(soft, held["ends"], held["doubt"]), held["apart"]
+    shares = {name: held[kept_as] for name, kept_as in _SHARES.items()}
+    return division, SoftLabels(items.ids, items.rows, **shares), held["apart"]

@@ -41,6 +41,8 @@ class SoftLabels:
         The share of the crowd that would say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
         The same for each school.
+    at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
+        The same for people at the low and the high end of each direction.
     """
 
     items: IdArray
@@ -50,16 +52,24 @@ class SoftLabels:
     error: Float
     by_school: Float
     error_by_school: Float
+    at_ends: Float
+    error_at_ends: Float
     frames: Frames = "pyarrow"
 
     @cached_property
     def at_least(self) -> Float:
         """The share that would say yes in every school: the least of the schools' lower bounds.
 
-        Each bound holds with a probability of 95 %.
+        Where people are one school in which they differ gradually, the least of the bounds at both
+        ends of every direction: what most of them like may still divide them. Each bound holds
+        with a probability of 95 %.
         """
-        bounds = self.by_school - BOUND * self.error_by_school
-        return np.asarray(np.clip(bounds.min(axis=0), 0.0, 1.0))
+        share, error = self.by_school, self.error_by_school
+        if len(share) == 1 and self.at_ends.size:
+            n_items = len(self.items)
+            share = np.vstack([share, self.at_ends.reshape(-1, n_items)])
+            error = np.vstack([error, self.error_at_ends.reshape(-1, n_items)])
+        return np.asarray(np.clip((share - BOUND * error).min(axis=0), 0.0, 1.0))
 
     def of_row(self, row: int) -> dict[str, Any]:
         """Return votes, shares and errors of the item in a row of the table of features."""
