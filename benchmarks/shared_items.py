@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", help="just these data sets, no page")
     parser.add_argument("--methods", nargs="+", help="just these methods")
     parser.add_argument("--kinds", nargs="+", help="within, new items, bridging, groups")
-    parser.add_argument("--first", action="store_true", help="just the first split")
+    parser.add_argument("--seeds", nargs="+", type=int, help="just these splits")
     parser.add_argument("--again", nargs="+", default=[], help="methods to measure anew")
     parser.add_argument("--redraw", action="store_true", help="write the page, measure nothing")
     parser.add_argument("--note", default="", help="a sentence for the page about this run")
@@ -175,8 +175,7 @@ def main(arguments: list[str] | None = None) -> None:
     asked = list(tasks(crowds, chosen.seconds, quick=chosen.quick))
     for task in [] if chosen.redraw else asked:
         named = [(chosen.only, task.crowd.family), (chosen.methods, task.method)]
-        named += [(chosen.kinds, task.kind)]
-        named += [(SEEDS[:1], task.seed)] if chosen.first else []
+        named += [(chosen.kinds, task.kind), (chosen.seeds, task.seed)]
         if any(wanted is not None and name not in wanted for wanted, name in named):
             continue
         if task.method in chosen.again:

@@ -52,7 +52,8 @@ def keep_earlier(summary: dict[str, Any], earlier: dict[str, Any]) -> None:
         rows = {name: row for name, row in earlier[kind].items() if name not in summary[kind]}
         for name, row in summary[kind].items():
             if "methods" in row and name in earlier[kind]:
-                _keep_rivals(row, earlier[kind][name]["methods"])
+                taken = _keep_rivals(row, earlier[kind][name]["methods"])
+                kept += [f"`{name}` ({kind}: {', '.join(taken)})"] if taken else []
         summary[kind] |= rows
         kept += [f"`{name}` ({kind})" for name in rows]
     if kept:
@@ -60,14 +61,16 @@ def keep_earlier(summary: dict[str, Any], earlier: dict[str, Any]) -> None:
         summary["note"] = f"{summary['note']} {said}".strip()
 
 
-def _keep_rivals(row: dict[str, Any], earlier: dict[str, Any]) -> None:
-    """Take over rivals that were not measured now, with how far ours was above them then."""
+def _keep_rivals(row: dict[str, Any], earlier: dict[str, Any]) -> list[str]:
+    """Take over rivals not measured now, with how far ours was above them then; name them."""
     methods = row["methods"]
-    methods |= {name: one for name, one in earlier.items() if name not in methods}
+    absent = [name for name in earlier if name not in methods]
+    methods |= {name: earlier[name] for name in absent}
     apart = {name: one["difference"] for name, one in methods.items() if "difference" in one}
     if apart:
         best = min(apart, key=lambda name: apart[name][0])
         row |= {"best rival": best, "difference": apart[best]}
+    return absent
 
 
 def _table(
