@@ -184,10 +184,10 @@ def _parts(summary: dict[str, Any]) -> list[str]:
         "their features alone (`ThreeLevelRankerCV`, `RidgeToConsensus`, `COMT`) tune themselves "
         "by cross-validation, GPBoost has random effects of people and of items, and random "
         "coefficients of the features by person. Methods that take more than the seconds of a "
-        "processor that a table says are out. None of the data but `electricity` comes with "
-        "the project; the script says what the files look like. A figure says where a "
-        "rival had fewer or more splits; of `london_faces` 300 people take part, `faces_3dsk` is "
-        "ten attributes.",
+        "processor that a table says are out, and a dash is what was not measured. None of the "
+        "data but `electricity` comes with the project; the script says what the files look like. "
+        "A figure says where a rival had fewer or more splits; of `london_faces` 300 people take "
+        "part, `faces_3dsk` is ten attributes.",
     ]
     parts.append(summary["note"])
     if summary["within"]:
