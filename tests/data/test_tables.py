@@ -316,3 +316,12 @@ def test_frames_that_are_indexed_by_item():
         said = Annotations.from_frame(labels, features=pd.DataFrame({"size": [2.0, 1.0]}, index))
         assert said.X[:, 0].tolist() == [1.0, 2.0, 2.0]
         assert said.feature_names == ("size",)
+
+
+@pytest.mark.parametrize("kind", [pa.table, pl.DataFrame, pd.DataFrame])
+def test_a_column_may_have_several_roles(kind):
+    frame = kind({"user": [3, 1, 3], "label": [1, 0, 0], "size": [0.5, 2.0, 1.0]})
+    said = Annotations.from_frame(frame, person="user", features=["size", "user"])
+    np.testing.assert_array_equal(said.X, [[0.5, 3.0], [2.0, 1.0], [1.0, 3.0]])
+    assert said.users.tolist() == [3, 1, 3]
+    assert frame.shape == (3, 3)

@@ -62,9 +62,9 @@ def _shown_in_table(
     from likeminds._support.secrets import mask
     from likeminds.cli._names import find_names, item_key, names_in, names_of
     from likeminds.data.columns import as_frame, item_texts, read_values
+    from likeminds.data.feature_columns import feature_matrix
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
-    from likeminds.data.tables import feature_matrix
 
     table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")

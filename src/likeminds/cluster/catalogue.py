@@ -11,8 +11,9 @@ import pyarrow as pa
 from likeminds._support.arrays import FloatArray, IdArray
 from likeminds._support.checks import as_names
 from likeminds.data.columns import as_frame
+from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.identifiers import as_id_array, encode
-from likeminds.data.tables import feature_matrix, read_items
+from likeminds.data.tables import read_items
 
 
 @dataclass(frozen=True)

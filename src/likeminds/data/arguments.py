@@ -16,11 +16,13 @@ def arguments_of(frame: Any, options: FrameOptions) -> tuple[dict[str, Any], Any
     """Return the arguments of the constructor, and the kind of the frame.
 
     They have copies of all but a few columns: whoever holds no other reference to a large frame
-    gets its memory back.
+    gets its memory back, column by column.
     """
+    kind, held = kind_of(frame), [frame]
+    del frame
     given: dict[str, Any] = dict(options)
     names = {role: given.get(role) for role in _ROLES}
-    columns = read_columns(frame, names, given.get("features"), given.get("item_column"))
+    columns = read_columns(held.pop(), names, given.get("features"), given.get("item_column"))
     columns |= {name: given.get(name) for name in _AS_GIVEN}
     if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
         columns["grades"] = given.get("grades")
@@ -28,4 +30,4 @@ def arguments_of(frame: Any, options: FrameOptions) -> tuple[dict[str, Any], Any
     columns["people"] = None if people is None else Covariates.read(people, given.get("person"))
     columns["verb"] = given.get("verb") or guess_verb(given.get("positive")) or columns["verb"]
     columns["duplicates"] = given.get("duplicates", "keep")
-    return columns, kind_of(frame)
+    return columns, kind

@@ -11,8 +11,8 @@ import numpy as np
 from likeminds._support.arrays import FloatArray
 from likeminds._support.checks import as_matrix, listing
 from likeminds._support.grammar import counted
-from likeminds.data import tables
 from likeminds.data.columns import as_frame, is_usual, item_texts
+from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
 
 # In the order in which they are looked for.
@@ -67,7 +67,7 @@ def _from_table(path: Path) -> ItemFeatures:
         raise ValueError(f"{path} has no other columns than {keys[0]}: there are no features.")
     images = [str(value) for value in frame.get_column(keys[0]).to_list()]
     try:
-        matrix = tables.feature_matrix(frame, columns)
+        matrix = feature_matrix(frame, columns)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     _refuse_repeated(path, images)

@@ -1,5 +1,6 @@
 """Read data frames and files, and link each annotation with its row of features."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -22,9 +23,16 @@ from likeminds.data.columns import (
     read_values,
     refuse_unknown,
 )
+from likeminds.data.feature_columns import (
+    FiniteRows,
+    feature_matrix,
+    is_numeric,
+    matrix_of,
+    numeric_columns,
+)
 from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
 from likeminds.data.labels import LabelReading
-from likeminds.data.sources import Texts, read_table
+from likeminds.data.sources import Texts, give_back, read_table
 from likeminds.data.spelling import write_as_known
 
 if TYPE_CHECKING:
@@ -49,12 +57,6 @@ class FrameOptions(TypedDict, total=False):
     duplicates: str
     people: Any
     verb: str | None
-
-
-class FiniteRows(NamedTuple):
-    """Rows of features that were checked already: large ones are not passed over twice."""
-
-    matrix: FloatArray
 
 
 class LinkedFeatures(NamedTuple):
@@ -254,29 +256,6 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
         )
 
 
-def feature_matrix(frame: "nw.DataFrame[Any]", columns: Sequence[str]) -> FloatArray:
-    """Return columns of numbers (or true/false) as a matrix; name those that are not."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
-    if not columns:  # items are known by their ids alone
-        return np.zeros((len(frame), 0))
-    refuse_unknown(frame, columns, "features")
-    kinds = frame.schema
-    types = [kinds[column] for column in columns]
-    bad = [c for c, t in zip(columns, types, strict=True) if not _is_numeric(t)]
-    if bad:
-        raise ValueError(
-            f"Features must be numbers, but these columns are not: {listing(bad)}. "
-            "Leave them out, or encode them as numbers first (for instance one-hot)."
-        )
-    single = bool(types) and all(dtype == nw.Float32 for dtype in types)
-    matrix = np.empty((len(frame), len(columns)), dtype=np.float32 if single else np.float64)
-    # Not one by one by their names, which takes as long as there are columns each time.
-    for position, column in enumerate(frame.select(nw.col(*columns)).iter_columns()):
-        matrix[:, position] = (column if single else column.cast(nw.Float64)).to_numpy()
-    return as_matrix(matrix, "features")
-
-
 def texts_among(options: Mapping[str, Any]) -> Texts:
     """Say which columns of a file hold ids, given the options of `Annotations.from_frame`."""
     roles = ("person", "item", "attribute", "group", "label", "weight")
@@ -291,18 +270,26 @@ def read_columns(
     """Return the columns of a frame as the arguments of Annotations.
 
     ``names`` has the column of each role (person, item, ...), or None to find it by itself;
-    the other parameters are those of `Annotations.from_frame`.
+    the other parameters are those of `Annotations.from_frame`. Columns are let go as they are
+    read: a frame that nobody else holds and its copy are not in memory at once.
     """
     table = as_frame(frame)
+    del frame
     found, columns = find_roles(table, names, features)
-    arguments: dict[str, Any] = {
-        # The constructor calls its columns items, labels, and so on, and people users.
-        f"{role}s".replace("persons", "users"): read_coded(table, column, as_ids=role in ID_ROLES)
-        for role, column in found.items()
-        if column is not None
-    }
-    arguments.setdefault("items", None)
+    arguments: dict[str, Any] = {"items": None}
     arguments["grades"] = ordered_categories(table, found["label"])
+    left = Counter([*found.values(), *(columns or ())])
+    for role, column in found.items():
+        if column is None:
+            continue
+        # The constructor calls its columns items, labels, and so on, and people users.
+        name = f"{role}s".replace("persons", "users")
+        arguments[name] = read_coded(table, column, as_ids=role in ID_ROLES)
+        left[column] -= 1
+        # What is read need not wait for the rest; other kinds of frames would be copied.
+        if table.implementation.is_pyarrow() and not left[column]:
+            table = table.drop(column)
+            give_back()
     # Where there are several attributes, each has a verb of its own.
     arguments["verb"] = guess_verb(found["label"]) if found.get("attribute") is None else None
     if columns is None:
@@ -310,8 +297,12 @@ def read_columns(
         return arguments | read_items(features, found["item"], item_column)
     if not columns and features is None:
         return arguments | {"features": None}
-    arguments |= {"features": feature_matrix(table, columns), "feature_names": columns}
-    return arguments | {"features_per": "row"}
+    arguments |= {"feature_names": columns, "features_per": "row"}
+    if not columns:
+        return arguments | {"features": np.zeros((len(arguments["users"]), 0))}
+    numeric = numeric_columns(table, columns)
+    del table
+    return arguments | {"features": FiniteRows(matrix_of(numeric))}
 
 
 def find_roles(
@@ -339,18 +330,12 @@ def ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[st
     return list(kind.categories)
 
 
-def _is_numeric(dtype: "nw.dtypes.DType") -> bool:
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
-    return dtype.is_numeric() or dtype == nw.Boolean
-
-
 def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
     columns = [
         column
         for column, kind in table.schema.items()
-        if column not in used and _is_numeric(kind) and may_be_feature(column)
+        if column not in used and is_numeric(kind) and may_be_feature(column)
     ]
     if not columns and found.get("item") is None:
         raise ValueError(

@@ -16,13 +16,13 @@ from sklearn.utils.validation import (
 from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights, refuse_not_finite
 from likeminds.data.annotations import Annotations
+from likeminds.data.feature_columns import FiniteRows
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.grades import read_answers, refuse_mixture
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.labels import LabelReading, join_readings
 from likeminds.data.spelling import write_as_known
 from likeminds.data.stored.folder import AnnotationFolder
-from likeminds.data.tables import FiniteRows
 from likeminds.rankers import inputs, leaks
 from likeminds.rankers.model import Model
 

@@ -14,7 +14,7 @@ import numpy as np
 from likeminds._support.optional import require
 from likeminds._version import __version__
 from likeminds.data.columns import as_frame, find_column
-from likeminds.data.tables import feature_matrix
+from likeminds.data.feature_columns import feature_matrix
 from likeminds.rankers.base import Ranker
 from likeminds.storage.models import load, save
 

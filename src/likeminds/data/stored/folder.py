@@ -20,11 +20,12 @@ from likeminds._support.grouping import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_frame, read_values
 from likeminds.data.covariates import Covariates
+from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.labels import LabelReading, block_medians
 from likeminds.data.stored.parts import Parts, Piece
 from likeminds.data.stored.scratch import Grouping, find_grouped, working_folder
 from likeminds.data.stored.survey import Survey, survey
-from likeminds.data.tables import FrameOptions, feature_matrix
+from likeminds.data.tables import FrameOptions
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
