@@ -220,8 +220,8 @@ class _Centred:
         None stands for all directions, as they are. The covariance along them comes second.
         Where rows are few, no matrix has as many rows and columns as there are columns here.
         """
-        used = np.flatnonzero(self.share)
-        if 2 * len(used) <= len(shrink):
+        if 2 * np.count_nonzero(self.share) <= len(shrink):
+            used = np.flatnonzero(self.share)
             _, length, directions = np.linalg.svd(self.rows(used) * shrink, full_matrices=False)
             active = _active(length**2)
             return directions[active].T, np.diag(length[active] ** 2)

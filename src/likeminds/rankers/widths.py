@@ -17,7 +17,9 @@ _MATRICES = 12
 
 def directions_of(annotations: Annotations) -> int:
     """Return how many directions labelled items can differ in."""
-    return min(annotations.n_features, len(np.unique(annotations.feature_rows)))
+    labelled = np.zeros(len(annotations.features), dtype=np.bool_)
+    labelled[annotations.feature_rows] = True
+    return min(annotations.n_features, int(labelled.sum()))
 
 
 def choose_way(
