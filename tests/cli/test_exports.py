@@ -31,6 +31,32 @@ def test_a_conversation_of_polis(conversation):
     assert 0.5 < again["scores"][0]["auc"] <= 1.0
 
 
+@pytest.mark.slow
+def test_statements_are_shown_and_their_words_learned_from(conversation):
+    folder, _ = conversation
+    said = [f"{comment},more {word}" for comment, word in enumerate("abcdefgh")]
+    table = "\n".join(["comment-id,comment-body", *said])
+    (folder / "comments.csv").write_text(table)
+    ask = ("fit", "--from", "polis", ".", "--out", "m.likeminds")
+    assert "0 features" in run(folder, *ask).out
+    ranked = told(folder, "rank", "--model", "m.likeminds")["rankings"]
+    assert {row["name"] for row in ranked} == {f"more {word}" for word in "abcdefgh"}
+    assert "8 items, 0 features" not in run(folder, *ask, "--texts", ".").out
+    (folder / "comments.csv").unlink()
+    done = run(folder, *ask, "--texts", ".")
+    assert done.code == 2
+    assert "has no texts, only labels" in done.err
+
+
+def test_a_column_taken_for_the_label_is_named(tmp_path):
+    rows = [f"p{i},i{j},{int((i + j) % 3 == 0)}" for i in range(4) for j in range(6)]
+    for name, announced in (("offensive", True), ("label", False)):
+        (tmp_path / "a.csv").write_text("\n".join([f"person,item,{name}", *rows]))
+        done = run(tmp_path, "fit", "-a", "a.csv", "--out", "m.likeminds")
+        assert done.code == 0, done.err
+        assert (f"{name}: taken for the label" in done.out) is announced
+
+
 def test_chosen_and_rejected_answers(tmp_path):
     answers = ["kind", "short", "long", "rude"]
     records = [

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from likeminds.data.connectors import CONNECTORS, read_export
+from likeminds.data.connectors.returning import Question, return_to
 
 
 def write(path, text):
@@ -401,3 +402,35 @@ def test_whatever_is_broken_is_counted_or_refused_in_a_sentence(tool, tmp_path):
             assert str(export)
             assert not export.labels or export.to_table().num_rows == len(export.labels)
     assert tried > 50
+
+
+def test_questions_that_share_no_answer_are_learned_one_at_a_time(tmp_path):
+    stars = {"from_name": "stars", "type": "rating", "value": {"rating": 4}}
+    said = annotation(5, chose("glad"), chose("news", control="topic"), stars)
+    export = label_studio(tmp_path, {"id": 1, "data": {}, "annotations": [said]})
+    with pytest.raises(ValueError, match=r"'stars' by numbers, or yes and no, but 'mood' by glad"):
+        export.annotations()
+    assert export.to_table("mood")["label"].to_pylist() == ["glad"]
+
+
+def test_argilla_flat_records_say_who_discarded_what(tmp_path):
+    flat = {
+        "id": "r1",
+        "status": "pending",
+        "text": "hello",
+        "mood.responses": ["rude", "kind", "kind"],
+        "mood.responses.users": ["u1", "u2", "u3"],
+        "mood.responses.status": ["submitted", "discarded", None],
+        "mood.suggestion": "rude",
+    }
+    unasked = {"id": "r2", "text": "bye", "mood.responses": None}
+    export = read_export("argilla", write(tmp_path / "r.json", json.dumps([flat, unasked])))
+    assert export.labels == [("u1", "r1", "mood", "rude"), ("u3", "r1", "mood", "kind")]
+    assert export.texts == {"r1": "hello", "r2": "bye"}
+    assert reasons(export) == {"since the response is discarded": 1}
+    shares = {"r1": 0.75}
+    told = json.loads(
+        return_to("argilla", tmp_path / "r.json", [Question(None, "rude", "kind", shares)])
+    )
+    assert told[0]["fields"] == {"text": "hello"}
+    assert told[0]["suggestions"]["mood"]["value"] == "rude"

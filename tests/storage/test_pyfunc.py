@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeminds import HierarchicalRanker, make_schools, save
+from likeminds import Annotations, HierarchicalRanker, make_schools, save
 from likeminds.storage.pyfunc import _load_pyfunc, save_pyfunc
 
 
@@ -22,6 +22,18 @@ def test_rows_are_scored_for_their_people(told, tmp_path):
     assert served.predict(frame) == pytest.approx(ranker.decision_function(crowd))
     alone = served.predict(frame.drop(columns=["person", "item"]))
     assert alone == pytest.approx(crowd.X @ ranker.consensus_)
+
+
+def test_items_without_features_are_scored_for_known_and_new_people(told, tmp_path):
+    said = told[1]
+    crowd = Annotations(said.users, said.items, said.labels)
+    ranker = HierarchicalRanker(item_effects=True, n_item_factors=0).fit(crowd)
+    served = _load_pyfunc(str(save(ranker, tmp_path / "model")))
+    known, item = crowd.users[0], crowd.items[0]
+    scores = served.predict(pd.DataFrame({"person": [known, "new"], "item": [item, item]}))
+    assert scores == pytest.approx(
+        ranker.decision_function(np.zeros((2, 0)), [known, "new"], [item, item])
+    )
 
 
 def test_it_is_a_model_of_mlflow(told, tmp_path):

@@ -123,16 +123,29 @@ def with_features(
     return table, features, called
 
 
-def with_texts(source: str, table: Any, column: str, features: Any) -> tuple[Any, dict[Any, str]]:
+@dataclass(frozen=True)
+class Words:
+    """Where texts come from, and what they are if they have been read."""
+
+    source: str
+    known: dict[Any, str] | None = None
+
+    def read(self, column: str) -> dict[Any, str]:
+        """Return what items say, by their ids."""
+        from likeminds.cli._names import read_texts
+
+        return read_texts(self.source, column) if self.known is None else self.known
+
+
+def with_texts(texts: Words, table: Any, column: str, features: Any) -> tuple[Any, dict[Any, str]]:
     """Return features of what items say, beside others if there are any, and what they say."""
     import pyarrow as pa
 
     from likeminds._support.checks import listing
-    from likeminds.cli._names import read_texts
     from likeminds.data.columns import as_arrow
     from likeminds.features.text import TextFeatures
 
-    said = read_texts(source, column)
+    said = texts.read(column)
     kind = type(table[column][0].as_py())
     labelled = dict.fromkeys(table[column].to_pylist())
     ids = [*labelled, *(item for item in said if isinstance(item, kind) and item not in labelled)]
@@ -141,7 +154,7 @@ def with_texts(source: str, table: Any, column: str, features: Any) -> tuple[Any
         ids = [item for item in ids if item in row or item in labelled]
     silent = [item for item in labelled if item not in said]
     if silent:
-        raise ValueError(f"{source} has no text for {listing(silent)}, which people judged.")
+        raise ValueError(f"{texts.source} has no text for {listing(silent)}, which people judged.")
     words = TextFeatures(random_state=0).fit([said[item] for item in ids])
     matrix = words.transform([said[item] for item in ids])
     columns = dict(zip(words.get_feature_names_out(), matrix.T, strict=True))

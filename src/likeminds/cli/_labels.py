@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._items import (
+    Words,
     item_column,
     with_features,
     with_kept,
@@ -12,6 +13,7 @@ from likeminds.cli._items import (
 )
 from likeminds.cli._models import reading_of
 from likeminds.cli._options import Columns, ItemOptions, Pairs
+from likeminds.cli._tables import read_tables
 from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from likeminds.features.pictures import Reduction
 
 NO_PAIRS = Pairs()
-_ROLES = ("person", "item", "label", "attribute", "weight", "group")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def read_said(  # noqa: PLR0917 - where everything comes from
 ) -> ReadLabels:
     """Read labels with the features of their items; a model says which features it knows.
 
-    ``texts`` is where one reads what items say: that becomes features, and is kept to be shown.
+    ``texts`` is where one reads what items say: that becomes features, and is kept to be shown. It
+    may be the export that the labels come from, whose texts are shown in any case.
     """
     from likeminds.cli._pairs import NAMES, items_by_id
 
@@ -53,68 +55,31 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons, texts)
     if texts is not None and items.images is not None:
         raise ValueError("Give --texts or --images, not both.")
-    tables = _read_tables(talk, source, columns, pairs)
+    tables, exported = read_tables(talk, source, columns, pairs)
+    words = _words(texts, exported, pairs)
     compares = any(names is NAMES for _, names in tables)
     shown = None
     if compares and model is None and items == ItemOptions() and texts is None:
         shown = items_by_id(*((table, item_column(table, names)) for table, names in tables))
-    parts = [_annotated(talk, *one, items, columns, model, shown, texts) for one in tables]
+    parts = [_annotated(talk, *one, items, columns, model, shown, words) for one in tables]
     said = parts[0].annotations
     if len(parts) > 1 and said.grades is not None:
         said = said.choices()  # grades beside comparisons are preferences, too
     for part in parts[1:]:
         said = said.concat(part.annotations)
     said = said if model is None else said.written_as(model.people_)
-    return replace(parts[0], annotations=said)
+    return replace(parts[0], annotations=said, names=parts[0].names or exported or None)
 
 
-_Tables = list[tuple[Any, dict[str, str | None]]]
-
-
-def _read_tables(talk: Talk, source: str | None, columns: Columns, pairs: Pairs) -> _Tables:
-    """Return what people said, as tables with the names of their columns by role."""
-    from likeminds.cli._pairs import NAMES, read_pairs
-    from likeminds.data.columns import id_texts
-    from likeminds.data.sources import read_table
-
-    tables: _Tables = []
-    if source is not None:
-        names = {role: getattr(columns, role) for role in _ROLES}
-        tables.append((read_table(source, id_texts(names)), names))
-    if pairs.comparisons is not None:
-        tables.append((read_pairs(pairs, columns.person), NAMES))
-    if pairs.export is not None:
-        tables += _read_export(talk, *pairs.export, columns.attribute)
-    if not tables:
-        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
-    return tables
-
-
-def _read_export(talk: Talk, tool: str, path: str, attribute: str | None) -> _Tables:
-    """Return labels and comparisons of an export, and say what was left out of it."""
-    import pyarrow as pa
-
-    from likeminds.cli._pairs import NAMES, as_sides
-    from likeminds.data.columns import as_arrow
-    from likeminds.data.connectors import read_export
-
-    export = read_export(tool, path)
-    talk.tell(str(export))
-    tables: _Tables = []
-    if export.labels or not export.comparisons:
-        labels = export.to_table(attribute)
-        names = {role: role if role in labels.column_names else None for role in _ROLES}
-        asked = export.attributes if attribute is None else [attribute]
-        if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
-            labels = labels.rename_columns({"label": asked[0]})
-            names["label"] = asked[0]
-        tables.append((labels, names))
-    if export.comparisons:
-        roles = ("person", "winner", "loser")
-        columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
-        compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
-        tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))
-    return tables
+def _words(texts: str | None, exported: dict[Any, str], pairs: Pairs) -> Words | None:
+    """Return where one learns what items say: a table of texts, or the export itself."""
+    if texts is None:
+        return None
+    if pairs.export is None or texts != pairs.export[1]:
+        return Words(texts)
+    if not exported:
+        raise ValueError(f"--texts: {texts} has no texts, only labels.")
+    return Words(texts, exported)
 
 
 def _annotated(  # noqa: PLR0917 - what a table needs to be read
@@ -125,7 +90,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     columns: Columns,
     model: Any,
     shown: Any,
-    texts: str | None = None,
+    texts: Words | None = None,
 ) -> ReadLabels:
     """Return what one table says; ``shown`` are items that are known by their ids alone."""
     from likeminds.cli._pairs import NAMES

@@ -40,7 +40,7 @@ Texts = Annotated[
     typer.Option(
         "--texts",
         help="What items say: a table with a column of item ids and one of texts. They are shown, "
-        "and fit learns from their words.",
+        "and fit learns from their words. With --from, the same file once more means its texts.",
         rich_help_panel=_DATA,
     ),
 ]

@@ -130,7 +130,8 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
         known = people >= 0
         if known.all():
             return self.coef_[people]
-        weights = np.tile(self.consensus_, (len(people), 1))
+        # Not np.tile: without features it returns the consensus itself, read-only from a file.
+        weights = np.repeat(self.consensus_[np.newaxis], len(people), axis=0)
         if known.any():
             weights[known] = self.coef_[people[known]]
         return weights

@@ -8,16 +8,20 @@ from likeminds.data.connectors.collected import Collector, Export
 from likeminds.data.connectors.documents import objects_in, read_records, text_of
 
 _TAKEN = (None, "submitted")
+# What flat records call the responses to a question, and what is no field of a record.
+_ANSWERS, _OWN = ".responses", ("id", "external_id", "status", "_server_id", "score")
 
 
 def read_argilla(path: str | PathLike[str]) -> Export:
     """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
 
     Both the responses of the second version (by question) and those of the first (by user) are
-    known. Responses that are drafts or were discarded are left out.
+    known, and the flat records of ``to_list(flatten=True)``. Responses that are drafts or were
+    discarded are left out, where the export says which they are.
     """
     collector = Collector()
-    for place, record in read_records(path, collector):
+    for place, flat in read_records(path, collector):
+        record = unflattened(flat)
         item = record.get("id") or record.get("external_id") or place
         text = text_of(record.get("fields"))
         collector.say(item, text)
@@ -30,6 +34,32 @@ def read_argilla(path: str | PathLike[str]) -> Export:
             else:
                 _take(collector, person, item, question, value, where)
     return collector.export()
+
+
+def unflattened(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat record with its fields, and its responses by question; others as they are."""
+    asked = [name.removesuffix(_ANSWERS) for name in record if name.endswith(_ANSWERS)]
+    if "responses" in record or not asked:
+        return record
+    responses = {name: _in_rows(record, f"{name}{_ANSWERS}") for name in asked}
+    apart = {*_OWN, "responses"}
+    fields = {
+        name: value
+        for name, value in record.items()
+        if name not in apart and not name.startswith(tuple(f"{one}." for one in asked))
+    }
+    own = {name: record[name] for name in _OWN if name in record}
+    return own | {"fields": fields, "responses": responses}
+
+
+def _in_rows(record: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return columns of values, users and statuses as one object per response."""
+    values = record.get(name) or []
+    users, statuses = (
+        record.get(f"{name}.{what}") or [None] * len(values) for what in ("users", "status")
+    )
+    rows = zip(values, users, statuses, strict=False)
+    return [{"value": v, "user_id": user, "status": status} for v, user, status in rows]
 
 
 def _responses(

@@ -2,13 +2,16 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
+from likeminds._support.checks import listing
 from likeminds._support.grammar import counted, guess_verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import as_arrow
 
 _N_PLACES = 3
+_NO_WORDS = "numbers, or yes and no"
 _NO_ID = "since its person or item is no text and no number"
 
 
@@ -74,6 +77,7 @@ class Export:
     def annotations(self, attribute: str | None = None, **options: Any) -> Annotations:
         """Return the labels as `Annotations`; options are those of `Annotations.from_frame`."""
         asked = self.attributes if attribute is None else [attribute]
+        self.refuse_mixed(attribute)
         if len(asked) == 1:
             options.setdefault("verb", guess_verb(options.get("positive"), asked[0]))
         return Annotations.from_frame(self.to_table(attribute), **options)
@@ -85,8 +89,24 @@ class Export:
 
     def __str__(self) -> str:
         """Say what is there, and what was left out."""
-        found = [counted(len(self.labels), "label"), counted(len(self.comparisons), "comparison")]
+        found = [counted(len(self.labels), "label")] if self.labels or not self.comparisons else []
+        found += [counted(len(self.comparisons), "comparison")] if self.comparisons else []
         return "\n".join([" and ".join(found), *map(str, self.left_out)])
+
+    def refuse_mixed(self, attribute: str | None) -> None:
+        """Say which two questions share no answer, if none is chosen: they are not read alike."""
+        if attribute is not None:
+            return
+        answers: dict[str, set[str]] = {}
+        for _, _, about, label in self.labels:
+            answers.setdefault(about, set()).add(label if isinstance(label, str) else _NO_WORDS)
+        for one, other in combinations(answers, 2):
+            if answers[one].isdisjoint(answers[other]):
+                said = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
+                raise ValueError(
+                    f"People were asked about several things, and answered {', but '.join(said)}: "
+                    "learn from one at a time. Pass attribute= to choose it."
+                )
 
     def _nothing(self, attribute: str | None) -> str:
         if self.labels:

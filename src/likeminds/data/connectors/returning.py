@@ -12,6 +12,7 @@ from typing import Any
 
 from likeminds._support.checks import listing
 from likeminds._version import __version__
+from likeminds.data.connectors.argilla import unflattened
 from likeminds.data.connectors.collected import Collector
 from likeminds.data.connectors.documents import read_records
 
@@ -112,7 +113,8 @@ def _controls(task: dict[str, Any]) -> dict[str, str]:
     return {str(one.get("from_name")): str(one.get("to_name", about)) for one in results}
 
 
-def _to_argilla(record: dict[str, Any], questions: list[Question]) -> dict[str, Any] | None:
+def _to_argilla(flat: dict[str, Any], questions: list[Question]) -> dict[str, Any] | None:
+    record = unflattened(flat)
     item = record.get("id") or record.get("external_id")
     responses = record.get("responses") or {}
     by_question = isinstance(responses, dict)

@@ -1,0 +1,78 @@
+"""From files and exports to tables of what people said."""
+
+from typing import Any
+
+from likeminds.cli._options import Columns, Pairs
+from likeminds.cli._talk import Talk
+
+_ROLES = ("person", "item", "label", "attribute", "weight", "group")
+_Tables = list[tuple[Any, dict[str, str | None]]]
+
+
+def read_tables(
+    talk: Talk, source: str | None, columns: Columns, pairs: Pairs
+) -> tuple[_Tables, dict[Any, str]]:
+    """Return what people said, as tables with the names of their columns by role.
+
+    Beside them is what items say, by their ids, where an export has told it.
+    """
+    from likeminds.cli._pairs import NAMES, read_pairs
+    from likeminds.data.columns import id_texts
+    from likeminds.data.sources import read_table
+
+    tables: _Tables = []
+    texts: dict[Any, str] = {}
+    if source is not None:
+        names = {role: getattr(columns, role) for role in _ROLES}
+        table = read_table(source, id_texts(names))
+        _tell_of_label(talk, table, names)
+        tables.append((table, names))
+    if pairs.comparisons is not None:
+        tables.append((read_pairs(pairs, columns.person), NAMES))
+    if pairs.export is not None:
+        exported, texts = _read_export(talk, *pairs.export, columns.attribute)
+        tables += exported
+    if not tables:
+        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
+    return tables, texts
+
+
+def _tell_of_label(talk: Talk, table: Any, names: dict[str, str | None]) -> None:
+    """Say which column is taken for the label, where neither its name nor anybody says so."""
+    from likeminds.data.columns import as_frame, find_columns, is_usual
+
+    if names["label"] is not None:
+        return
+    label = find_columns(as_frame(table), names, ())["label"]
+    if label is not None and not is_usual("label", label):
+        talk.tell(f"{label}: taken for the label, as the only column left (--label names another).")
+
+
+def _read_export(
+    talk: Talk, tool: str, path: str, attribute: str | None
+) -> tuple[_Tables, dict[Any, str]]:
+    """Return labels, comparisons and texts of an export, and say what was left out of it."""
+    import pyarrow as pa
+
+    from likeminds.cli._pairs import NAMES, as_sides
+    from likeminds.data.columns import as_arrow
+    from likeminds.data.connectors import read_export
+
+    export = read_export(tool, path)
+    talk.tell(str(export))
+    tables: _Tables = []
+    if export.labels or not export.comparisons:
+        labels = export.to_table(attribute)
+        export.refuse_mixed(attribute)
+        names = {role: role if role in labels.column_names else None for role in _ROLES}
+        asked = export.attributes if attribute is None else [attribute]
+        if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
+            labels = labels.rename_columns({"label": asked[0]})
+            names["label"] = asked[0]
+        tables.append((labels, names))
+    if export.comparisons:
+        roles = ("person", "winner", "loser")
+        columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
+        compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
+        tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))
+    return tables, export.texts
