@@ -66,6 +66,27 @@ def test_for_everyone(ranker):
     assert repr(ranking).startswith("Ranking for everyone: i")
 
 
+def test_what_one_person_praised_does_not_come_before_what_all_like():
+    rng = np.random.default_rng(1)
+    liked = {"loved": 0.95, "fair": 0.6, "poor": 0.2, "bad": 0.1}
+    rows = [(i, name, rng.random() < share) for i in range(60) for name, share in liked.items()]
+    rows += [(i, f"rare {i}", i < 10) for i in range(30)]
+    people, items, labels = zip(*rows, strict=True)
+    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(people, items, labels))
+    ranking = ranker.rank()
+    assert ranking.items[0] == "loved"
+    place = {item: rank for rank, item in enumerate(ranking.items.tolist())}
+    assert place["fair"] < min(rank for item, rank in place.items() if "rare" in item)
+    ids, features = ranker.kept_.distinct_items()
+    expected = ranker.decision_function(features, items=ids)
+    error = dict(zip(ranker.items_.tolist(), ranker.item_effect_error_, strict=True))
+    sure = {item: s - 1.645 * error[item] for item, s in zip(ids.tolist(), expected, strict=True)}
+    assert dict(ranking) == pytest.approx(sure)
+    # By what is expected alone, something that one person praised comes before "fair".
+    score = dict(zip(ids.tolist(), expected, strict=True))
+    assert max(score[f"rare {i}"] for i in range(10)) > score["fair"]
+
+
 def test_bad_input(ranker):
     with pytest.raises(KeyError, match=r"no person 'bob'.*8 people"):
         ranker.rank("bob")

@@ -64,6 +64,8 @@ def rank(
 ) -> None:
     """Rank items for a person, or for everyone: by what all agree on.
 
+    For everyone, the score is what an item has at least, with a probability of 95 %, so that what
+    one person praised does not come before what hundreds like.
     A model of several attributes ranks by each of them, or by a wish, such as
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those the model has learned from.
@@ -176,8 +178,10 @@ def scores_by(ranker: Any, person: Any, items: "IdArray") -> Scores:
     def scores(X: Any) -> Any:
         import numpy as np
 
+        from likeminds.rankers.ranking import sure_scores
+
         if person is None:
-            return ranker.decision_function(X, items=items)
+            return sure_scores(ranker, X, items)
         users = np.empty(len(X), dtype=object)
         users[:] = [person] * len(X)
         return ranker.decision_function(X, users, items)
