@@ -20,6 +20,18 @@ def test_what_is_nearly_solved_leaves_a_share(share):
     assert np.abs(found - exact).max() <= share * np.linalg.norm(right, axis=1).max()
 
 
+def test_what_is_nearly_solved_does_not_depend_on_the_others():
+    rng = np.random.default_rng(0)
+    roots = rng.standard_normal((9, 12, 5)) * np.linspace(0.1, 3.0, 9)[:, None, None]
+    matrices = np.eye(12) + roots @ roots.transpose(0, 2, 1)
+    right = rng.standard_normal((9, 12))
+    together = solve_nearly(lambda vectors: times(matrices, vectors), right, 0.1)
+    for one in range(9):
+        some = slice(one, one + 1)
+        alone = solve_nearly(lambda v, some=some: times(matrices[some], v), right[some], 0.1)
+        np.testing.assert_allclose(together[some], alone, rtol=0, atol=1e-13)
+
+
 def test_the_identity_takes_one_product():
     calls = []
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.cluster import make_crowd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -125,12 +126,17 @@ def test_a_crowd_that_is_sampled_first_is_the_same(client):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("few", [2000, 500])
+@pytest.mark.parametrize("few", [2000, 200])
 def test_a_large_crowd_learns_from_a_sample_and_is_corrected(client, few, monkeypatch):
     # Samples come to this process, or, where they are larger than a few, stay in their shards.
     monkeypatch.setattr("likeminds.cluster.visiting._FEW", few)
-    made = make_schools(8100, 4, 50, 4, n_schools=2, contested=0.5, random_state=1).annotations
-    here, there = ranker(n_groups=1).fit(made), ranker(n_groups=1).fit(spread(made, client))
+    monkeypatch.setattr("likeminds.prior.sampling._FEWEST", 300)
+    users, items, labels, features = make_crowd(1300, 8, 5)
+    some = np.random.default_rng(0).random(len(users)) < 0.7  # more labels than features, or fewer
+    given = {"features_per": "item", "item_ids": np.arange(len(features))}
+    made = Annotations(users[some], items[some], labels[some], features, **given)
+    asked = ranker(n_groups=1, tol=1e-4)
+    here, there = (clone(asked).fit(one) for one in (made, spread(made, client, n_shards=3)))
     assert here.sampling_ is not None
     assert (there.sampling_.n_learned, there.sampling_.n_asked) == (
         here.sampling_.n_learned,

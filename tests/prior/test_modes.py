@@ -50,6 +50,37 @@ def test_nobody_depends_on_who_still_moves(case, monkeypatch):
         np.testing.assert_array_equal(other.said.loss, together[0.0].said.loss)
 
 
+def test_nobody_depends_on_who_else_has_few_or_many_labels():
+    """Steps of a large crowd are nearly solved for, in one of two ways: each has their own."""
+    said = make_schools(90, 9, 500, 6, 2, random_state=0).annotations
+    said = said[np.random.default_rng(0).random(len(said)) < 0.8]
+    loss, prior = PRIOR_LOSSES["logistic"], prior_of(7, 0)
+    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+
+    def modes_of(some):
+        tasks = loss.tasks(some, coordinates)
+        for number in range(len(tasks.plan)):
+            task = tasks.task(number)
+            found = find_mode(task, prior, Logistic(), gain=1e-3, nearly=True)
+            names = some.user_ids[task.people].tolist()
+            yield from zip(names, found.system.z(found.state), strict=True)
+
+    together = dict(modes_of(said))
+    assert len(together) == 90
+    for some in (said.user_ids[:30], said.user_ids[30:]):
+        for who, mode in modes_of(said.of_people(some)):
+            np.testing.assert_allclose(mode, together[who], rtol=0, atol=1e-12)
+
+
+def test_one_step_is_solved_for_exactly_where_it_is_all_there_is():
+    task, size = block_of("auc", 10, 40)
+    near, exact = (
+        find_mode(task, prior_of(size, 0), PRIOR_LOSSES["auc"].likelihood, nearly=nearly)
+        for nearly in (True, False)
+    )
+    np.testing.assert_array_equal(near.state, exact.state)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_modes_do_not_depend_on_where_the_search_starts(case):
     task, size = block_of(*case)

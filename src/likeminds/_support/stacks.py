@@ -36,13 +36,15 @@ def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: fl
 
     What is left of r_i is no longer than a share of it. M_i is symmetric and positive definite,
     and known by its products with vectors, of which few are needed where it is near the identity.
+    Whoever has arrived stays, so that nobody's answer depends on who else is asked.
     """
     found, left = np.zeros_like(right), right.copy()
     way, length = right.copy(), row_dots(right, right)
     enough = share**2 * length
     for _ in range(right.shape[1]):
         turned = times_matrix(way)
-        step = (length / np.maximum(row_dots(way, turned), _TINY))[:, None]
+        share_of_way = length / np.maximum(row_dots(way, turned), _TINY)
+        step = np.where(length > enough, share_of_way, 0.0)[:, None]
         found += step * way
         left -= step * turned
         before, length = length, row_dots(left, left)

@@ -236,11 +236,14 @@ class Rows:
         """Yield everybody's rows, a cache-sized block of people at a time."""
         return (self.block(chosen, origin) for chosen in self.plan())
 
-    def plan(self, padding: float = _PADDING, row_bytes: int | None = None) -> Iterator[Index]:
+    def plan(
+        self, padding: float = _PADDING, row_bytes: int | None = None, apart: int = 0
+    ) -> Iterator[Index]:
         """Divide the people (positions in ``people``) into blocks of about equal length.
 
         Nobody's rows are padded to more than ``padding`` times their number. ``row_bytes`` is
-        what a row takes where it is not as long as the table is wide.
+        what a row takes where it is not as long as the table is wide. People with fewer rows than
+        ``apart`` are in no block with others.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
@@ -249,6 +252,8 @@ class Rows:
         while start < len(counts):
             most = int(counts[start] * padding)
             stop = start + max(1, _BLOCK_BYTES // (most * row_bytes))
+            if counts[start] < apart:
+                most = min(most, apart - 1)
             stop = min(stop, int(np.searchsorted(counts, most, side="right")))
             yield by_count[start:stop]
             start = stop

@@ -167,7 +167,8 @@ class ChoiceTasks(KeptTasks):
         """The people of each block."""
         coordinates = self.coordinates
         width = len(coordinates.scale) if coordinates.beyond else coordinates.size
-        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width)
+        apart = -(-coordinates.size // self.set_size)
+        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width, apart=apart)
 
     @property
     def n_bytes(self) -> int:

@@ -109,9 +109,9 @@ def find_mode(
 
     Newton's method ends when nobody has gained more than ``gain``, in units of log-likelihood, or
     would gain more than about its square: so much is left by either. Steps are solved for
-    ``nearly`` in a large crowd.
+    ``nearly`` in a large crowd, unless one is all there is.
     """
-    system = system_of(task, prior, nearly=nearly)
+    system = system_of(task, prior, nearly=nearly and not likelihood.is_quadratic)
     start = _start(task, prior, system, kept)
     return replace(newton(task, system, likelihood, start, gain), prior=prior)
 

@@ -215,7 +215,7 @@ class LabelTasks(KeptTasks):
     @cached_property
     def plan(self) -> list[Index]:
         """The people of each block."""
-        return plan_blocks(self.rows, self.n_bytes)
+        return plan_blocks(self.rows, self.n_bytes, apart=self.coordinates.size)
 
     @property
     def n_bytes(self) -> int:
@@ -320,11 +320,17 @@ def _response(block: Block) -> Float:
     return np.where(block.weight.sum(axis=1) > 0, block.grade, 0).astype(np.float64)
 
 
-def plan_blocks(rows: Rows, n_bytes: int, row_bytes: int | None = None) -> list[Index]:
-    """Divide people into blocks, few of them where there is little to do."""
+def plan_blocks(
+    rows: Rows, n_bytes: int, row_bytes: int | None = None, *, apart: int
+) -> list[Index]:
+    """Divide people into blocks, few of them where there is little to do.
+
+    Those with fewer rows than ``apart`` have systems of another kind (see `systems`), whoever else
+    is there: they have blocks of their own.
+    """
     if n_bytes < _SMALL_BYTES:
-        return list(rows.plan(_SMALL_PADDING, row_bytes=row_bytes))
-    return list(rows.plan(row_bytes=row_bytes))
+        return list(rows.plan(_SMALL_PADDING, row_bytes, apart))
+    return list(rows.plan(row_bytes=row_bytes, apart=apart))
 
 
 def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Coordinates) -> bool:
