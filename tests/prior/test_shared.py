@@ -194,6 +194,17 @@ def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
     assert np.corrcoef(*scores)[0, 1] > 0.99
 
 
+def test_where_no_factor_is_found_the_fit_is_that_without():
+    rng = np.random.default_rng(1)
+    person, item = np.nonzero(rng.random((40, 25)) < 0.7)
+    liked = rng.normal(0, 1, 25)[item] + rng.normal(0, 1, 40)[person]
+    said = Annotations(person, item, rng.random(len(item)) < 1 / (1 + np.exp(-liked)))
+    found, none = (HierarchicalRanker(n_item_factors=n).fit(said) for n in ("auto", 0))
+    assert found.n_item_factors_ == 0
+    np.testing.assert_array_equal(found.item_effect_, none.item_effect_)
+    np.testing.assert_array_equal(found.intercept_, none.intercept_)
+
+
 def test_a_factor_is_found_without_features():
     said, scores = make_crowd(n_people=120, n_items=40, per_person=20, factor=2.0)
     bare = Annotations(said.users, said.items, said.labels)

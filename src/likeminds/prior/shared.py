@@ -176,8 +176,8 @@ def _with_any_factors(start: Objective) -> _State:
         state = _with_rung(state, rung)
         if _is_better(held_out_losses(state.objective, state.at.model), before):
             break
-    else:
-        state = none
+    else:  # with all labels from the start, as where none is asked for
+        return _State.first(start, start.model)
     chosen = state.objective.tasks
     assert isinstance(chosen, Crossed)
     whole = replace(state.objective, tasks=chosen.holding_out(0.0))
