@@ -82,7 +82,15 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
   figure > picture > img { max-width: 100%; max-height: 16cm; width: auto; }
   figure, .card, tr, .strip li { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
-  nav { display: none; }
+  /* A section's first words stay with what they speak of, short lists and tables stay whole. */
+  p { break-inside: avoid; }
+  h2 + p, caption { break-after: avoid; }
+  .strip:not(:has(li:nth-child(17))) { break-inside: avoid; }
+  table:not(:has(tbody tr:nth-child(17))) { break-inside: avoid; }
+  tbody tr:nth-child(-n+3) { break-after: avoid; }
+  tbody tr:nth-last-child(-n+3) { break-before: avoid; }
+  /* What is folded away cannot be opened on paper. */
+  nav, footer, details:not([open]), section:not(:has(> :not(h2, details))) { display: none; }
 }
 """
 # Pixels of the page to an inch of a picture; files have twice as many, for sharp screens.
