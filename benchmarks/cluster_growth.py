@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.cluster import make_crowd, write_parts
+from benchmarks.cluster import N_FILES, make_crowd, write_parts
 from likeminds import HierarchicalRanker
 from likeminds.cluster import Shards
 
@@ -36,14 +36,27 @@ class Sizes:
     ----------
     people, labels, items : int
         How many there are; of people and labels, on each worker.
+    read, named : float
+        Labels of the partitions that a worker reads, and people who are in each of these.
     p : int
         Coordinates: the features, and the intercept.
     """
 
     people: float
     labels: float
+    read: float
+    named: float
     items: int
     p: int
+
+    @classmethod
+    def of(cls, n_people: int, n_labels: int, n_workers: int, table: Any) -> "Sizes":
+        """Return the sizes of a crowd whose rows are in files in any order."""
+        n_files = -(-N_FILES // n_workers)
+        in_a_file = n_people * (1.0 - (1.0 - 1.0 / N_FILES) ** (n_labels / n_people))
+        read = max(n_labels / n_workers, n_files * n_labels / N_FILES)
+        each = n_people / n_workers, n_labels / n_workers
+        return cls(*each, read, n_files * in_a_file, len(table), table.shape[1] + 1)
 
     @property
     def sent(self) -> float:
@@ -68,7 +81,7 @@ class Sizes:
     @property
     def shuffling(self) -> float:
         """Bytes that it has more at most while partitions are read and shards are made."""
-        return self.kept + 64 * self.labels + 16 * self.people
+        return self.kept + 64 * self.read + 16 * self.named
 
     @property
     def fitting(self) -> float:
@@ -134,8 +147,7 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
         by_shard = max(traffic.visits, 1) * len(shards)
         found |= {"sent": traffic.sent / by_shard, "returned": traffic.returned / by_shard}
         found["asked"] = traffic.asked / len(ranker.users_)
-        n_people, n_labels = len(ranker.users_) / n_workers, shards.census.n_labels / n_workers
-        sizes = Sizes(n_people, n_labels, len(features), features.shape[1] + 1)
+        sizes = Sizes.of(len(ranker.users_), shards.census.n_labels, n_workers, features)
     return found, ranker.coef_, sizes
 
 

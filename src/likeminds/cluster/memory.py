@@ -13,17 +13,21 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
+from likeminds._support.optional import require
+
 # What the C library calls its two limits, and what they are without any wish.
 _TRIM, _MMAP = -1, -3
 _LARGE, _USUAL = 32 << 20, 128 << 10
 _ENVIRONMENT = "MALLOC_TRIM_THRESHOLD_"
+# Seconds to wait until all have given back.
+_PATIENCE = 5
 
 
 @lru_cache(maxsize=1)
@@ -85,11 +89,10 @@ def give_back() -> None:
 def give_back_everywhere(client: Any) -> None:
     """Let all workers give back what is free, once they have let go of what nobody wants.
 
-    It is a task like others, so that it comes after what they were told before. One whose worker
-    is lost in the meantime is done by another, and nobody waits for it.
+    It is a task like others, so that it comes after what they were told before. Nobody waits long
+    for a worker that is lost in the meantime, or has much to do for others.
     """
-    waiting = [
-        client.submit(give_back, workers=[one], allow_other_workers=True, pure=False)
-        for one in client.nthreads()
-    ]
-    client.gather(waiting, errors="skip")
+    distributed = require("distributed", "A crowd on a cluster", "dask")
+    waiting = [client.submit(give_back, workers=[one], pure=False) for one in client.nthreads()]
+    with suppress(TimeoutError):
+        distributed.wait(waiting, timeout=_PATIENCE)
