@@ -29,8 +29,6 @@ from likeminds.prior.tasks import Task, TaskBlock, Tasks, people_of
 
 Single = NDArray[np.float32]
 
-# How exactly the modes of a large crowd are found: one more step would gain about the square.
-_QUICK = 1e-5
 # With so many times more rows than are kept, eigenvectors are not worth their time; subspaces are
 # turned so often instead.
 _MANY = 2
@@ -55,9 +53,10 @@ def posterior_of(
     a crowd has covariates, people whose own are not known may have any: their prior is the wider
     one, in which covariates are integrated out. Of the others, K says that they are known.
 
-    ``quick`` is for large crowds: modes are found less exactly (to a ten-thousandth of how far
-    apart people are, about), and K, whose numbers are single precision, is computed in that, and
-    by subspace iteration. It then says a little less than it might, never more.
+    ``quick`` is for large crowds: steps to modes are solved for nearly (so exactly that another
+    partitioning of the people moves nobody by more than a millionth of how far apart they are), and
+    K, whose numbers are single precision, is computed in that, and by subspace iteration. It then
+    says a little less than it might, never more.
     """
     settling = Settling.of(crowd, rank, shifts, quick=quick)
     told = crowd.told(shifts, n_people)
@@ -97,7 +96,7 @@ class Settling:
         """Return how the posteriors of a crowd are found: see `posterior_of`."""
         prior = crowd.prior.shifted(shifts)
         predictive = prior if crowd.wider is None else crowd.wider
-        terms = Terms(prior, crowd.likelihood, _QUICK if quick else EXACT, nearly=quick)
+        terms = Terms(prior, crowd.likelihood, EXACT, nearly=quick)
         rank = min(rank, len(prior.mean))
         return cls(terms, predictive, rank, crowd.signs, crowd.logs, quick)
 
