@@ -42,7 +42,7 @@ WORK = {
 # All that takes long to import is there before the work begins, and the clock with it.
 COMMAND = """
 import sys
-import likeminds.cli._data, likeminds.rankers.registry, likeminds.storage.models
+import likeminds.cli._labels, likeminds.rankers.registry, likeminds.storage.models
 from likeminds.cli import main
 print("ready", flush=True)
 main(sys.argv[1:])

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = [
     "floor",
     "starts",
+    "minima",
     "table2",
     "growth",
     "tuning",

@@ -25,7 +25,7 @@ def test_code_is_neither_empty_nor_a_comment_nor_a_docstring():
 
 
 def test_folders_change_where_the_next_module_lies_in_another():
-    path = ["cli.fit", "cli._data", "data.tables", "rows", "losses.spectra", "data.labels"]
+    path = ["cli.fit", "cli._labels", "data.tables", "rows", "losses.spectra", "data.labels"]
     assert count_changes(path, {"rows"}) == 4
     # Two loose modules in a row share a folder, or are one each.
     assert count_changes(["rows", "losses"], {"rows", "losses"}) == 0

@@ -22,7 +22,7 @@
 >>> export.labels
 [(1, 7, 'mood', 'glad')]
 >>> print(export)
-1 label and 0 comparisons
+1 label
 1 record left out, since the annotator skipped the task: record 1, annotation 2
 """
 
