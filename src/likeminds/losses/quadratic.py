@@ -16,8 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
-from likeminds._support.stacks import times, times_back
+from likeminds._support.arrays import Bool, Float, Index
+from likeminds._support.stacks import row_dots, times, times_back
 from likeminds._support.visits import Blocks
 from likeminds.losses.rows import POSITIVE, Block, Rows, has_both_classes
 from likeminds.losses.statistics import Dense, Statistics
@@ -85,8 +85,8 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class QuadraticLoss:
-    """The sum over people of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i).
+class LossOfPeople(ABC):
+    """The sum over people of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
 
     Weights, gradients and products have one row per person, shape (n_people, n_features).
 
@@ -96,6 +96,41 @@ class QuadraticLoss:
         The vectors b_i.
     constant : array of shape (n_people,)
         The numbers c_i.
+    """
+
+    linear: Float
+    constant: Float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_people, n_features)."""
+        n_people, n_features = self.linear.shape
+        return n_people, n_features
+
+    @abstractmethod
+    def gradient(self, W: Float) -> Float:
+        """Return A_i w_i - b_i for every person."""
+
+    @abstractmethod
+    def squares(self, W: Float, chosen: Bool) -> Float:
+        """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
+
+    def value(self, W: Float, gradient: Float | None = None) -> float:
+        """Return the loss; with the gradient at W given, no pass over the people is needed."""
+        if gradient is None:
+            gradient = self.gradient(W)
+        # w'Aw - 2 b'w = w'(Aw - b) - b'w
+        return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(LossOfPeople):
+    """The loss of people in this process.
+
+    Attributes
+    ----------
+    linear, constant : arrays
+        As in `LossOfPeople`.
     dense_people : array of shape (p,)
         The people whose A_i is held as a matrix.
     matrices : array of shape (p, n_features, n_features)
@@ -104,17 +139,9 @@ class QuadraticLoss:
         The A_i of the others.
     """
 
-    linear: Float
-    constant: Float
     dense_people: Index
     matrices: Float
     factors: Factors
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_people, n_features)."""
-        n_people, n_features = self.linear.shape
-        return n_people, n_features
 
     def apply(self, W: Float) -> Float:
         """Return A_i w_i for every person."""
@@ -144,12 +171,19 @@ class QuadraticLoss:
         """Return A_i w_i - b_i for every person."""
         return self.apply(W) - self.linear
 
-    def value(self, W: Float, gradient: Float | None = None) -> float:
-        """Return the loss; with the gradient at W given, no pass over the people is needed."""
-        if gradient is None:
-            gradient = self.gradient(W)
-        # w'Aw - 2 b'w = w'(Aw - b) - b'w
-        return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
+    def squares(self, W: Float, chosen: Bool) -> Float:
+        """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
+        found = np.zeros(len(chosen))
+        places = np.flatnonzero(chosen[self.dense_people])
+        people = self.dense_people[places]
+        bent = times(self.matrices[places], W[people]) - 2.0 * self.linear[people]
+        found[people] = row_dots(W[people], bent) + self.constant[people]
+        rows = self.factors.rows
+        some = replace(self.factors, rows=rows.of(chosen[rows.people]), kept=None)
+        for people, Z, target in some:
+            left = times(Z, W[people]) - target
+            found[people] = row_dots(left, left)
+        return found
 
 
 class Loss(ABC):

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.stacks import row_dots, times
+from likeminds._support.stacks import row_dots
 from likeminds._support.threads import one_blas_thread
-from likeminds.components.singular import top_directions
+from likeminds.components import top_directions, total_weights
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.quadratic import Factors
+from likeminds.losses.quadratic import Factors, LossOfPeople
 from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
@@ -99,7 +99,7 @@ class FoldingIn:
         crowd = Crowd(
             Coordinates(statistics.origin, scale, None, intercept=False),
             Prior(consensus, loadings, np.full(n_features, np.sqrt(own))),
-            Regression(_precision(kind, loss, statistics, parts)),
+            Regression(_precision(kind, loss, statistics.class_weight, parts)),
             items=items,
         )
         # The personal level never sets in before people differ more than they usually do.
@@ -193,27 +193,11 @@ class _FactorTasks(BlockTasks):
         raise NotImplementedError
 
 
-def _precision(kind: Loss, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> float:
+def _precision(kind: Loss, loss: LossOfPeople, class_weight: Float, parts: Parts) -> float:
     """Return one over the mean square of the residuals, from people evenly spread."""
-    weight, count = kind.weight_and_count(statistics.class_weight)
-    every = 1 + len(weight) // _SAMPLE
-    theta, *deviations = parts
-    squares = observations = 0.0
-
-    def weights(people: Index) -> Float:
-        return np.asarray(theta + sum(part[people] for part in deviations))
-
-    places = np.arange(0, len(loss.dense_people), every)
-    if places.size:
-        people = loss.dense_people[places]
-        W, linear = weights(people), loss.linear[people]
-        each = row_dots(W, times(loss.matrices[places], W) - 2.0 * linear) + loss.constant[people]
-        squares += float(weight[people] @ each)
-        observations += float(count[people].sum())
-    rows = loss.factors.rows
-    for people, Z, target in replace(loss.factors, rows=rows.of(rows.people % every == 0)):
-        left = times(Z, weights(people)) - target
-        squares += float(weight[people] @ row_dots(left, left))
-        observations += float(count[people].sum())
+    weight, count = kind.weight_and_count(class_weight)
+    chosen = np.arange(len(weight)) % (1 + len(weight) // _SAMPLE) == 0
+    squares = float(weight @ loss.squares(total_weights(parts, len(weight)), chosen))
+    observations = float(count[chosen].sum())
     # Labels that are met to the last digit are no reason for certainty.
     return observations / max(squares, _LEAST * observations) if observations else 1.0

@@ -9,6 +9,7 @@ import numpy as np
 from likeminds._support.arrays import Float
 from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
+from likeminds.losses.quadratic import LossOfPeople
 
 Parts = tuple[Float, ...]
 # Called after each step with its number, the objective, the residual. True stops the solver.
@@ -92,7 +93,7 @@ def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> Parts:
 
 
 def objective(
-    loss: QuadraticLoss,
+    loss: LossOfPeople,
     components: Sequence[Component],
     parts: Parts,
     gradient: Float | None = None,
@@ -103,7 +104,7 @@ def objective(
 
 
 def optimality_residual(
-    loss: QuadraticLoss,
+    loss: LossOfPeople,
     components: Sequence[Component],
     parts: Parts,
     gradient: Float | None = None,
@@ -122,7 +123,7 @@ def optimality_residual(
     return float(np.linalg.norm(distances)) / gradient_scale(loss, components)
 
 
-def gradient_scale(loss: QuadraticLoss, components: Sequence[Component]) -> float:
+def gradient_scale(loss: LossOfPeople, components: Sequence[Component]) -> float:
     """Return the length of the loss's gradient at zero: the unit of residuals."""
     lengths = [np.linalg.norm(component.collect(loss.linear)) for component in components]
     return float(np.linalg.norm(lengths)) or 1.0

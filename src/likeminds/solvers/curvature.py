@@ -65,11 +65,9 @@ class ReducedHessian:
 
 
 @dataclass(frozen=True)
-class _Bending:
-    """The contribution of one block of people to the Hessian."""
+class Bending:
+    """What a block of people keeps for its contribution to the Hessian."""
 
-    part: Spectrum
-    weight: float
     deviations: Deviations
     ones: Float  # (1, c_i), shape (p, 1 + k)
     gradient: Float  # g_i, shape (p, d)
@@ -77,21 +75,14 @@ class _Bending:
     inverse: Float  # J_i^-1, shape (p, k, k)
 
     @classmethod
-    def at(
-        cls,
-        part: Spectrum,
-        weight: float,
-        penalty: Penalty,
-        fit: Fit,
-    ) -> "_Bending":
+    def at(cls, part: Spectrum, penalty: Penalty, fit: Fit) -> "Bending":
+        """Return it where people have been fitted."""
         c, deviations, directions = fit.C, fit.deviations, fit.directions
         flat = deviations.flat
         across = deviations.bend[:, :, None] * directions
         across -= flat[:, :, None] * times_back(directions, flat)[:, None, :]
         J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.head * np.eye(c.shape[1])
         return cls(
-            part,
-            weight,
             deviations,
             with_one(c),
             part.back(deviations.gradient),
@@ -99,41 +90,42 @@ class _Bending:
             np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64),
         )
 
-    def apply(self, T: Float) -> Float:
-        x = self.part.into(self.ones @ T)
+    def apply(self, part: Spectrum, T: Float) -> Float:
+        """Return the Hessian of these people times T."""
+        x = part.into(self.ones @ T)
         flat = self.deviations.flat
         bent = self.deviations.bend * x - flat * row_dots(flat, x)[:, None]
         follow = times(self.inverse, times_back(self.across, x) + self.gradient @ T[1:].T)
-        total = self.ones.T @ self.part.back(bent - times(self.across, follow))
+        total = self.ones.T @ part.back(bent - times(self.across, follow))
         total[1:] -= follow.T @ self.gradient
         return np.asarray(total)
 
 
-def _bend(block: Kept, penalty: Penalty, fit: Fit) -> tuple[Float, _Bending]:
+def _bend(block: Kept, penalty: Penalty, fit: Fit) -> tuple[Float, Bending]:
     """Return the Gram matrix of (1, c_i), and what the block adds to the Hessian."""
-    bending = _Bending.at(block.spectrum, block.stands_for, penalty, fit)
-    return bending.weight * (bending.ones.T @ bending.ones), bending
+    bending = Bending.at(block.spectrum, penalty, fit)
+    return block.stands_for * (bending.ones.T @ bending.ones), bending
 
 
-def _apply(block: Kept, T: Float, bending: _Bending) -> tuple[Float, None]:  # noqa: ARG001
-    return bending.weight * bending.apply(T), None
+def _apply(block: Kept, T: Float, bending: Bending) -> tuple[Float, None]:
+    return block.stands_for * bending.apply(block.spectrum, T), None
 
 
 def _mean_bend(problem: Problem, point: Point) -> Float:
     """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
-    d = problem.n_features
-    stride = -(-problem.n_kept // _ENOUGH_PEOPLE)
-    start = Sums(np.zeros((d, d)), 0.0)
-    found, _ = problem.people.visit(
-        _bend_of_some, (problem.penalty, stride), point.own, start=start
-    )
-    total, counted = found
+    d, total, counted = problem.n_features, np.zeros(0), 0.0
+    for every in (-(-problem.n_kept // _ENOUGH_PEOPLE), 1):
+        if not counted:  # positions may be such that nobody is met
+            start, state = Sums(np.zeros((d, d)), 0.0), (problem.penalty, every)
+            found, _ = problem.people.visit(_bend_of_some, state, point.own, start=start)
+            total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 
 
 def _bend_of_some(block: Kept, state: tuple[Penalty, int], fit: Fit) -> tuple[Sums, None]:
-    (penalty, stride), d = state, block.spectrum.basis.shape[2]
-    some = slice(None, None, stride)
+    (penalty, every), d = state, block.spectrum.basis.shape[2]
+    # By their positions, so that they are the same people whatever the blocks.
+    some = np.flatnonzero(block.people % every == 0) if every > 1 else slice(None)
     basis, bend = block.spectrum.basis[some], fit.deviations.bend[some]
     D = fit.directions[some]
     rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)

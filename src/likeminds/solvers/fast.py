@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
+from typing import ClassVar
 
 import numpy as np
 
 from likeminds._support.arrays import Float
 from likeminds._support.threads import one_blas_thread
-from likeminds._support.visits import Blocks, People, Sums
+from likeminds._support.visits import Sums
 from likeminds.components import (
     Component,
     Consensus,
@@ -27,8 +28,7 @@ from likeminds.components import (
     top_directions,
     total_weights,
 )
-from likeminds.losses.quadratic import Factors, QuadraticLoss
-from likeminds.losses.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
+from likeminds.losses.quadratic import LossOfPeople, QuadraticLoss
 from likeminds.solvers.base import (
     Callback,
     History,
@@ -38,6 +38,7 @@ from likeminds.solvers.base import (
     objective,
     optimality_residual,
 )
+from likeminds.solvers.decomposing import Decomposed, Decomposition, LossElsewhere
 from likeminds.solvers.deviations import Penalty, deviate
 from likeminds.solvers.reduced import (
     Kept,
@@ -55,8 +56,6 @@ _TINY = 1e-300
 _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
-# Below so many bytes of eigenvectors, to start threads takes longer than the work.
-_WORTH_THREADS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class FastSolver:
 
     def solve(
         self,
-        loss: QuadraticLoss,
+        loss: QuadraticLoss | LossElsewhere,
         components: Sequence[Component],
         *,
         start: Parts | None = None,
@@ -86,7 +85,10 @@ class FastSolver:
         max_iter: int = 1000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Find the three levels (see `Solver.solve`); other components are refused."""
+        """Find the three levels (see `Solver.solve`); other components are refused.
+
+        The people may be elsewhere: they are visited where they are.
+        """
         return self.solve_decomposed(
             self.decompose(loss),
             components,
@@ -96,14 +98,16 @@ class FastSolver:
             callback=callback,
         )
 
-    def decompose(self, loss: QuadraticLoss) -> "Decomposition":
+    def decompose(self, loss: QuadraticLoss | LossElsewhere) -> Decomposed:
         """Return everybody's eigenvectors, which serve for any penalties."""
         with one_blas_thread():
+            if isinstance(loss, LossElsewhere):
+                return loss.decompose(self.memory)
             return Decomposition.of(loss, self.memory)
 
     def solve_decomposed(
         self,
-        decomposition: "Decomposition",
+        decomposition: Decomposed,
         components: Sequence[Component],
         *,
         start: Parts | None = None,
@@ -151,72 +155,6 @@ class FastSolver:
         return Descent(best.point, runs[-1].interrupted)
 
 
-@dataclass(frozen=True)
-class Decomposition:
-    """Everybody's eigenvectors, or those of a sample where not all fit into memory.
-
-    Attributes
-    ----------
-    loss : QuadraticLoss
-        The loss that was decomposed.
-    blocks : list of Spectrum
-        People in memory.
-    stands_for : list of float
-        How many people each of a block stands for.
-    rest : Factors, optional
-        Those who are not in memory.
-    """
-
-    loss: QuadraticLoss
-    blocks: list[Spectrum]
-    stands_for: list[float]
-    rest: Factors | None = None
-
-    @classmethod
-    def of(cls, loss: QuadraticLoss, memory: int) -> "Decomposition":
-        """Decompose as many people as fit into ``memory``."""
-        rows = loss.factors.rows
-        need = 8 * loss.shape[1] * (len(rows.index) + len(rows.people))
-        if need <= memory:
-            blocks = list(spectra(loss))
-            return cls(loss, blocks, [1.0] * len(blocks))
-        n_kept = max(1, int(len(rows.people) * memory / need))
-        kept = np.zeros(len(rows.people), dtype=bool)
-        kept[np.random.default_rng(0).permutation(len(kept))[:n_kept]] = True
-        dense = list(spectra_of_matrices(loss))
-        some = replace(loss, factors=replace(loss.factors, rows=rows.of(kept)))
-        sample = list(spectra_of_factors(some))
-        stands_for = [1.0] * len(dense) + [len(kept) / n_kept] * len(sample)
-        rest = replace(loss.factors, rows=rows.of(~kept))
-        return cls(loss, dense + sample, stands_for, rest)
-
-    def problems(
-        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
-    ) -> tuple[Problem, Problem | None]:
-        """Return everybody's problem, and the sample's if there is one."""
-        n_people, n_features = self.loss.shape
-        n_kept = sum(len(part.people) for part in self.blocks)
-        alone = Problem(
-            self._people(self.stands_for),
-            penalty,
-            n_kept,
-            n_people,
-            n_features,
-            unit=unit,
-            accuracy=accuracy,
-        )
-        if self.rest is None:
-            return alone, None
-        rest = Blocks([Loose(self.rest, chosen) for chosen in self.rest.rows.plan()])
-        everybody = self._people([1.0] * len(self.blocks))
-        return replace(alone, people=everybody, rest=rest), alone
-
-    def _people(self, weights: Sequence[float]) -> People[Kept]:
-        counted = zip(self.blocks, self.stands_for, weights, strict=True)
-        many = sum(part.basis.nbytes for part in self.blocks) >= _WORTH_THREADS
-        return Blocks([Kept(*each) for each in counted], many_threads=many)
-
-
 class _Record:
     """Records objective and residual of each step, and passes them to the callback."""
 
@@ -255,7 +193,7 @@ def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Pe
     return tuple(components)  # type: ignore[return-value]
 
 
-def _mean_curvature(loss: QuadraticLoss) -> float:
+def _mean_curvature(loss: LossOfPeople) -> float:
     """Return a typical size of A_i: that of its part b b', which costs nothing to know."""
     squares = np.einsum("ij,ij->i", loss.linear, loss.linear)
     return float(squares.mean()) + _TINY
@@ -268,13 +206,22 @@ def _point_at(problem: Problem, parts: Parts) -> Point:
     own = [None, None]
     for place, people in enumerate((problem.people, problem.rest)):
         if people is not None:
-            _, own[place] = people.visit(_take, G)
+            _, own[place] = people.visit(_take, _Everybodys(G))
     return evaluate(problem, theta, B, B, (own[0], own[1]))
 
 
-def _take(block: Kept | Loose, rows: Float, own: None) -> tuple[int, Float]:  # noqa: ARG001
+@dataclass(frozen=True)
+class _Everybodys:
+    """Rows that everybody has, of which blocks get their own: the state of a visit."""
+
+    people_have: ClassVar[tuple[str, ...]] = ("rows",)
+
+    rows: Float
+
+
+def _take(block: Kept | Loose, theirs: _Everybodys, own: None) -> tuple[int, Float]:  # noqa: ARG001
     """Keep one's own of rows that everybody has."""
-    return 0, rows[block.people]
+    return 0, theirs.rows[block.people]
 
 
 def _ridge_consensus(problem: Problem) -> Float:

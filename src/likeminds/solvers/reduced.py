@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
+from likeminds._support.by_person import Collected
 from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
 from likeminds._support.visits import Own, People, Sums
 from likeminds.components import top_directions
@@ -261,12 +262,19 @@ def leading(
     if problem.rest is not None:
         parts.append((problem.rest, own[1]))
     if problem.n_people < problem.n_features:
-        answers = (people.ask(work, state, mine) for people, mine in parts)
-        return top_directions(np.concatenate(list(chain(*answers))), k)
+        found = Collected([], [])
+        for people, mine in parts:
+            found, _ = people.visit(_rows, (work, state), mine, start=found)
+        return top_directions(found.in_order()[0], k)
     gram = np.zeros((problem.n_features, problem.n_features))
     for people, mine in parts:
         gram, _ = people.visit(_gram, (work, state), mine, start=gram)
     return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
+
+
+def _rows(block: Any, state: tuple[Callable[..., Float], Any], own: Any) -> tuple[Collected, None]:
+    work, inner = state
+    return Collected([block.people], [[work(block, inner, own)]]), None
 
 
 def _gram(block: Any, state: tuple[Callable[..., Float], Any], own: Any) -> tuple[Float, None]:

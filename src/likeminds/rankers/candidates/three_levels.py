@@ -23,7 +23,7 @@ from likeminds.rankers.candidates.folds import (
 )
 from likeminds.solvers import FastSolver, Solution
 from likeminds.solvers.base import Callback, Parts
-from likeminds.solvers.fast import Decomposition
+from likeminds.solvers.decomposing import Decomposed
 
 # The default grid: penalties as multiples of what ThreeLevelRanker takes by default.
 _ALPHA_CONSENSUS = (1e-4, 1e-2)
@@ -127,7 +127,7 @@ class _DecomposedFold(StatisticsFold):
     """A fold that keeps the eigenvectors of its loss, and the units of its features."""
 
     # One for each loss, choice of units and use of opinions: a grid may hold several.
-    _known: list[tuple[Candidate, dict[str, Any], Decomposition]] = field(default_factory=list)
+    _known: list[tuple[Candidate, dict[str, Any], Decomposed]] = field(default_factory=list)
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution."""
@@ -144,7 +144,7 @@ class _DecomposedFold(StatisticsFold):
             ranker._set_parts(last, statistics.has_pairs)
             yield self._linear_scores(ranker, statistics)
 
-    def _decompose(self, ranker: Any) -> Decomposition:
+    def _decompose(self, ranker: Any) -> Decomposed:
         """Give the ranker its units and opinions of items; return its loss's eigenvectors."""
         asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
         for known, measured, decomposition in self._known:
@@ -162,7 +162,7 @@ class _DecomposedFold(StatisticsFold):
 class _PathSolver:
     """A solver that has the eigenvectors already, and a solution to start from."""
 
-    decomposition: Decomposition
+    decomposition: Decomposed
     last: Parts | None
 
     def solve(

@@ -1,0 +1,165 @@
+"""Everybody's eigenvectors for the fast solver: of all people, or of a sample if they are many."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool
+from likeminds._support.visits import Blocks, People
+from likeminds.losses.quadratic import Factors, LossOfPeople, QuadraticLoss
+from likeminds.losses.spectra import Spectrum, spectra, spectra_of_factors, spectra_of_matrices
+from likeminds.solvers.deviations import Penalty
+from likeminds.solvers.reduced import Kept, Loose, Problem
+
+# Below so many bytes of eigenvectors, to start threads takes longer than the work.
+_WORTH_THREADS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Decomposed(ABC):
+    """People with their eigenvectors, wherever they are: what the fast solver works on.
+
+    Attributes
+    ----------
+    loss : LossOfPeople
+        The loss that was decomposed.
+    """
+
+    loss: LossOfPeople
+
+    @property
+    @abstractmethod
+    def n_kept(self) -> int:
+        """How many people's eigenvectors are kept."""
+
+    @abstractmethod
+    def kept(self, *, alone: bool) -> People[Kept]:
+        """Return the people whose eigenvectors are kept, ``alone`` or with all others."""
+
+    @abstractmethod
+    def others(self) -> People[Loose] | None:
+        """Return the others, if there are any."""
+
+    def problems(
+        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
+    ) -> tuple[Problem, Problem | None]:
+        """Return everybody's problem, and the sample's if there is one."""
+        n_people, n_features = self.loss.shape
+        alone = Problem(
+            self.kept(alone=True),
+            penalty,
+            self.n_kept,
+            n_people,
+            n_features,
+            unit=unit,
+            accuracy=accuracy,
+        )
+        rest = self.others()
+        if rest is None:
+            return alone, None
+        return replace(alone, people=self.kept(alone=False), rest=rest), alone
+
+
+class LossElsewhere(LossOfPeople):
+    """The loss of people who are not in this process."""
+
+    @abstractmethod
+    def decompose(self, memory: int) -> Decomposed:
+        """Return their eigenvectors, which stay with them: as many as fit into ``memory``."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The people with few labels whose eigenvectors are kept.
+
+    Attributes
+    ----------
+    chosen : array of bool, shape (p,), optional
+        Which of them; without it, all are.
+    stands_for : float
+        How many people each of them stands for.
+    """
+
+    chosen: Bool | None = None
+    stands_for: float = 1.0
+
+    @classmethod
+    def of(cls, n_people: int, n_rows: int, n_features: int, memory: int) -> "Sample":
+        """Draw as many people as ``memory`` bytes have room for, of those with so many rows.
+
+        Examples
+        --------
+        >>> Sample.of(4, 12, 10, memory=1280).chosen
+        >>> Sample.of(4, 12, 10, memory=640)
+        Sample(chosen=array([ True, False,  True, False]), stands_for=2.0)
+        """
+        need = 8 * n_features * (n_rows + n_people)
+        if need <= memory:
+            return cls()
+        n_kept = max(1, int(n_people * memory / need))
+        chosen = np.zeros(n_people, dtype=bool)
+        chosen[np.random.default_rng(0).permutation(n_people)[:n_kept]] = True
+        return cls(chosen, n_people / n_kept)
+
+
+@dataclass(frozen=True)
+class Decomposition(Decomposed):
+    """The eigenvectors of people in this process, or of a sample of them.
+
+    Attributes
+    ----------
+    loss : QuadraticLoss
+        The loss that was decomposed.
+    blocks : list of Spectrum
+        People in memory.
+    stands_for : list of float
+        How many people each of a block stands for.
+    rest : Factors, optional
+        Those who are not in memory.
+    """
+
+    loss: QuadraticLoss
+    blocks: list[Spectrum]
+    stands_for: list[float]
+    rest: Factors | None = None
+
+    @classmethod
+    def of(cls, loss: QuadraticLoss, memory: int) -> "Decomposition":
+        """Decompose as many people as fit into ``memory``."""
+        rows = loss.factors.rows
+        return cls.of_sample(
+            loss, Sample.of(len(rows.people), len(rows.index), loss.shape[1], memory)
+        )
+
+    @classmethod
+    def of_sample(cls, loss: QuadraticLoss, sample: Sample) -> "Decomposition":
+        """Decompose people with many labels, and a sample of the others."""
+        if sample.chosen is None:
+            blocks = list(spectra(loss))
+            return cls(loss, blocks, [1.0] * len(blocks))
+        dense, rows = list(spectra_of_matrices(loss)), loss.factors.rows
+        some = replace(loss, factors=replace(loss.factors, rows=rows.of(sample.chosen)))
+        found = list(spectra_of_factors(some))
+        stands_for = [1.0] * len(dense) + [sample.stands_for] * len(found)
+        rest = replace(loss.factors, rows=rows.of(~sample.chosen))
+        return cls(loss, dense + found, stands_for, rest)
+
+    @property
+    def n_kept(self) -> int:
+        """How many people are in memory."""
+        return sum(len(part.people) for part in self.blocks)
+
+    def kept(self, *, alone: bool) -> Blocks[Kept]:
+        """Return the people in memory; alone, their loss stands for that of others, too."""
+        weights: Sequence[float] = self.stands_for if alone else [1.0] * len(self.blocks)
+        counted = zip(self.blocks, self.stands_for, weights, strict=True)
+        many = sum(part.basis.nbytes for part in self.blocks) >= _WORTH_THREADS
+        return Blocks([Kept(*each) for each in counted], many_threads=many)
+
+    def others(self) -> Blocks[Loose] | None:
+        """Return those who are not in memory."""
+        if self.rest is None:
+            return None
+        return Blocks([Loose(self.rest, chosen) for chosen in self.rest.rows.plan()])
