@@ -97,10 +97,16 @@ class Site:
     visits: int = 0
     _kept: "WeakSet[Kept]" = field(default_factory=WeakSet)
     _sent: dict[tuple[int, int], tuple[Any, list[Any]]] = field(default_factory=dict)
+    _made: list[Any] = field(default_factory=list)
 
     def submit(self, work: Any, *given: Any) -> Any:
         """Have something done on the cluster, anew each time."""
         return self.client.submit(work, *given, pure=False)
+
+    def making(self, work: Any, *given: Any) -> Any:
+        """Have something made that stays on the cluster until the fit is released."""
+        self._made.append(self.submit(work, *given))
+        return self._made[-1]
 
     def gathered(self, futures: Iterable[Any]) -> list[Any]:
         """Return results, and let go of them."""
@@ -179,6 +185,8 @@ class Site:
         for _, futures in self._sent.values():
             let_go(futures)
         self._sent.clear()
+        let_go(self._made)
+        self._made.clear()
 
 
 def size_of(given: Any) -> int:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float, Index
+from likeminds._support.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.site import Site, let_go, same
 from likeminds.cluster.staying import finish, order_as_files, put_away
+from likeminds.cluster.three_levels import StatisticsThere
 from likeminds.cluster.travelling import columns_of, rows_about, rows_joined
-from likeminds.cluster.voices import ShardVoices
+from likeminds.cluster.voices import ShardVoices, about_fit
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_by_ids
 from likeminds.losses import as_loss
@@ -21,6 +23,11 @@ from likeminds.losses.statistics import Form, Statistics
 from likeminds.prior.crossed import NOT_SHARED
 from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.rankers.items import ItemColumn, Opinions, sums_of_items, with_column
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.solvers.fast import FastSolver
+
+# Statistics of no more than so many bytes are merged and solved here: visits would take longer.
+_LITTLE = 1 << 26
 
 
 def teach_prior(crowd: Any, ranker: Any) -> None:
@@ -39,19 +46,48 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
 
 
 def teach_statistics(crowd: Any, ranker: Any) -> None:
-    """Fit a ranker that needs statistics alone: shards reduce their rows, and these are merged."""
+    """Fit a ranker that needs statistics alone: shards reduce their rows, and these are merged.
+
+    Three levels are learned by visits where there is too much to merge.
+    """
     _begin(crowd, ranker)
     graded = as_loss(ranker.loss).takes_grades
-    site = Site(crowd.client, crowd.journal, crowd.traffic)
+    site = Site(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)
-    if ranker.item_effects:
+    if _is_visited(ranker):
+        try:
+            _teach_levels(crowd, ranker, site, graded)
+        finally:
+            site.release()
+    elif ranker.item_effects:
         column = _item_column(crowd, site, graded)
         ranker._fit_statistics(column.features, column)
     else:
         found = site.gathered(site.submit(statistics_of, said, graded) for said in crowd.said)
         ranker._fit_statistics(_merged(crowd, found))
     _put_away(crowd, ranker)
+
+
+def _is_visited(ranker: Any) -> bool:
+    """Say whether a ranker's solver can visit people where they are."""
+    if not isinstance(ranker, ThreeLevelRanker) or ranker.item_effects:
+        return False
+    return isinstance(ranker._solver(), FastSolver)
+
+
+def _teach_levels(crowd: Any, ranker: ThreeLevelRanker, site: Site, graded: bool) -> None:
+    """Learn three levels from statistics that stay where they are; of little, merge them here."""
+    census = crowd.census
+    grades = census.grades.values if graded and census.grades is not None else None
+    futures = [site.making(_reduced, said, graded, grades) for said in crowd.said]
+    there = StatisticsThere.of(site, futures, census)
+    if there.n_bytes <= _LITTLE:
+        found = site.gathered(site.submit(_without_table, one) for one in futures)
+        ranker._fit_statistics(_merged(crowd, found))
+    else:
+        crowd.journal.open(about_fit(crowd, ranker))
+        ranker._fit_elsewhere(there)
 
 
 def _item_column(crowd: Any, site: Site, graded: bool) -> ItemColumn:
@@ -122,8 +158,19 @@ def _put_away(crowd: Any, ranker: Any) -> None:
 
 def statistics_of(said: Annotations, graded: bool, form: Form = "auto") -> Statistics:
     """Reduce rows to statistics, which do not hold the table of items."""
-    found = Statistics.from_annotations(said, form, graded=graded)
+    return _without_table(Statistics.from_annotations(said, form, graded=graded))
+
+
+def _without_table(found: Statistics) -> Statistics:
     return replace(found, rows=replace(found.rows, table=found.rows.table[:0]))
+
+
+@in_this_thread()
+@one_blas_thread()
+def _reduced(said: Annotations, graded: bool, grades: Float | None) -> Statistics:
+    """Reduce rows to statistics that stay with them, by all grades that anybody gave."""
+    found = Statistics.from_annotations(said, graded=graded)
+    return found if grades is None else found.with_grades(grades)
 
 
 def _folds_of(said: Annotations, places: Index, how: tuple[Any, ...]) -> list[Any]:

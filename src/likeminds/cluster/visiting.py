@@ -1,6 +1,6 @@
-"""Shards of people, visited on the workers that have them."""
+"""Labels in shards, as a learned prior visits them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.by_person import OfSome, of_people, put_together, take_apart
-from likeminds._support.threads import in_this_thread, one_blas_thread
+from likeminds._support.by_person import of_people
 from likeminds._support.visits import Own
-from likeminds.cluster.memory import kept_memory
-from likeminds.cluster.site import Site, let_go, size_of
+from likeminds.cluster.shard_people import Shard, ShardPeople
+from likeminds.cluster.site import Site, let_go
 from likeminds.data.annotations import Annotations
 from likeminds.prior.choices import ChoiceTasks
 from likeminds.prior.coordinates import Coordinates
@@ -53,7 +52,7 @@ class WithItems:
 
 
 @dataclass(frozen=True)
-class Shard:
+class TaskShard(Shard):
     """Some people's labels on a worker."""
 
     tasks: Any
@@ -63,28 +62,11 @@ class Shard:
         """The positions of its people among all people."""
         return np.asarray(_rows_of(self.tasks).people)
 
-    def visit(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> tuple[Any, Any]:
-        """Return the sum of what the blocks answer, and what they keep from now on.
-
-        ``before`` is what an earlier visit returned. So whatever is lost with a worker, the cluster
-        computes again, and it is the same to the last digit.
-        """
-        tasks, state = self._bound(state)
-        with in_this_thread(), one_blas_thread(), kept_memory():
-            found: tuple[Any, Any] = tasks.visit(work, state, before and before[1])
-        return found
-
-    def ask(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> list[Any]:
-        """Return what each block answers."""
-        tasks, state = self._bound(state)
-        with in_this_thread(), one_blas_thread(), kept_memory():
-            return list(tasks.ask(work, state, before and before[1]))
-
-    def of_people(self, chosen: Bool) -> "Shard":
+    def of_people(self, chosen: Bool) -> "TaskShard":
         """Return some of the people."""
-        return Shard(self.tasks.of_people(chosen))
+        return TaskShard(self.tasks.of_people(chosen))
 
-    def _bound(self, state: Any) -> tuple[Any, Any]:
+    def bound(self, state: Any) -> tuple[Any, Any]:
         """Return the tasks with what is known of items, and the state without."""
         if not isinstance(state, WithItems):
             return self.tasks, state
@@ -116,10 +98,10 @@ class How:
         return replace(self, likelihood=of_people(self.likelihood, people))
 
 
-def make_shard(said: Annotations, how: How, positions: Index) -> Shard:
+def make_shard(said: Annotations, how: How, positions: Index) -> TaskShard:
     """Return labels to be visited; ``positions`` are their people's among all people."""
     tasks = Here(said).tasks(how.loss, how.likelihood, how.coordinates, items=how.items)
-    return Shard(renumbered(tasks, positions))
+    return TaskShard(renumbered(tasks, positions))
 
 
 def _rows_of(tasks: Any) -> Any:
@@ -136,48 +118,26 @@ def renumbered(tasks: Any, positions: Index) -> Any:
     return replace(tasks, **{"sets" if isinstance(tasks, ChoiceTasks) else "rows": rows})
 
 
-def _people_of(shard: Shard) -> Index:
+def _people_of(shard: TaskShard) -> Index:
     return shard.people
 
 
-def _some_of(shard: Shard, chosen: Bool) -> Shard:
+def _some_of(shard: TaskShard, chosen: Bool) -> TaskShard:
     return shard.of_people(chosen)
 
 
-def _whole(state: Any, shard: Shard, pieces: Sequence[Any]) -> Any:
-    people = np.sort(shard.people) if pieces else shard.people
-    return put_together(state, [OfSome(piece, people) for piece in pieces])
-
-
-def _visit(shard: Shard, before: Any, given: Any, *pieces: Any) -> tuple[Any, Any]:
-    work, state = given
-    return shard.visit(work, _whole(state, shard, pieces), before)
-
-
-def _ask(shard: Shard, before: Any, given: Any, *pieces: Any) -> list[Any]:
-    work, state = given
-    return shard.ask(work, _whole(state, shard, pieces), before)
-
-
 @dataclass
-class ShardTasks:
+class ShardTasks(ShardPeople[TaskBlock]):
     """Everybody's labels on a cluster, visited as those in this process are: see `Tasks`.
 
     Attributes
     ----------
-    site : Site
-        The fit that they belong to.
-    shards : list of futures
-        The shards; the cluster makes one again when its worker is lost.
-    people : list of arrays
-        The positions of each shard's people among all people.
+    site, shards, people
+        As in `ShardPeople`.
     locally : callable
         Brings the labels of some people here, by their positions.
     """
 
-    site: Site
-    shards: list[Any]
-    people: list[Index]
     locally: Callable[[Index], Tasks]
     _parts: list[Any] = field(default_factory=list)
 
@@ -189,37 +149,6 @@ class ShardTasks:
         people = site.gathered(site.submit(_people_of, shard) for shard in shards)
         return cls(site, shards, people, locally)
 
-    @property
-    def n_people(self) -> int:
-        """How many people have rows."""
-        return sum(map(len, self.people))
-
-    def visit(
-        self, work: Callable[[TaskBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
-    ) -> tuple[R, Own]:
-        """Return the sum of what shards answer, in their order, and what they keep."""
-        site = self.site
-        site.visits += 1
-        asked = (work, self.n_people, state)
-        found = site.journal.replay(asked)
-        if found is not None:
-            return found, site.keep(len(self.shards))
-        visited = self._submitted(_visit, own, (work, state))
-        try:
-            found = site.total(visited)
-        except BaseException:
-            let_go(visited)
-            raise
-        kept = site.keep(len(self.shards), visited)
-        site.traffic.visits += 1
-        site.traffic.returned += len(self.shards) * size_of(found)
-        site.journal.note(asked, found, site.write_all)
-        return found, kept
-
-    def asked(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> list[Any]:
-        """Return what the blocks of each shard answer, as futures: it stays where it is."""
-        return self._submitted(_ask, own, (work, state))
-
     def asked_of(
         self, work: Callable[[TaskBlock, S, Any], R], state: S, wanted: Index
     ) -> list[Any]:
@@ -229,20 +158,6 @@ class ShardTasks:
         for number, future in zip(there, some.asked(work, state), strict=True):
             found[number] = future
         return found
-
-    def ask(self, work: Callable[[TaskBlock, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield what each block answers, shard by shard."""
-        waiting = self.asked(work, state, own)
-        try:
-            for place, future in enumerate(waiting):
-                with self.site.in_reach():
-                    # Straight from the worker: there is much of it.
-                    answers = self.site.client.gather(future, direct=True)
-                self.site.traffic.asked += size_of(answers)
-                yield from answers
-                let_go(waiting[place : place + 1])
-        finally:
-            let_go(waiting)
 
     def of_people(self, chosen: Bool) -> Tasks:
         """Return the labels of some of the people: of a few, in this process."""
@@ -268,25 +183,6 @@ class ShardTasks:
         for part in self._parts:
             part.release()
         let_go(self.shards)
-
-    def _submitted(self, work: Any, own: Own, given: tuple[Any, Any]) -> list[Any]:
-        arrays: list[Any] = []
-        given = given[0], take_apart(given[1], arrays)
-        self.site.traffic.sent += len(self.shards) * size_of(given)
-        pieces = [self._pieces(array) for array in arrays]
-        before = [None] * len(self.shards) if own is None else own.of_shards()
-        sent = self.site.send(given)
-        submitted = [
-            self.site.submit(work, shard, mine, sent, *theirs)
-            for shard, mine, *theirs in zip(self.shards, before, *pieces, strict=True)
-        ]
-        if sent is not given:
-            let_go([sent])
-        return submitted
-
-    def _pieces(self, array: Any) -> list[Any]:
-        """Return the futures of what each shard's people have in an array."""
-        return self.site.sent(array, [array[np.sort(one)] for one in self.people], id(self))
 
 
 @dataclass

@@ -46,7 +46,7 @@ class ShardVoices(Voices):
         self._site = Site(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
         self._made: list[ShardTasks] = []
         self._scored: Scored | None = None
-        crowd.journal.open(_about(crowd, ranker))
+        crowd.journal.open(about_fit(crowd, ranker))
         self.about = About(
             census.user_ids,
             catalogue.ids,
@@ -187,7 +187,7 @@ class ShardVoices(Voices):
         return found
 
 
-def _about(crowd: Any, ranker: Any) -> dict[str, Any]:
+def about_fit(crowd: Any, ranker: Any) -> dict[str, Any]:
     """Return what a checkpoint has to agree with."""
     census = crowd.census
     digest = hashlib.sha256(crowd.catalogue.features.tobytes())

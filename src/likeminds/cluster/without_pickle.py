@@ -17,11 +17,17 @@ from likeminds.prior.crossed import CrossedSums
 from likeminds.prior.item_sums import OfItems
 from likeminds.prior.modes import Kept
 from likeminds.prior.posterior import Moments
+from likeminds.solvers.curvature import Bending
+from likeminds.solvers.deviations import Deviations
+from likeminds.solvers.reduced import Fit
 
 # What may be in an answer, besides numbers, arrays and lists of such.
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Moments, Kept, CrossedSums, OfItems, Sums, Collected, Statistics, Dense, Rows)
+    for kind in (
+        *(Moments, Kept, CrossedSums, OfItems, Sums, Collected, Statistics, Dense, Rows),
+        *(Fit, Deviations, Bending),
+    )
 }
 _ABOUT = "about"
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.visits import Blocks
+from likeminds._support.visits import Blocks, Sums
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows, has_both_classes
@@ -300,7 +300,7 @@ class Statistics:
             )
         if self.grades is not None and other.grades is not None:
             grades = np.union1d(self.grades, other.grades)
-            self, other = self._with_grades(grades), other._with_grades(grades)  # noqa: PLW0642
+            self, other = self.with_grades(grades), other.with_grades(grades)  # noqa: PLW0642
         first, second, user_ids = _align(self.user_ids, other.user_ids)
         shift = (other.origin - self.origin) * (other.dense.weight > 0)[..., None]
         moved = replace(
@@ -312,7 +312,7 @@ class Statistics:
         )
         return Statistics(user_ids, self.origin, dense, rows, self.form, self.grades)._settle()
 
-    def _with_grades(self, grades: Float) -> "Statistics":
+    def with_grades(self, grades: Float) -> "Statistics":
         """Return the same statistics where there are more grades."""
         if self.grades is None or len(grades) == len(self.grades):
             return self
@@ -333,7 +333,14 @@ class Statistics:
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
-        weight, dense = self.class_weight.sum(), self.dense
+        return scale_from(*self.feature_sums())
+
+    def feature_sums(self) -> Sums:
+        """Return the weight of all rows, and the sums of features and of their squares.
+
+        Features are as seen from the origin. Of several statistics with one origin, they add up.
+        """
+        dense = self.dense
         first = np.einsum("pc,pcd->d", dense.weight, dense.mean)
         second = np.einsum("pcdd->d", dense.scatter)
         second += np.einsum("pc,pcd->d", dense.weight, dense.mean**2)
@@ -341,9 +348,7 @@ class Statistics:
             row_weight = block.weight.sum(axis=1)
             first += np.einsum("pn,pnd->d", row_weight, block.rows)
             second += np.einsum("pn,pnd->d", row_weight, block.rows**2)
-        variance = second / weight - (first / weight) ** 2
-        constant = variance <= 10 * np.finfo(np.float64).eps * second / weight
-        return np.sqrt(np.where(constant, 1.0, variance))
+        return Sums(float(self.class_weight.sum()), first, second)
 
     def _settle(self) -> "Statistics":
         """Give arrays to those who have rows enough, or have arrays already."""
@@ -354,6 +359,13 @@ class Statistics:
         found = Dense.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
         dense = self.dense.merge(found)
         return replace(self, dense=dense, rows=self.rows.of(~settled))
+
+
+def scale_from(weight: float, first: Float, second: Float) -> Float:
+    """Return the standard deviation of each feature (1 if constant): see `feature_sums`."""
+    variance = second / weight - (first / weight) ** 2
+    constant = variance <= 10 * np.finfo(np.float64).eps * second / weight
+    return np.sqrt(np.where(constant, 1.0, variance))
 
 
 def _near(table: FloatArray) -> Float:

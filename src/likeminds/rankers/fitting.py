@@ -29,6 +29,7 @@ from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.rankers.items import ItemColumn
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.base import Callback, Parts
+from likeminds.solvers.elsewhere import StatisticsElsewhere
 
 
 class GrowingRanker(Ranker):
@@ -134,9 +135,10 @@ class StatisticsRanker(GrowingRanker):
     _tuning = FromStatistics
     _learned_from = "statistics_"
     _nothing_to_add_to = (
-        "This ranker was read from a file, which does not hold the statistics of its training "
-        "data: more labels cannot be added to it. They can where it was saved with "
-        "save(..., with_data=True)."
+        "This ranker does not have the statistics of its training data, since it was read from a "
+        "file, or fitted to many people on a cluster: more labels cannot be added to it. They can "
+        "where it was fitted in one process, and saved with save(..., with_data=True). For people "
+        "who are new, there is newcomer."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
@@ -194,7 +196,7 @@ class StatisticsRanker(GrowingRanker):
 
     def _fit_statistics(self, statistics: Statistics, column: ItemColumn | None = None) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        _refuse_too_wide(type(self).__name__, statistics.n_features)
+        refuse_too_wide(type(self).__name__, statistics.n_features)
         loss = self._measure(statistics, column)
         parts = self._fit_loss(loss, statistics)
         self.users_ = statistics.user_ids
@@ -217,25 +219,28 @@ class StatisticsRanker(GrowingRanker):
         self.known_items_ = column.effects(self.item_weight_)
         return shared.loss(weight)
 
-    def _scale_of(self, statistics: Statistics) -> Float:
+    def _scale_of(self, statistics: Statistics | StatisticsElsewhere) -> Float:
         return statistics.feature_scale() if self.standardize else np.ones(statistics.n_features)
 
     def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
         """Return the parts that minimise the loss and the ranker's penalties."""
-        solution = self._solve(loss, statistics)
+        return self._note(self._solve(loss, statistics))
+
+    def _note(self, solution: Solution) -> Parts:
+        """Keep what a solver has found, and return the parts; warn if it is not the minimum."""
         if solution.interrupted:
             warnings.warn(
                 f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
                 f"far, with an optimality residual of {solution.residual:.1e}.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         elif not solution.converged:
             warnings.warn(
                 f"Stopped after {solution.n_iter} iterations with an optimality residual of "
                 f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         self.solution_ = solution
         self.objective_ = solution.objective
@@ -259,7 +264,8 @@ class StatisticsRanker(GrowingRanker):
     def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
         """Learn from the solution what is needed later, beside the parts: by default nothing."""
 
-    def _solve(self, loss: QuadraticLoss, statistics: Statistics) -> Solution:
+    def _solve(self, loss: Any, statistics: Any) -> Solution:
+        # Of whatever kind the solver and the components of a subclass take.
         with both_callbacks(self, self.callback) as callback:
             return self._solver().solve(
                 loss,
@@ -301,7 +307,7 @@ _MOST_BYTES = 1 << 31
 _MANY, _MATRICES = 1024, 8
 
 
-def _refuse_too_wide(ranker: str, n_features: int) -> None:
+def refuse_too_wide(ranker: str, n_features: int) -> None:
     """Say what solvers need before they ask for it: matrices of features x features."""
     needed = 8 * n_features**2
     if n_features > _MANY and needed <= _MOST_BYTES:

@@ -37,6 +37,7 @@ from likeminds.prior.tasks import BlockTasks, Task
 from likeminds.rankers.items import with_column
 from likeminds.solvers.base import Parts
 from likeminds.solvers.deviations import Penalty
+from likeminds.solvers.elsewhere import StatisticsElsewhere
 from likeminds.solvers.reduced import fit_coordinates
 
 # People whose residuals estimate the precision: more would hardly improve it.
@@ -70,8 +71,8 @@ class FoldingIn:
     def learn(
         cls,
         kind: Loss,
-        loss: QuadraticLoss,
-        statistics: Statistics,
+        loss: LossOfPeople,
+        statistics: Statistics | StatisticsElsewhere,
         parts: Parts,
         *,
         scale: Float,

@@ -8,15 +8,17 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._support.arrays import Float
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses import Loss, QuadraticLoss, as_loss
+from likeminds.losses import Loss, as_loss
+from likeminds.losses.quadratic import LossOfPeople
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates.folds import Candidate
 from likeminds.rankers.candidates.three_levels import ThreeLevels, default_grid
-from likeminds.rankers.fitting import StatisticsRanker
+from likeminds.rankers.fitting import StatisticsRanker, refuse_too_wide, warn_of_one_class
 from likeminds.rankers.folding_in import FoldingIn
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.base import Callback, Parts
+from likeminds.solvers.elsewhere import StatisticsElsewhere
 
 # What n_groups=None asks for where the data has room for it.
 _USUAL_GROUPS = 2
@@ -136,7 +138,8 @@ class ThreeLevelRanker(StatisticsRanker):
     n_labels_ : int
         How many labels were learned from.
     statistics_ : Statistics
-        What was learned from, for `update` (in files, with ``save(..., with_data=True)``).
+        What was learned from, for `update` (in files, with ``save(..., with_data=True)``; of many
+        people on a cluster, it stays there).
     solution_ : Solution
         What the solver returned, with its history.
     classes_ : array of shape (2,)
@@ -194,12 +197,23 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _components(
         self,
-        loss: QuadraticLoss,  # noqa: ARG002
-        statistics: Statistics,
+        loss: LossOfPeople,  # noqa: ARG002
+        statistics: Statistics | StatisticsElsewhere,
     ) -> list[Component]:
         return self._levels(statistics)
 
-    def _levels(self, statistics: Statistics) -> list[Component]:
+    def _fit_elsewhere(self, statistics: StatisticsElsewhere) -> None:
+        """Fit to people whose statistics stay where they are: `_fit_statistics`, by visits."""
+        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
+        refuse_too_wide(type(self).__name__, statistics.n_features)
+        self.scale_ = self._scale_of(statistics)
+        loss = statistics.loss(as_loss(self.loss), self.scale_)
+        parts = self._note(self._solve(loss, statistics))
+        self.users_ = statistics.user_ids
+        self._set_parts(parts, statistics.has_pairs)
+        self._look_back(loss, statistics, parts)
+
+    def _levels(self, statistics: Statistics | StatisticsElsewhere) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
@@ -219,14 +233,16 @@ class ThreeLevelRanker(StatisticsRanker):
         ]
 
     @staticmethod
-    def _usual_alpha(statistics: Statistics) -> float:
+    def _usual_alpha(statistics: Statistics | StatisticsElsewhere) -> float:
         labels_each = float(statistics.class_weight.sum()) / statistics.n_people
         return usual_alpha_group(statistics.n_features / labels_each)
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         return default_grid(self._usual_alpha(statistics))
 
-    def _look_back(self, loss: QuadraticLoss, statistics: Statistics, parts: Parts) -> None:
+    def _look_back(
+        self, loss: LossOfPeople, statistics: Statistics | StatisticsElsewhere, parts: Parts
+    ) -> None:
         folding = FoldingIn.learn(
             as_loss(self.loss),
             loss,

@@ -62,14 +62,6 @@ class Decomposed(ABC):
         return replace(alone, people=self.kept(alone=False), rest=rest), alone
 
 
-class LossElsewhere(LossOfPeople):
-    """The loss of people who are not in this process."""
-
-    @abstractmethod
-    def decompose(self, memory: int) -> Decomposed:
-        """Return their eigenvectors, which stay with them: as many as fit into ``memory``."""
-
-
 @dataclass(frozen=True)
 class Sample:
     """The people with few labels whose eigenvectors are kept.

@@ -38,8 +38,9 @@ from likeminds.solvers.base import (
     objective,
     optimality_residual,
 )
-from likeminds.solvers.decomposing import Decomposed, Decomposition, LossElsewhere
+from likeminds.solvers.decomposing import Decomposed, Decomposition
 from likeminds.solvers.deviations import Penalty, deviate
+from likeminds.solvers.elsewhere import LossElsewhere
 from likeminds.solvers.reduced import (
     Kept,
     Loose,
