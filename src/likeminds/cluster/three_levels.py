@@ -16,7 +16,7 @@ from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.threads import in_this_thread, one_blas_thread
 from likeminds._support.visits import Blocks, Own, Sums
 from likeminds.cluster.shard_people import Shard, ShardPeople
-from likeminds.cluster.site import Site
+from likeminds.cluster.site import Site, let_go
 from likeminds.losses.quadratic import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics, scale_from
 from likeminds.solvers.decomposing import Decomposed, Decomposition, Sample
@@ -105,7 +105,7 @@ class StatisticsThere(StatisticsElsewhere):
     site : Site
         The fit that they belong to.
     futures : list of futures
-        The statistics of each shard.
+        The statistics of each shard, until there is a loss.
     places : list of arrays
         The positions of each shard's people among all people.
     few : list of arrays
@@ -151,11 +151,12 @@ class StatisticsThere(StatisticsElsewhere):
         return scale_from(*self.sums)
 
     def loss(self, kind: Loss, scale: Float) -> "LossThere":
-        """Return the loss of everybody's weights, which is made where they are."""
+        """Return the loss of everybody's weights, made where they are in place of statistics."""
         parts = zip(self.futures, self.places, strict=True)
         shards = [self.site.making(_measured, *part, kind, scale) for part in parts]
         people: _Some[_Measured] = _Some(self.site, shards, self.places, _LOSS)
         answers = list(people.ask(_vectors, None))
+        let_go(self.futures)  # half of what workers have; what is lost can be made again
         linear = _in_place((places, linear) for places, linear, _ in answers)
         constant = _in_place((places, constant) for places, _, constant in answers)
         return LossThere(linear, constant, people, self.few, self.n_rows)
@@ -163,9 +164,9 @@ class StatisticsThere(StatisticsElsewhere):
 
 def _in_place(parts: Iterable[tuple[Index, Float]]) -> Float:
     """Return rows in the order of people."""
-    places, rows = zip(*parts, strict=True)
-    found = np.concatenate(rows)
-    found[np.concatenate(places)] = np.concatenate(rows)
+    places, rows = map(np.concatenate, zip(*parts, strict=True))
+    found = np.empty_like(rows)
+    found[places] = rows
     return found
 
 

@@ -206,6 +206,7 @@ class ThreeLevelRanker(StatisticsRanker):
         """Fit to people whose statistics stay where they are: `_fit_statistics`, by visits."""
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         refuse_too_wide(type(self).__name__, statistics.n_features)
+        self.__dict__.pop("known_items_", None)
         self.scale_ = self._scale_of(statistics)
         loss = statistics.loss(as_loss(self.loss), self.scale_)
         parts = self._note(self._solve(loss, statistics))
