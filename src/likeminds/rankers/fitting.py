@@ -137,8 +137,7 @@ class StatisticsRanker(GrowingRanker):
     _nothing_to_add_to = (
         "This ranker does not have the statistics of its training data, since it was read from a "
         "file, or fitted to many people on a cluster: more labels cannot be added to it. They can "
-        "where it was fitted in one process, and saved with save(..., with_data=True). For people "
-        "who are new, there is newcomer."
+        "where it was fitted in one process, and saved with save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
