@@ -5,7 +5,7 @@ import pytest
 
 import likeminds
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.rankers.fitting import _refuse_too_wide
+from likeminds.rankers.fitting import refuse_too_wide
 from likeminds.rankers.widths import WIDE, choose_way, directions_of
 
 
@@ -238,6 +238,6 @@ def test_what_needs_matrices_says_so():
 
 def test_the_papers_ranker_says_what_wide_features_take():
     with pytest.warns(UserWarning, match=r"2,000 features.* GiB"):
-        _refuse_too_wide("ThreeLevelRanker", 2000)
+        refuse_too_wide("ThreeLevelRanker", 2000)
     with pytest.raises(ValueError, match="space of the labels"):
-        _refuse_too_wide("ThreeLevelRanker", 20_000)
+        refuse_too_wide("ThreeLevelRanker", 20_000)
