@@ -208,6 +208,12 @@ def test_a_broken_part_is_named(tmp_path):
         AnnotationFolder(path)
 
 
+def test_a_table_of_another_kind_is_told_what_is_read(tmp_path):
+    (tmp_path / "labels.csv").write_text("user,item,label\na,p,1\n")
+    with pytest.raises(ValueError, match=r"labels\.csv could not be read: .* Parquet files: a"):
+        AnnotationFolder(tmp_path / "labels.csv")
+
+
 def test_folders_without_labels_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         AnnotationFolder(tmp_path / "nowhere")

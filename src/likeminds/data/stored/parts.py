@@ -158,7 +158,10 @@ def _readable(file: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{file} could not be read: {error}") from error
+        hint = ""
+        if file.suffix != ".parquet":
+            hint = " With --memory or --dask, labels are Parquet files: a folder of them, or one."
+        raise ValueError(f"{file} could not be read: {error}{hint}") from error
 
 
 def _refuse_other_columns(
