@@ -135,15 +135,18 @@ class Kept:
         """Measure what is not there yet, and keep it."""
         if self.get(task) is not None:
             return
-        if any("late" in json.loads(path.read_text()) for path in self._other_seeds(task)):
+        if any("late" in json.loads(path.read_text()) for path in self._alike(task)):
             return
         result = task.measure()
         write_whole(self.path(task), json.dumps(result).encode())
         said = "too late" if "late" in result else _brief(result)
         print(f"{task.key}: {said}", flush=True)
 
-    def _other_seeds(self, task: Task) -> Iterator[Path]:
-        pattern = "--".join([task.kind, task.crowd.name, "*", task.method])
+    def _alike(self, task: Task) -> Iterator[Path]:
+        """Yield what there is of the same method: other splits, other attributes of the data."""
+        crowd = task.crowd
+        named = crowd.name if crowd.name == crowd.family else f"{crowd.family}, *"
+        pattern = "--".join([task.kind, named, "*", task.method])
         return self.folder.glob(f"{pattern}.json")
 
 
