@@ -10,6 +10,7 @@ from likeminds import (
     load_electricity,
 )
 from likeminds.rankers.baselines import Popularity
+from likeminds.schools import Explanation
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,10 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
     # By what is expected alone, something that one person praised comes before "fair".
     score = dict(zip(ids.tolist(), expected, strict=True))
     assert max(score[f"rare {i}"] for i in range(10)) > score["fair"]
+    explained = Explanation.of_ranker(ranker)
+    best = [one["item"] for one in explained.crowd()["best"]]
+    assert best == ranking.items[: len(best)].tolist()
+    assert explained.person(0)["best_by_consensus"] == best
 
 
 def test_bad_input(ranker):

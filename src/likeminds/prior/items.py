@@ -11,6 +11,8 @@ from likeminds.data.identifiers import encode, join_ids, lookup
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
 # the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
 OFF_ZERO = 1.0
+# Standard errors below its mean that something is larger with a probability of 95 %.
+_SURELY = 1.645
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,14 @@ class Items:
         """Return b + f'v of rows about items that may repeat, or be unknown here."""
         codes, distinct = encode(ids, "items")
         return self.of(distinct).take(codes).scores(v)
+
+    def at_least(self, scores: Float) -> Float:
+        """Return the scores that items have with a probability of 95 %, as far as they are theirs.
+
+        Of thousands that one or two people judged, some were lucky, and would come before what
+        hundreds like.
+        """
+        return np.asarray(scores - _SURELY * np.sqrt(self.doubt))
 
     def drawn(self, v: Float, rng: Generator) -> Float:
         """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""

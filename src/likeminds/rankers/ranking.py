@@ -14,9 +14,6 @@ from likeminds.data.columns import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.rankers.shown import ShownItems, frames_of, person_at, place_of_person
 
-# Standard errors below its mean that something is larger with a probability of 95 %.
-_SURELY = 1.645
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -130,7 +127,7 @@ def sure_scores(ranker: Any, features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker.chosen_.learned_items()
-    return scores if known is None else scores - _SURELY * np.sqrt(known.of(ids).doubt)
+    return scores if known is None else known.of(ids).at_least(scores)
 
 
 def judged_by(ranker: Any, person: Hashable | None, ids: IdArray) -> Bool:

@@ -127,7 +127,8 @@ class Explanation:
         if self.items is not None and not self._has_names:
             scores = self.items.features @ self.levels.consensus
             for name, key in (("best", scores), ("worst", -scores)):
-                facts[name] = plain_items(self.items.judged(key, _FEW, scores), "score")
+                judged = self.items.judged(self.items.at_least(key), _FEW, scores)
+                facts[name] = plain_items(judged, "score")
         return facts | self.schools.to_dict()
 
     def about_items(self, which: str) -> Facts:
@@ -220,8 +221,9 @@ class Explanation:
             "features": self._features(own),
         }
         if self.items is not None:
-            facts["best"] = self._best(self.items, own)
-            facts["best_by_consensus"] = self._best(self.items, shared)
+            by_person, by_all = self.items.features @ own, self.items.features @ shared
+            facts["best"] = self._best(self.items, by_person)
+            facts["best_by_consensus"] = self._best(self.items, self.items.at_least(by_all))
             named = {*facts["best"], *facts["best_by_consensus"]}
             facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
         return facts
@@ -303,8 +305,8 @@ class Explanation:
         ]
 
     @staticmethod
-    def _best(items: Items, weights: Float) -> list[Any]:
-        judged = items.judged(items.features @ weights, _FEW)
+    def _best(items: Items, scores: Float) -> list[Any]:
+        judged = items.judged(scores, _FEW)
         return [one["item"] for one in plain_items(judged, "score")]
 
 

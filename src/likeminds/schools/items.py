@@ -63,6 +63,8 @@ class Items:
         What items say, or are called, where that is more than their ids.
     verb : Verb
         What people do with them.
+    learned : likeminds.prior.items.Items, optional
+        What a ranker has learned about each beyond its features.
     """
 
     ids: IdArray
@@ -71,6 +73,7 @@ class Items:
     feature_names: tuple[str, ...]
     texts: Mapping[Hashable, str] | None = None
     verb: Verb = LIKE
+    learned: Learned | None = None
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
@@ -108,7 +111,7 @@ class Items:
         mine = learned.of(self.ids)
         columns = np.column_stack([self.features, mine.factors, mine.effects])
         names = self.feature_names + learned_names(learned)
-        return replace(self, features=columns, feature_names=names)
+        return replace(self, features=columns, feature_names=names, learned=mine)
 
     def text_of(self, item: Hashable) -> str | None:
         """Return the text of an item, where there is one."""
@@ -212,6 +215,10 @@ class Items:
             Judged(item, int(self.rows[i]), float(values[i]), self.text_of(item))
             for i, item in zip(best, self.ids[best].tolist(), strict=True)
         )
+
+    def at_least(self, scores: Float) -> Float:
+        """Return the scores of all people that items have almost surely: see `rank`."""
+        return scores if self.learned is None else self.learned.at_least(scores)
 
     def _piece(self, piece: slice) -> "Items":
         part = Items(self.ids[piece], self.rows[piece], self.features[piece], self.feature_names)

@@ -63,11 +63,12 @@ class Answering:
             opinion = self.opinion(question, asked.person)
         allowed = self._allowed(asked, question, opinion)
         scores = question.scores(opinion)
+        order = scores if asked.person is not None else question.at_least(scores)
         total = len(scores) if allowed is None else int(allowed.sum())
         if allowed is not None:
-            scores = np.where(allowed, scores, -np.inf)
+            order = np.where(allowed, order, -np.inf)
         end = min(asked.offset + asked.top, total)
-        shown = best(scores, end)[asked.offset :]
+        shown = best(order, end)[asked.offset :]
         among = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
         return {
             "person": asked.person,

@@ -231,6 +231,10 @@ class Question:
         own = self.own if places is None else self.own.take(places)
         return np.asarray(scores + own.effects + own.factors @ opinion.learned)
 
+    def at_least(self, scores: Float) -> Float:
+        """Return the scores of all people that items have almost surely, which rank them."""
+        return scores if self.own is None else self.own.at_least(scores)
+
     def errors(self, opinion: Opinion, places: Index) -> Float | None:
         """Return standard errors of scores; None where the ranker does not know them."""
         if opinion.beliefs is None:

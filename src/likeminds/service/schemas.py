@@ -72,7 +72,7 @@ class RankRequest(Strict):
 
     model_config = _example(attribute=_ATTRIBUTE, person=None, top=3, intervals="scores")
 
-    person: Name | None = Field(None, description="For whom; nobody is what all agree on")
+    person: Name | None = Field(None, description="For whom; without one, what all agree on")
     attribute: Name | None = None
     top: Count = 10
     offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0

@@ -15,12 +15,14 @@ def test_the_ranking_of_a_person_is_that_of_the_model(reader, ranker, said):
     assert found["total"] == len(items)
 
 
-def test_nobody_is_the_consensus(reader, ranker, said):
-    scores = ranker.decision_function(
-        said.features, ["nobody"] * len(said.item_ids), items=said.item_ids
-    )
-    found = reader.post("/v1/rank", json={"top": 1}).json()["items"][0]
-    assert found["item"] == said.item_ids[scores.argmax()]
+def test_nobody_is_the_consensus_what_is_surely_liked_first(reader, ranker, said):
+    scores = ranker.decision_function(said.features, items=said.item_ids)
+    found = reader.post("/v1/rank", json={"top": 40}).json()["items"]
+    order = [one["item"] for one in found]
+    assert order == list(ranker.rank().items)
+    expected = dict(zip(said.item_ids.tolist(), scores.tolist(), strict=True))
+    assert [one["score"] for one in found] == pytest.approx([expected[item] for item in order])
+    assert order != sorted(order, key=lambda item: -expected[item])
 
 
 def test_pages_go_on_where_the_last_one_ended(reader):
