@@ -19,6 +19,7 @@ from likeminds._support.lazy_modules import Later
 from likeminds._support.stacks import row_dots
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.likelihoods import Diagonal, Said
+from likeminds.prior.odds import damping
 from likeminds.prior.tasks import Task
 
 optimize: Any = Later("scipy.optimize")
@@ -164,9 +165,13 @@ class CumulativeLogit:
             Diagonal(np.sqrt(task.weight * h), -third / np.maximum(h, 1e-300)),
         )
 
-    def each(self, eta: Float, codes: Index, people: Index) -> Float:
-        """Return the loss of every label, all of shape (n,)."""
-        above, below = self._sides(eta, codes, self.use[people])
+    def each(
+        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+    ) -> Float:
+        """Return the loss of every label, where scores are known with some variance."""
+        rough = damping(self.slope**2 * variance)
+        codes = np.asarray(response, dtype=np.intp)
+        above, below = self._sides(eta / rough, codes, self.use[people] / rough)
         return np.asarray(-np.log(np.maximum(above - below, 1e-300)))
 
     def telling(self, eta: Float) -> Float:
@@ -331,8 +336,9 @@ class StandardNormal:
         pull = task.weight * left
         return Said(0.5 * row_dots(pull, left), pull, Diagonal(np.sqrt(task.weight)))
 
-    def each(self, eta: Float, codes: Index, people: Index) -> Float:
-        """Return the loss of every label, of weight one, all of shape (n,)."""
+    def each(self, eta: Float, response: Float, people: Index) -> Float:
+        """Return the loss of every label, of weight one."""
+        codes = np.asarray(response, dtype=np.intp)
         return np.asarray(0.5 * (self.standardised(codes, people) - eta) ** 2)
 
     def telling(self, eta: Float) -> Float:

@@ -13,16 +13,11 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float
 from likeminds._support.stacks import solve
 from likeminds.prior.crossed import Crossed, CrossedMoments
-from likeminds.prior.items import OFF_ZERO, Items
+from likeminds.prior.items import Items, grown
 from likeminds.prior.objective import Model, Objective
 from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Move, Pace, Visited, step, visit_crowd
 
-# The variance of b_j grows or shrinks by at most exp(2) in a step, and is never nothing.
-_LONGEST = 2.0
-_LEAST_VARIANCE = 1e-8
-# The least share of what is asked that is known, so that no step is out of proportion.
-_LEAST_KNOWN = 1e-3
 _LEAST = 1e-9
 # Weights whose mean is more than this share of their mean square are almost all of one sign; what
 # less is due to the mean is noise. Centred, they keep at least this share of their variance.
@@ -134,15 +129,10 @@ class _ItemMove:
         return moved, replace(model, prior=prior)
 
     def _variance(self, effects: Float, share: float) -> float:
-        """Return tau^2 by a step of scoring, as for Omega."""
+        """Return tau^2 after a step."""
         old, known = self._items.variance, self._sums.known[self._labelled]
-        doubt = 1.0 / (1.0 + old * known)
-        score = effects[self._labelled] ** 2 / old + doubt - 1.0
-        information = float(((1.0 - doubt) ** 2).sum()) + _LEAST_KNOWN * len(doubt)
-        information += OFF_ZERO
-        growth = share * (float(score.sum()) + OFF_ZERO) / information
-        growth = float(np.clip(growth, -_LONGEST, _LONGEST))
-        return max(old * float(np.exp(growth)), _LEAST_VARIANCE)
+        doubt = old / (1.0 + old * known)
+        return grown(old, effects[self._labelled] ** 2 + doubt, doubt, share)
 
 
 def with_centred_factors(objective: Objective, at: Visited) -> tuple[Objective, Model]:

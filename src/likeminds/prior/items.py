@@ -13,6 +13,23 @@ from likeminds.data.identifiers import encode, join_ids, lookup
 OFF_ZERO = 1.0
 # Standard errors below its mean that something is larger with a probability of 95 %.
 _SURELY = 1.645
+# tau^2 grows or shrinks by at most exp(2) in a step, and is never nothing.
+_LONGEST = 2.0
+_LEAST_VARIANCE = 1e-8
+# The least share of what is asked that is known, so that no step is out of proportion.
+_LEAST_KNOWN = 1e-3
+
+
+def grown(variance: float, squares: Float, doubt: Float, share: float = 1.0) -> float:
+    """Return tau^2 after a step of scoring, as for Omega.
+
+    ``squares`` are what is expected of b_j^2, ``doubt`` the posterior variances of b_j.
+    """
+    known = 1.0 - doubt / variance
+    information = float((known**2).sum()) + _LEAST_KNOWN * len(doubt) + OFF_ZERO
+    growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
+    growth = float(np.clip(growth, -_LONGEST, _LONGEST))
+    return max(variance * float(np.exp(growth)), _LEAST_VARIANCE)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots
+from likeminds.prior.odds import damping
 from likeminds.prior.tasks import Task
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
@@ -114,6 +115,18 @@ class Logistic:
             task.weight * (task.response - chance),
             Diagonal(root, 1.0 - 2.0 * chance),
         )
+
+    def each(
+        self,
+        eta: Float,
+        response: Float,
+        people: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        variance: Float | float = 0.0,
+    ) -> Float:
+        """Return the loss of every label, where scores are known with some variance."""
+        eta = eta / damping(variance)
+        loss = np.maximum(eta, 0.0) - response * eta + np.log1p(np.exp(-np.abs(eta)))
+        return np.asarray(loss)
 
     def telling(self, eta: Float) -> Float:
         """Return the variance of a label."""

@@ -24,6 +24,6 @@ def label_probability(log_odds: Float, deviation: Float) -> Float:
     return np.asarray(expit(log_odds / damping(np.square(deviation))))
 
 
-def damping(variance: Float) -> Float:
+def damping(variance: Float | float) -> Float:
     """Return by how much log-odds are divided where they are known with some variance."""
     return np.asarray(np.sqrt(1.0 + np.pi / 8.0 * variance))

@@ -9,6 +9,10 @@ J is minus the logarithm of the marginal likelihood, approximately. People are i
 with P_i = share/4 sum_j T_j over a person's labels. Whether there are factors at all, labels say
 that are held out: they are predicted better. How many there are, the learned variances of people's
 weights say: those of factors that are not needed shrink to nothing.
+
+Where J is least, tau and the b_j are too near to zero if items have few labels. So, at the end,
+both are found anew, people staying as they are and the b_j integrated out without Laplace's method:
+that is another objective than J, see `integrating`.
 """
 
 from collections.abc import Callable
@@ -39,6 +43,7 @@ from likeminds.prior.factors import (
 )
 from likeminds.prior.forms import Form, choose_form, form_of
 from likeminds.prior.held_out import HeldOut, held_out_losses
+from likeminds.prior.integrating import integrate_effects
 from likeminds.prior.item_steps import step_both, step_items, with_centred_factors
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.objective import DIAGONAL, Model, Objective
@@ -123,6 +128,10 @@ def learn_crossed(
         found = descend_to(exact)
         if n_factors is None and earlier is None and not found.interrupted:
             found = _without_vanished(exact, found, descend_to)
+        if not (
+            likelihood.is_quadratic or found.interrupted
+        ):  # of what is normal, nothing is missed
+            found = _with_effects_integrated(exact, found)
     return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
 
 
@@ -138,6 +147,16 @@ def _without_vanished(
         return found
     left = without_vanished(there, found.model, NOTHING)
     return descend_to(replace(left.objective, model=left.model))
+
+
+def _with_effects_integrated(objective: Objective, found: Learned) -> Learned:
+    """Find tau and the b_j anew, people staying as they are: see `integrating`."""
+    tasks, items, model = objective.tasks, found.items, found.model
+    assert isinstance(tasks, Crossed)
+    assert items is not None
+    there = replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
+    items, model = integrate_effects(there, model)
+    return replace(found, model=model, items=items)
 
 
 def _go_on(start: Objective, earlier: Learned) -> _State:

@@ -1,0 +1,118 @@
+"""Effects of items integrated out one by one, once people are learned.
+
+While people and items are learned (`shared`), b_j is the mode of what its labels say, and tau is
+judged by modes: where labels are few, both are too near to zero, as usual with Laplace's method.
+Here people stay where they are, and
+
+    L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
+
+is computed at a few b. The mean is over the person's posterior without this very label, a normal
+distribution that is known, approximately, from that with it. Then
+
+    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior: see `items`)
+
+and b_j and its variance are those of the distribution that is integrated. L_j is a few numbers per
+item, sums over labels like all others. Integrals are sums over equidistant points, which for such
+functions leave errors of a few thousandths.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float
+from likeminds.prior.crossed import Crossed, CrossedTasks
+from likeminds.prior.grading import CumulativeLogit
+from likeminds.prior.item_steps import with_items
+from likeminds.prior.item_sums import OfItems
+from likeminds.prior.items import Items, grown
+from likeminds.prior.likelihoods import Diagonal, Logistic
+from likeminds.prior.modes import Kept
+from likeminds.prior.objective import Model, Objective
+from likeminds.prior.posterior import Terms
+from likeminds.prior.tasks import TaskBlock
+
+# Where L_j is computed: so many standard deviations from the mean.
+_POINTS = 1.25 * np.arange(-4.0, 5.0)
+# From such points, tau^2 may be found to be so many times larger or smaller, not more. Where it
+# changes by more than the second number, points are chosen anew, at most so often.
+_FARTHEST, _FAR, _VISITS = 3.0, 1.25, 3
+# Steps to tau^2, and what they may leave of it.
+_STEPS, _ENOUGH = 100, 1e-10
+# Of what a score is known by, the least share that is not from its own label.
+_LEAST_OTHERS = 1e-6
+_LEAST = 1e-12
+
+
+def integrate_effects(objective: Objective, model: Model) -> tuple[Items, Model]:
+    """Return items with tau and b_j found anew, and the model with their mean in its intercept."""
+    for _ in range(_VISITS):
+        tasks = objective.tasks
+        assert isinstance(tasks, Crossed)
+        items, centre = integrated(tasks.items, likely_effects(objective, model), tasks.labelled)
+        mean = model.prior.mean.copy()
+        mean[objective.n_weights] += centre
+        model = replace(model, prior=replace(model.prior, mean=mean))
+        objective = with_items(objective, items)
+        if 1.0 / _FAR < items.variance / tasks.items.variance < _FAR:
+            break
+    return items, model
+
+
+def likely_effects(objective: Objective, model: Model) -> Float:
+    """Return the logarithm of L_j at every item's `points_of`."""
+    found: OfItems
+    found, _ = objective.tasks.visit(_of_block, objective.terms(model), objective.pulls.own)
+    return np.hstack(found.whole)
+
+
+def integrated(items: Items, likely: Float, labelled: Bool) -> tuple[Items, float]:
+    """Return items with tau and b_j found anew, and the mean taken from the latter.
+
+    ``likely`` is what `likely_effects` returns.
+    """
+    b, likely, variance = points_of(items)[labelled], likely[labelled], items.variance
+    least, most = variance / _FARTHEST, variance * _FARTHEST
+    mean, doubt = _moments(b, likely, variance)
+    for _ in range(_STEPS):
+        before, variance = variance, grown(variance, mean**2 + doubt, doubt)
+        variance = float(np.clip(variance, least, most))
+        mean, doubt = _moments(b, likely, variance)
+        if abs(variance - before) <= _ENOUGH * before:
+            break
+    centre = float(mean.mean())
+    effects, doubts = np.zeros(len(labelled)), np.full(len(labelled), variance)
+    effects[labelled], doubts[labelled] = mean - centre, doubt
+    return replace(items, effects=effects, doubt=doubts, variance=variance), centre
+
+
+def points_of(items: Items) -> Float:
+    """Return where L_j is computed, shape (m, number of points)."""
+    return np.asarray(items.effects[:, None] + np.sqrt(items.doubt)[:, None] * _POINTS)
+
+
+def _moments(b: Float, likely: Float, variance: float) -> tuple[Float, Float]:
+    """Return mean and variance of every b_j, given log L_j at some points, and tau^2."""
+    logs = likely - 0.5 * b**2 / variance
+    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = np.einsum("jk,jk->j", weight, b)
+    return mean, np.einsum("jk,jk->j", weight, (b - mean[:, None]) ** 2)
+
+
+def _of_block(block: TaskBlock, terms: Terms, kept: Kept | None) -> tuple[OfItems, Kept | None]:
+    """Return the logarithm of L_j of a block's labels."""
+    tasks, mode, likelihood = block.tasks, terms.mode_of(block, kept), terms.likelihood
+    assert isinstance(tasks, CrossedTasks)
+    assert isinstance(likelihood, Logistic | CumulativeLogit)
+    curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
+    assert isinstance(curvature, Diagonal)
+    told = np.minimum(mode.spread.variance, 1.0 - _LEAST_OTHERS)
+    variance = told / np.maximum(curvature.root**2, _LEAST) / (1.0 - told)
+    others = mode.eta - variance * mode.said.pull
+    unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
+    sums = []
+    for point in _POINTS:
+        cost = likelihood.each(others + point * unit, task.response, task.people[:, None], variance)
+        sums.append(of_block.sums(-task.weight * cost))
+    return OfItems(of_block.items, sums, len(tasks.items.effects)), mode.kept
