@@ -1,8 +1,9 @@
 """How well effects of items are found that have few labels: a table of docs/shared-items.md.
 
 ``python -m benchmarks.item_spread --draws 8`` prints it. Simulated people say yes to items they
-share, without features and without factors: the log-odds are a_i + b_j. The spread of the b_j is
-learned; b_j, learned, should have a slope of 1 with the true ones, and 90 % intervals cover 90 %.
+share, without factors: the log-odds are a_i + b_j, with ``--features N`` also x_j'theta. Spreads of
+b_j and of a_i are learned; b_j, learned, should have a slope of 1 with the true ones, and 90 %
+intervals of effects and of ranks cover 90 %.
 """
 
 import argparse
@@ -13,45 +14,70 @@ import numpy as np
 from likeminds import Annotations, HierarchicalRanker
 
 N_PEOPLE, N_ITEMS, SPREAD = 200, 600, 1.5
-LABELS_PER_ITEM = (3, 6, 12, 36)
+LABELS_PER_ITEM = (2, 3, 6, 12, 36)
 _Z90 = 1.6449
+_HEAD = (
+    "labels per item",
+    f"spread learned (true: {SPREAD})",
+    "of people (true: 1)",
+    "slope of true on learned effects",
+    "90 % intervals of effects cover",
+    "of ranks",
+)
 
 
 class Found(NamedTuple):
     """What a fit makes of one crowd."""
 
     spread: float
+    of_people: float
     slope: float
     covered: float
+    ranks_covered: float
 
 
-def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS) -> Found:
-    """Return the learned spread of b_j, the slope of the true ones on these, and the coverage."""
+def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS, n_features: int = 0) -> Found:
+    """Return what is learned of a crowd that is drawn, and what its intervals cover."""
     rng = np.random.default_rng(seed)
     n_labels = labels_per_item * n_items
     place = rng.choice(N_PEOPLE * n_items, n_labels, replace=False)
     person, item = np.divmod(place, n_items)
     readily, effect = rng.normal(0.0, 1.0, N_PEOPLE), rng.normal(0.0, SPREAD, n_items)
-    label = rng.random(n_labels) < 1 / (1 + np.exp(-readily[person] - effect[item]))
-    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(person, item, label))
-    true, learned = effect[ranker.items_.astype(np.intp)], ranker.item_effect_
+    chance = rng.random(n_labels)
+    X = rng.normal(size=(n_items, n_features))
+    whole = effect + X @ rng.normal(0.0, 1.0, n_features)
+    label = chance < 1 / (1 + np.exp(-readily[person] - whole[item]))
+    known = {"features": X, "item_ids": np.arange(n_items)} if n_features else {}
+    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(person, item, label, **known))
+    judged = ranker.items_.astype(np.intp)
+    true, learned = effect[judged], ranker.item_effect_
     away = (true - true.mean()) - (learned - learned.mean())
     slope = float(np.polyfit(learned, true, 1)[0])
     covered = float((np.abs(away) < _Z90 * ranker.item_effect_error_).mean())
-    return Found(float(np.sqrt(ranker.crowd_.items.variance)), slope, covered)
+    # What is asked about one person holds of all: they differ in how readily they say yes.
+    asked = Annotations(np.zeros(len(judged)), judged, np.arange(len(judged)) % 2, **known)
+    low, high = ranker.rank_interval(asked, ranker.users_[0])
+    rank = 1 + np.argsort(np.argsort(-whole[judged]))
+    ranks_covered = float(((low <= rank) & (rank <= high)).mean())
+    crowd = ranker.crowd_
+    of_people = float(np.sqrt(crowd.prior.covariance[-1, -1]))
+    return Found(float(np.sqrt(crowd.items.variance)), of_people, slope, covered, ranks_covered)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--items", type=int, default=N_ITEMS)
+    parser.add_argument("--features", type=int, default=0)
     given = parser.parse_args(arguments)
-    print(f"| labels per item | spread learned (true: {SPREAD}) | slope | 90 % intervals cover |")
-    print("|---|---|---|---|")
+    print(f"| {' | '.join(_HEAD)} |")
+    print("|---" * len(_HEAD) + "|")
     for labels in LABELS_PER_ITEM:
-        found = [measure(labels, seed, given.items) for seed in range(given.draws)]
-        spread, slope, covered = np.mean(found, axis=0)
-        print(f"| {labels} | {spread:.2f} | {slope:.2f} | {covered:.0%} |", flush=True)
+        draws = range(given.draws)
+        found = [measure(labels, seed, given.items, given.features) for seed in draws]
+        spread, people, slope, covered, ranks = np.mean(found, axis=0)
+        told = f"{spread:.2f} | {people:.2f} | {slope:.2f} | {covered:.0%} | {ranks:.0%}"
+        print(f"| {labels} | {told} |", flush=True)
 
 
 if __name__ == "__main__":
