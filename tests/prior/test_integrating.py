@@ -58,7 +58,7 @@ def test_moments_and_tau_are_those_of_many_points():
     found = items
     for _ in range(3):  # points are chosen anew, as tau grows
         likely = np.vstack([log_likely(points_of(found)[:80]), np.zeros(9)])
-        found, centre = integrated(found, likely, labelled)
+        found, centre = integrated(found, likely, labelled, (0.1, 10.0))
         found.effects[:80] += centre
     mean, doubt, cost = on_a_grid(everywhere, found.variance)
     np.testing.assert_allclose(found.effects[:80], mean, atol=5e-3)
@@ -67,6 +67,13 @@ def test_moments_and_tau_are_those_of_many_points():
     assert found.doubt[80] == found.variance
     for change in (0.97, 1.03):
         assert on_a_grid(everywhere, found.variance * change)[2] > cost
+
+
+def test_unanimous_labels_do_not_let_tau_grow_for_ever():
+    items = Items.unknown(np.arange(4), 1.0)
+    likely = -10.0 * np.logaddexp(0.0, -points_of(items) * np.array([[1], [1], [-1], [-1]]))
+    found, _ = integrated(items, likely, np.ones(4, dtype=bool), (0.25, 4.0))
+    assert found.variance == 4.0
 
 
 @pytest.mark.parametrize("graded", [False, True])

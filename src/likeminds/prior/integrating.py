@@ -23,7 +23,6 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float
 from likeminds.prior.crossed import Crossed, CrossedTasks
 from likeminds.prior.grading import CumulativeLogit
-from likeminds.prior.item_steps import with_items
 from likeminds.prior.item_sums import OfItems
 from likeminds.prior.items import Items, grown
 from likeminds.prior.likelihoods import Diagonal, Logistic
@@ -34,9 +33,11 @@ from likeminds.prior.tasks import TaskBlock
 
 # Where L_j is computed: so many standard deviations from the mean.
 _POINTS = 1.25 * np.arange(-4.0, 5.0)
-# From such points, tau^2 may be found to be so many times larger or smaller, not more. Where it
-# changes by more than the second number, points are chosen anew, at most so often.
-_FARTHEST, _FAR, _VISITS = 3.0, 1.25, 3
+# Where tau^2 becomes so many times larger or smaller, points are chosen anew, at most so often.
+_FAR, _VISITS = 1.25, 3
+# In all, it becomes at most so many times larger or smaller: where labels can be separated
+# perfectly, it would grow for ever.
+_FARTHEST = 4.0
 # Steps to tau^2, and what they may leave of it.
 _STEPS, _ENOUGH = 100, 1e-10
 # Of what a score is known by, the least share that is not from its own label.
@@ -46,15 +47,17 @@ _LEAST = 1e-12
 
 def integrate_effects(objective: Objective, model: Model) -> tuple[Items, Model]:
     """Return items with tau and b_j found anew, and the model with their mean in its intercept."""
+    tasks = objective.tasks
+    assert isinstance(tasks, Crossed)
+    bounds = tasks.items.variance / _FARTHEST, tasks.items.variance * _FARTHEST
     for _ in range(_VISITS):
-        tasks = objective.tasks
-        assert isinstance(tasks, Crossed)
-        items, centre = integrated(tasks.items, likely_effects(objective, model), tasks.labelled)
+        before, likely = tasks.items, likely_effects(replace(objective, tasks=tasks), model)
+        items, centre = integrated(before, likely, tasks.labelled, bounds)
         mean = model.prior.mean.copy()
         mean[objective.n_weights] += centre
         model = replace(model, prior=replace(model.prior, mean=mean))
-        objective = with_items(objective, items)
-        if 1.0 / _FAR < items.variance / tasks.items.variance < _FAR:
+        tasks = tasks.with_items(items)
+        if 1.0 / _FAR < items.variance / before.variance < _FAR:
             break
     return items, model
 
@@ -66,17 +69,18 @@ def likely_effects(objective: Objective, model: Model) -> Float:
     return np.hstack(found.whole)
 
 
-def integrated(items: Items, likely: Float, labelled: Bool) -> tuple[Items, float]:
+def integrated(
+    items: Items, likely: Float, labelled: Bool, bounds: tuple[float, float]
+) -> tuple[Items, float]:
     """Return items with tau and b_j found anew, and the mean taken from the latter.
 
-    ``likely`` is what `likely_effects` returns.
+    ``likely`` is what `likely_effects` returns; tau^2 stays within ``bounds``.
     """
     b, likely, variance = points_of(items)[labelled], likely[labelled], items.variance
-    least, most = variance / _FARTHEST, variance * _FARTHEST
     mean, doubt = _moments(b, likely, variance)
     for _ in range(_STEPS):
         before, variance = variance, grown(variance, mean**2 + doubt, doubt)
-        variance = float(np.clip(variance, least, most))
+        variance = float(np.clip(variance, *bounds))
         mean, doubt = _moments(b, likely, variance)
         if abs(variance - before) <= _ENOUGH * before:
             break
