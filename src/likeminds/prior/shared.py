@@ -128,9 +128,8 @@ def learn_crossed(
         found = descend_to(exact)
         if n_factors is None and earlier is None and not found.interrupted:
             found = _without_vanished(exact, found, descend_to)
-        if not (
-            likelihood.is_quadratic or found.interrupted
-        ):  # of what is normal, nothing is missed
+        # Laplace's method misses nothing of what is normal.
+        if not likelihood.is_quadratic and not found.interrupted:
             found = _with_effects_integrated(exact, found)
     return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
 
