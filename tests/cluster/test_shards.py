@@ -239,7 +239,7 @@ def test_one_giant_person_and_shards_without_anybody(client, said):
         (lambda t: t.set_column(1, "item", pa.array([99] * len(t))), "Partition 1 .*features: 99"),
         (lambda t: t.set_column(2, "label", pa.array(["no"] * len(t))), "texts in Partition 1"),
         (lambda t: t.set_column(0, "user", pa.nulls(len(t), pa.string())), "Partition 1 .*without"),
-        (lambda t: t.set_column(0, "user", pa.array([7] * len(t))), "int64 in one partition"),
+        (lambda t: t.set_column(0, "user", pa.array([7] * len(t))), "texts in Partition 0 and w"),
     ],
 )
 def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):

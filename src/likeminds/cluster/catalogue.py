@@ -1,6 +1,7 @@
 """The items that labels are about, and what they are like: every worker has them."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_names
 from likeminds.data.columns import as_frame
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.identifiers import as_id_array, encode
 from likeminds.data.tables import read_items
+from likeminds.losses.statistics import near
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,20 @@ class Catalogue:
         What they are like.
     names : tuple of str
         What the features are called.
+    in_rows : bool
+        Whether features stay in the rows of labels: then there is one item here, which stands
+        for all, as it is near them.
     """
 
     ids: IdArray
     features: FloatArray
     names: tuple[str, ...]
+    in_rows: bool = False
+
+    @property
+    def origin(self) -> Float:
+        """A point near all items: see `Statistics`."""
+        return near(self.features)
 
 
 def is_in_rows(features: Any) -> bool:
@@ -63,20 +74,59 @@ def read_catalogue(
     return Catalogue(ids, table, as_names(None if names is None else list(names), table.shape[1]))
 
 
+@contextmanager
+def in_partition(name: str) -> Iterator[None]:
+    """Say in which partition something is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def features_in(table: pa.Table, columns: Sequence[str]) -> tuple[Index, FloatArray]:
+    """Return what the columns of a partition say of its items, and the item of each row.
+
+    Where the rows of an item differ, each row is an item of its own.
+    """
+    codes, first, rows, other = _by_item(table, columns)
+    return (np.arange(len(rows)), rows) if len(other) else (codes, rows[first])
+
+
 def items_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[str, Any, FloatArray]:
     """Return the items of a partition, and what its columns say they are like."""
-    keys = table["item"].combine_chunks()
-    codes = keys.indices.to_numpy(zero_copy_only=False)
-    _, first = np.unique(codes, return_index=True)
-    rows = feature_matrix(as_frame(table.select(list(columns))), list(columns))
-    other = np.flatnonzero((rows != rows[first][codes]).any(axis=1)) if len(rows) else codes
-    ids = keys.dictionary.to_pylist()
+    with in_partition(name):
+        codes, first, rows, other = _by_item(table, columns)
+    ids = table["item"].combine_chunks().dictionary.to_pylist()
     if len(other):
         raise ValueError(
             f"{name} has different features in the rows of item {ids[codes[other[0]]]!r}: on a "
-            "cluster, features are those of items."
+            "cluster, features are those of items, but for shards of statistics."
         )
     return name, ids, rows[first]
+
+
+def _by_item(table: pa.Table, columns: Sequence[str]) -> tuple[Index, Index, FloatArray, Index]:
+    """Return the item of each row, the first row of each, features, and rows with other ones."""
+    codes = table["item"].combine_chunks().indices.to_numpy(zero_copy_only=False)
+    _, first = np.unique(codes, return_index=True)
+    rows = feature_matrix(as_frame(table.select(list(columns))), list(columns))
+    other = np.flatnonzero((rows != rows[first][codes]).any(axis=1)) if len(rows) else codes
+    return codes, first, rows, other
+
+
+def near_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[int, Float]:
+    """Return how many rows a partition has, and a point that is near to what they say."""
+    if not table.num_rows:
+        return 0, np.zeros(len(columns))
+    with in_partition(name):
+        return table.num_rows, near(features_in(table, columns)[1])
+
+
+def catalogue_in_rows(found: Sequence[tuple[int, Float]], names: Sequence[str]) -> Catalogue:
+    """Return the one item that stands for those of all partitions: see `near_in`."""
+    counts, points = zip(*found, strict=True)
+    middle = np.average(np.stack(points), axis=0, weights=counts)
+    return Catalogue(np.arange(1), middle[np.newaxis], as_names(list(names), len(names)), True)
 
 
 def join_catalogue(

@@ -8,9 +8,11 @@ from operator import iadd
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import class_weight_of, has_both_classes
+from likeminds.losses.statistics import Statistics
 from likeminds.prior.choices import are_choices, are_mixed
 from likeminds.prior.coordinates import labels_of_rows
 from likeminds.prior.crossed import labelled_by
@@ -103,6 +105,18 @@ def count(said: Annotations | None) -> Count | None:
     )
 
 
+def count_statistics(found: Statistics | None, labels: LabelTable) -> Count | None:
+    """Return what a shard's statistics say; of how many labels and items, they know nothing."""
+    if found is None:
+        return None
+    weight, nothing = found.class_weight.sum(axis=0), np.zeros(0)
+    if found.grades is not None:
+        yes = labels.are_positive(found.grades)
+        weight = np.array([weight[~yes].sum(), weight[yes].sum()])
+    said = (0, 0, weight, nothing, nothing.astype(np.intp), LogisticLoss.name, None)
+    return Count(found.user_ids, found.has_pairs, *said)
+
+
 def joint_census(counts: Sequence[Count]) -> Census:
     """Add up what shards say."""
     codes, user_ids = encode(np.concatenate([one.user_ids for one in counts]), "users")
@@ -120,7 +134,7 @@ def joint_census(counts: Sequence[Count]) -> Census:
         reduce(iadd, (one.counted.copy() for one in counts)),
         reduce(iadd, (one.by_item.copy() for one in counts)),
         places,
-        bool(judged.max() > 1),
+        bool((judged > 1).any()),
         _loss_of({one.kind for one in counts}),
         GradesGiven.joined(grades, places) if grades else None,
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Bool
+from likeminds._support.arrays import Bool, Float
 from likeminds._support.checks import listing
 from likeminds.data.grades import divide_evenly, read_answers
 from likeminds.data.labels import LabelReading
@@ -29,16 +29,39 @@ class LabelTable:
         Which are positive; of grades, those above the one that divides them most evenly.
     reading : LabelReading or None
         How they were read.
+    counts : tuple of int
+        How often each is there.
+    grades : array of float, optional
+        Where labels are grades: those that are there, ascending.
     """
 
     values: tuple[Hashable, ...] = ()
     binary: Bool | None = None
     reading: LabelReading | None = None
+    counts: tuple[int, ...] = ()
+    grades: Float | None = None
 
     @property
     def are_grades(self) -> bool:
         """Whether labels are grades."""
         return self.reading is not None and self.reading.grades is not None
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return sum(self.counts)
+
+    @property
+    def n_positive(self) -> int:
+        """How many of them are positive."""
+        assert self.binary is not None
+        return int(np.array(self.counts) @ self.binary)
+
+    def are_positive(self, grades: Float) -> Bool:
+        """Say which grades count as a yes, where yes or no is asked for."""
+        assert self.reading is not None
+        assert isinstance(self.reading.threshold, float)
+        return np.asarray(grades > self.reading.threshold)
 
     def arguments(self, labels: NDArray[Any]) -> dict[str, Any]:
         """Return what `Annotations` are to be told of the labels of some rows."""
@@ -89,11 +112,13 @@ def read_label_table(
         rare = min(every, key=lambda value: total[value])
         where = [name for name, values, _ in counted if rare in values]
         raise ValueError(f"{error} ({rare!r} is in {listing(where)}.)") from error
-    reading = found.reading
-    if found.grades is not None and reading is not None:
-        cut = divide_evenly(found.grades, np.array(list(total.values())))
-        reading = replace(reading, threshold=cut)
-    return LabelTable(tuple(every), found.binary, reading)
+    often = tuple(total.values())
+    if found.grades is None or found.reading is None:
+        return LabelTable(tuple(every), found.binary, found.reading, often)
+    cut = divide_evenly(found.grades, np.array(often))
+    reading = replace(found.reading, threshold=cut)
+    given = np.unique(np.asarray(found.grades, dtype=np.float64))
+    return LabelTable(tuple(every), found.grades > cut, reading, often, given)
 
 
 def _refuse_other_kinds(counted: Sequence[Counted]) -> None:

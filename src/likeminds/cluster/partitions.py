@@ -1,7 +1,7 @@
 """Partitions of a table as Arrow tables, and their rows by the shard of their person."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likeminds._support.arrays import Index
 from likeminds._support.checks import listing
 from likeminds.cluster.catalogue import Catalogue
 from likeminds.cluster.labels import LabelTable
@@ -20,6 +21,7 @@ from likeminds.data.spelling import write_as_known
 
 # What is left of a row once items are known.
 _ROLES = ("user", "item", "label", "weight", "group")
+_KINDS_IN_A_BYTE = 127
 # What has ids, of which there are fewer than rows.
 _CODED = ("user", "item")
 
@@ -83,12 +85,16 @@ def read_part(
 
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
     """Return the rows of each shard: a person's are in one, by the checksum of their id."""
-    table = table.select([name for name in _ROLES if name in table.column_names])
+    table = _with_short_labels(table.select([one for one in _ROLES if one in table.column_names]))
     people = table["user"].combine_chunks()
-    ids = people.dictionary.to_pylist()
-    shards = np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
-    mine = shards[people.indices.to_numpy(zero_copy_only=False)] if ids else np.zeros(0)
+    shards = shards_of(people.dictionary.to_pylist(), n_shards)
+    mine = shards[people.indices.to_numpy(zero_copy_only=False)] if len(shards) else np.zeros(0)
     return [_only_their_ids(table.filter(pa.array(mine == n))) for n in range(n_shards)]
+
+
+def shards_of(ids: Sequence[Hashable], n_shards: int) -> Index:
+    """Return the shard of each person, by the checksum of their id."""
+    return np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
 
 
 def join_pieces(
@@ -98,12 +104,6 @@ def join_pieces(
     some = [piece for piece in pieces if piece.num_rows]
     if not some:
         return None
-    kinds = {str(piece.schema.field("user").type.value_type) for piece in some}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"Ids of people are {' in one partition and '.join(sorted(kinds))} in another: write "
-            "them in the same way."
-        )
     table = pa.concat_tables(
         [one.drop_columns(_CODED) for one in some], promote_options="permissive"
     )
@@ -119,6 +119,38 @@ def join_pieces(
         feature_names=list(catalogue.names),
         features_per="item",
     )
+
+
+def kind_of_ids(table: pa.Table, name: str) -> tuple[str, str | None]:
+    """Return of what kind the ids of people are in a partition; None where there is nobody."""
+    if not table.num_rows:
+        return name, None
+    kind = table.schema.field("user").type.value_type
+    if pa.types.is_string(kind):
+        return name, "texts"
+    # Whole numbers of all widths are the same ids; decimals are not: 1.0 is written otherwise.
+    return name, "whole numbers" if pa.types.is_signed_integer(kind) else str(kind)
+
+
+def refuse_other_ids(found: Sequence[tuple[str, str | None]]) -> None:
+    """Refuse ids that are texts in one partition and numbers in another."""
+    kinds = {name: kind for name, kind in found if kind is not None}
+    for name, kind in kinds.items():
+        first = next(iter(kinds))
+        if kind != kinds[first]:
+            raise ValueError(
+                f"Ids of people are {kinds[first]} in {first} and {kind} in {name}: write them in "
+                "the same way."
+            )
+
+
+def _with_short_labels(table: pa.Table) -> pa.Table:
+    """Return rows whose labels are codes of one byte, where there are not too many kinds."""
+    coded = table["label"].combine_chunks().dictionary_encode()
+    if len(coded.dictionary) > _KINDS_IN_A_BYTE:
+        return table
+    short = pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int8()), coded.dictionary)
+    return table.set_column(table.column_names.index("label"), "label", short)
 
 
 def _only_their_ids(table: pa.Table) -> pa.Table:

@@ -17,7 +17,12 @@ from likeminds.cluster.partitions import Columns
 from likeminds.cluster.shuffling import Shuffle, Tell, silent
 from likeminds.cluster.site import Traffic, let_go
 from likeminds.cluster.staying import KeptIn
-from likeminds.cluster.teaching import teach_prior, teach_search, teach_statistics
+from likeminds.cluster.teaching import (
+    needs_statistics_alone,
+    teach_prior,
+    teach_search,
+    teach_statistics,
+)
 from likeminds.data.covariates import Covariates
 from likeminds.data.stored.parts import files_in
 from likeminds.prior.beliefs import Beliefs
@@ -44,7 +49,7 @@ class Shards(Elsewhere):
     catalogue : Catalogue
         The items and their features, which every worker has.
     said : list of futures
-        The labels of each shard.
+        The labels of each shard; or statistics of them.
     census : Census
         What is known of all of them.
     journal : Journal
@@ -59,6 +64,10 @@ class Shards(Elsewhere):
         Told how far reading and visits are.
     kept_in : KeptIn, optional
         Where people stay: see `saved_to`.
+    are_statistics : bool
+        Whether shards have statistics of labels, and no label.
+    shuffled : int
+        The bytes that shards were made of, where all of it has to travel.
 
     Examples
     --------
@@ -85,6 +94,8 @@ class Shards(Elsewhere):
     people: Covariates | None = None
     tell: Tell = silent
     kept_in: KeptIn | None = None
+    are_statistics: bool = False
+    shuffled: int = 0
 
     @classmethod
     def from_parts(
@@ -105,6 +116,7 @@ class Shards(Elsewhere):
         threshold: float | str | None = None,
         grades: bool | Sequence[Hashable] | None = None,
         people: Any = None,
+        statistics: bool = False,
         tell: Tell = silent,
     ) -> "Shards":
         """Bring the rows of partitions together by person, in one shuffle.
@@ -133,6 +145,12 @@ class Shards(Elsewhere):
             How labels are read, as in `Annotations`: more than two numbers are grades.
         people : mapping, data frame or path, optional
             Covariates of people, as in `Annotations`.
+        statistics : bool, default=False
+            Reduce partitions to everybody's statistics where they are read, and bring these
+            together instead of rows, where they are smaller. That is all that `ThreeLevelRanker`
+            and other rankers of statistics need; what needs rows is refused (other rankers,
+            searches, item effects, scores). Features that are columns then stay with the rows,
+            and may differ from row to row of an item.
         tell : callable, optional
             Called as ``tell(what, done, total)`` while partitions are read and shards visited.
         """
@@ -145,7 +163,10 @@ class Shards(Elsewhere):
         columns = Columns(user, item, label, weight, group)
         known = None if people is None else Covariates.read(people, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
-        found = Shuffle(client, columns, n_shards, tell).run(parts, features, catalogue, **how)
+        if statistics:
+            _refuse_rows_only(features, threshold)
+        shuffle = Shuffle(client, columns, n_shards, statistics, tell)
+        found = shuffle.run(parts, features, catalogue, **how)
         return cls(
             client,
             found.catalogue,
@@ -156,6 +177,8 @@ class Shards(Elsewhere):
             found.labels,
             known and known.written_as(found.census.user_ids),
             tell,
+            are_statistics=statistics,
+            shuffled=found.n_bytes,
         )
 
     @classmethod
@@ -218,35 +241,61 @@ class Shards(Elsewhere):
 
     def __repr__(self) -> str:
         census = self.census
-        return (
-            f"Shards: {census.n_labels:,} labels by {len(census.user_ids):,} people on "
-            f"{len(self.catalogue.ids):,} items, in {len(self)} shards"
-        )
+        what = f"Shards: {census.n_labels:,} labels by {len(census.user_ids):,} people"
+        if not self.are_statistics:
+            what += f" on {len(self.catalogue.ids):,} items"
+        return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
 
     def teach(self, ranker: Any) -> None:
         """Fit a ranker to the crowd; leave nothing of the fit on the cluster."""
         self.traffic = Traffic()
-        if isinstance(ranker, HierarchicalRanker):
-            teach_prior(self, ranker)
-        elif isinstance(ranker, RankerCV):
-            teach_search(self, ranker)
-        elif isinstance(ranker, StatisticsRanker):
-            teach_statistics(self, ranker)
-        else:
+        name = type(ranker).__name__
+        ways = {HierarchicalRanker: teach_prior, RankerCV: teach_search}
+        ways |= {StatisticsRanker: teach_statistics}
+        way = next((way for kind, way in ways.items() if isinstance(ranker, kind)), None)
+        if way is None:
             raise TypeError(
-                f"{type(ranker).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
-                "and rankers that need statistics alone, tuned or not."
+                f"{name} cannot be fitted on a cluster: HierarchicalRanker can, and rankers that "
+                "need statistics alone, tuned or not."
             )
+        if not needs_statistics_alone(ranker):
+            with_effects = "(item_effects=True)" * isinstance(ranker, StatisticsRanker)
+            self._refuse_statistics(f"{name}{with_effects}")
+        way(self, ranker)
         give_back_everywhere(self.client)
 
     def score(self, ranker: Any) -> float:
         """Return the mean over these people of the AUC of their rows: ``ranker.score(shards)``."""
+        self._refuse_statistics("A score")
         return scores_and_newcomers.score(self, ranker)
 
     def newcomers(self, ranker: Any) -> Beliefs:
         """Return the posteriors of these people, as of newcomers: ``ranker.newcomer(shards)``."""
+        self._refuse_statistics("newcomer")
         return scores_and_newcomers.newcomers(self, ranker)
+
+    def _refuse_statistics(self, what: str) -> None:
+        """Refuse what needs rows."""
+        if self.are_statistics:
+            raise TypeError(
+                f"{what} needs people's rows, and these shards have statistics of them alone: "
+                "make shards without statistics=True."
+            )
 
     def release(self) -> None:
         """Take the labels off the cluster."""
         let_go(self.said)
+
+
+def _refuse_rows_only(features: Any, threshold: Any) -> None:
+    """Refuse what statistics of a partition cannot be made of."""
+    if features is None:
+        raise ValueError(
+            "Statistics are of features, and there are none: pass features=, or leave out "
+            "statistics=True."
+        )
+    if threshold == "median":
+        raise ValueError(
+            'threshold="median" holds ratings against all of a person\'s own, which no partition '
+            "has: leave out statistics=True."
+        )

@@ -1,17 +1,34 @@
-"""Rows of partitions brought together by person, in one shuffle."""
+"""What partitions say, brought together by person in one shuffle: rows, or statistics of them."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from likeminds._support.optional import require
-from likeminds.cluster.catalogue import Catalogue, is_in_rows, items_in, join_catalogue
-from likeminds.cluster.census import Census, count, joint_census
-from likeminds.cluster.labels import LabelTable, count_labels, read_label_table
+from likeminds.cluster.catalogue import (
+    Catalogue,
+    catalogue_in_rows,
+    is_in_rows,
+    items_in,
+    join_catalogue,
+    near_in,
+)
+from likeminds.cluster.census import Census, count, count_statistics, joint_census
+from likeminds.cluster.labels import Counted, LabelTable, count_labels, read_label_table
 from likeminds.cluster.memory import give_back_everywhere
-from likeminds.cluster.partitions import Columns, by_shard, join_pieces, read_part
+from likeminds.cluster.partitions import (
+    Columns,
+    by_shard,
+    join_pieces,
+    kind_of_ids,
+    read_part,
+    refuse_other_ids,
+)
+from likeminds.cluster.pieces import join_statistics, reduce_part
 from likeminds.cluster.site import let_go, same
 
 # Called as tell(what, done, total) while something goes on.
@@ -25,12 +42,23 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everybody's labels in shards, and what is known of them."""
+    """What everybody said, in shards, and what is known of it.
+
+    Attributes
+    ----------
+    said : list of futures
+        Labels, or statistics of them.
+    catalogue, labels, census
+        Items, how labels were read, and what is known of all of them.
+    n_bytes : int
+        What the pieces that shards were made of take, where they have to travel.
+    """
 
     said: list[Any]
     catalogue: Catalogue
     labels: LabelTable
     census: Census
+    n_bytes: int
 
 
 @dataclass(frozen=True)
@@ -45,6 +73,8 @@ class Shuffle:
         What the columns of partitions are called.
     n_shards : int
         How many shards are made.
+    statistics : bool
+        Whether partitions are reduced to statistics first.
     tell : callable
         Told how far it is.
     """
@@ -52,74 +82,120 @@ class Shuffle:
     client: Any
     columns: Columns
     n_shards: int
+    statistics: bool = False
     tell: Tell = silent
 
     def run(
-        self,
-        parts: Iterable[Any],
-        features: Any,
-        catalogue: Catalogue | None,
-        *,
-        positive: Hashable | None,
-        threshold: float | str | None,
-        grades: bool | Sequence[Hashable] | None,
+        self, parts: Iterable[Any], features: Any, catalogue: Catalogue | None, **how: Any
     ) -> Gathered:
-        """Bring the rows of partitions together; leave nothing else on the cluster."""
-        distributed = require("distributed", "A crowd on a cluster", "dask")
+        """Bring what partitions say together; leave nothing else on the cluster.
+
+        ``how`` labels are read is said as in `read_label_table`.
+        """
         named = list(features) if features is not None and is_in_rows(features) else []
-        made: list[Any] = []
-
-        def submit(work: Any, *given: Any) -> Any:
-            made.append(self.client.submit(work, *given, pure=False))
-            return made[-1]
-
-        def each(work: Any, *given: Any) -> list[Any]:
-            pairs = zip(tables, names, strict=True)
-            waiting = [submit(work, table, name, *given) for table, name in pairs]
-            self._watch(distributed, "reading partitions", waiting)
-            return list(self.client.gather(waiting))
-
+        work = _Errands(self.client, self.tell)
         try:
-            items = None if catalogue is None else submit(same, catalogue)
-            tables, names = [], []
-            for number, part in enumerate(parts):
-                given = self.client.compute(part) if hasattr(part, "__dask_graph__") else part
-                names.append(_name_of(part, number))
-                tables.append(submit(read_part, given, names[-1], self.columns, items, named))
-            if not tables:
-                raise ValueError("There is no partition: give one at least.")
-            how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
-            labels = read_label_table(each(count_labels), **how)
+            items = None if catalogue is None else work.submit(same, catalogue)
+            tables = self._read(work, parts, items, named)
+            counted, kinds = zip(*work.each(_seen, tables), strict=True)
+            labels = read_label_table(counted, **how)
+            refuse_other_ids(kinds)
             if catalogue is None:
-                catalogue = join_catalogue(each(items_in, named), named)
-                items = submit(same, catalogue)
-            pieces = [submit(by_shard, table, self.n_shards) for table in tables]
-            said = [
-                self.client.submit(
-                    join_pieces,
-                    [submit(getitem, one, n) for one in pieces],
-                    items,
-                    labels,
-                    pure=False,
-                )
-                for n in range(self.n_shards)
-            ]
-            let_go(made)  # partitions and pieces go as soon as shards are made of them
-            counted = [submit(count, one) for one in said]
-            self._watch(distributed, "bringing people together", counted)
-            found = self.client.gather(counted)
+                look, put = _NEAR if self.statistics else _ITEMS
+                catalogue = put(work.each(look, tables, named), named)
+                items = work.submit(same, catalogue)
+            said, sizes = self._joined(work, tables, items, labels)
+            found = work.done("bringing people together", self._counts(work, said, labels))
+            n_bytes = sum(self.client.gather(sizes))
         finally:
-            let_go(made)
+            work.release()
         give_back_everywhere(self.client)
         there = [number for number, one in enumerate(found) if one is not None]
         census = joint_census([found[number] for number in there])
-        return Gathered([said[number] for number in there], catalogue, labels, census)
+        if self.statistics:
+            census = replace(census, n_labels=labels.n_labels, n_positive=labels.n_positive)
+        return Gathered([said[number] for number in there], catalogue, labels, census, n_bytes)
 
-    def _watch(self, distributed: Any, what: str, waiting: list[Any]) -> None:
-        """Tell how many are done; what fails is raised by whoever asks for it."""
+    def _read(
+        self, work: "_Errands", parts: Iterable[Any], items: Any, named: Sequence[str]
+    ) -> list[tuple[Any, str]]:
+        """Return partitions as tables, and what they are called."""
+        tables = []
+        for number, part in enumerate(parts):
+            given = self.client.compute(part) if hasattr(part, "__dask_graph__") else part
+            name = _name_of(part, number)
+            tables.append((work.submit(read_part, given, name, self.columns, items, named), name))
+        if not tables:
+            raise ValueError("There is no partition: give one at least.")
+        return tables
+
+    def _joined(
+        self, work: "_Errands", tables: list[tuple[Any, str]], items: Any, labels: LabelTable
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the shards, and how many bytes each partition gives them."""
+        if self.statistics:
+            given = (self.n_shards, items, labels)
+            pieces = [work.submit(reduce_part, table, name, *given) for table, name in tables]
+        else:
+            pieces = [work.submit(by_shard, table, self.n_shards) for table, _ in tables]
+        join = join_statistics if self.statistics else join_pieces
+        sizes = [self.client.submit(_size_of, one, pure=False) for one in pieces]
+        said = [
+            self.client.submit(
+                join, [work.submit(getitem, one, n) for one in pieces], items, labels, pure=False
+            )
+            for n in range(self.n_shards)
+        ]
+        work.release()  # partitions and pieces go as soon as shards are made of them
+        return said, sizes
+
+    def _counts(self, work: "_Errands", said: list[Any], labels: LabelTable) -> list[Any]:
+        if self.statistics:
+            return [work.submit(count_statistics, one, labels) for one in said]
+        return [work.submit(count, one) for one in said]
+
+
+class _Errands:
+    """What is done on the cluster for a shuffle, and taken away again."""
+
+    def __init__(self, client: Any, tell: Tell) -> None:
+        self.client, self.tell = client, tell
+        self._made: list[Any] = []
+
+    def submit(self, work: Any, *given: Any) -> Any:
+        """Have something done."""
+        self._made.append(self.client.submit(work, *given, pure=False))
+        return self._made[-1]
+
+    def each(self, work: Any, tables: list[tuple[Any, str]], *given: Any) -> list[Any]:
+        """Return what is found in each partition."""
+        waiting = [self.submit(work, table, name, *given) for table, name in tables]
+        return self.done("reading partitions", waiting)
+
+    def done(self, what: str, waiting: list[Any]) -> list[Any]:
+        """Return results, and tell how many are done."""
+        distributed = require("distributed", "A crowd on a cluster", "dask")
         completed = distributed.as_completed(waiting, loop=self.client.loop)
-        for done, _ in enumerate(completed, start=1):
-            self.tell(what, done, len(waiting))
+        for number, _ in enumerate(completed, start=1):
+            self.tell(what, number, len(waiting))
+        return list(self.client.gather(waiting))
+
+    def release(self) -> None:
+        """Tell the cluster that nobody here wants any of it."""
+        let_go(self._made)
+        self._made.clear()
+
+
+# What is asked of partitions that say themselves what items are like, and what is made of it.
+_NEAR, _ITEMS = (near_in, catalogue_in_rows), (items_in, join_catalogue)
+
+
+def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, str | None]]:
+    return count_labels(table, name), kind_of_ids(table, name)
+
+
+def _size_of(pieces: Sequence[Any]) -> int:
+    return sum(one.nbytes for one in pieces if one is not None)
 
 
 def _name_of(part: Any, number: int) -> str:

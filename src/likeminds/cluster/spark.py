@@ -8,7 +8,7 @@ yields one of statistics, which is what ``DataFrame.mapInArrow`` asks for (and `
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from likeminds.cluster.catalogue import Catalogue, read_catalogue
 from likeminds.cluster.labels import LabelTable, read_label_table
 from likeminds.cluster.partitions import Columns, join_pieces, read_part
 from likeminds.cluster.scores_and_newcomers import score_of
-from likeminds.cluster.teaching import statistics_of
+from likeminds.cluster.teaching import needs_statistics_alone, statistics_of
 from likeminds.cluster.without_pickle import from_bytes, to_bytes
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.inputs import Elsewhere
 from likeminds.storage.ids import tag, untag
 
@@ -126,7 +125,7 @@ def merged_statistics(
             parts.append(replace(numbers, user_ids=users, rows=table))
     if not parts:
         raise ValueError("There are no annotations: all partitions are empty.")
-    return reduce(Statistics.merge, parts)
+    return Statistics.joined(parts)
 
 
 def fit_statistics(
@@ -174,7 +173,7 @@ def fit_statistics(
 
 def refuse_visits(ranker: Any) -> None:
     """Refuse rankers that need more than statistics."""
-    if not isinstance(ranker, StatisticsRanker) or ranker.item_effects:
+    if not needs_statistics_alone(ranker):
         raise TypeError(
             f"{type(ranker).__name__} visits people many times, and Spark keeps nothing between "
             "visits: write the rows, frame.write.parquet(folder), and fit it to "

@@ -11,6 +11,8 @@ import numpy as np
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.threads import in_this_thread, one_blas_thread
+from likeminds.cluster.labels import LabelTable
+from likeminds.cluster.pieces import as_asked
 from likeminds.cluster.site import Site, let_go, same
 from likeminds.cluster.staying import finish, order_as_files, put_away
 from likeminds.cluster.three_levels import StatisticsThere
@@ -22,6 +24,7 @@ from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.prior.crossed import NOT_SHARED
 from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.items import ItemColumn, Opinions, sums_of_items, with_column
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers.fast import FastSolver
@@ -55,39 +58,43 @@ def teach_statistics(crowd: Any, ranker: Any) -> None:
     site = Site(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)
-    if _is_visited(ranker):
-        try:
-            _teach_levels(crowd, ranker, site, graded)
-        finally:
-            site.release()
-    elif ranker.item_effects:
+    if ranker.item_effects:
         column = _item_column(crowd, site, graded)
         ranker._fit_statistics(column.features, column)
     else:
-        found = site.gathered(site.submit(statistics_of, said, graded) for said in crowd.said)
-        ranker._fit_statistics(_merged(crowd, found))
+        try:
+            _teach_parts(crowd, ranker, site, graded)
+        finally:
+            site.release()
     _put_away(crowd, ranker)
 
 
-def _is_visited(ranker: Any) -> bool:
-    """Say whether a ranker's solver can visit people where they are."""
-    if not isinstance(ranker, ThreeLevelRanker) or ranker.item_effects:
-        return False
-    return isinstance(ranker._solver(), FastSolver)
+def needs_statistics_alone(ranker: Any) -> bool:
+    """Say whether a ranker needs nothing of people but statistics of their rows.
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRankerCV
+    >>> needs_statistics_alone(ThreeLevelRanker()), needs_statistics_alone(ThreeLevelRankerCV())
+    (True, False)
+    """
+    return isinstance(ranker, StatisticsRanker) and not ranker.item_effects
 
 
-def _teach_levels(crowd: Any, ranker: ThreeLevelRanker, site: Site, graded: bool) -> None:
+def _teach_parts(crowd: Any, ranker: Any, site: Site, graded: bool) -> None:
     """Learn three levels from statistics that stay where they are; of little, merge them here."""
-    census = crowd.census
-    grades = census.grades.values if graded and census.grades is not None else None
-    futures = [site.making(_reduced, said, graded, grades) for said in crowd.said]
-    there = StatisticsThere.of(site, futures, census)
-    if there.n_bytes <= _LITTLE:
-        found = site.gathered(site.submit(_without_table, one) for one in futures)
-        ranker._fit_statistics(_merged(crowd, found))
-    else:
-        crowd.journal.open(about_fit(crowd, ranker))
-        ranker._fit_elsewhere(there)
+    futures = [site.making(_reduced, said, crowd.labels, graded) for said in crowd.said]
+    if isinstance(ranker, ThreeLevelRanker) and isinstance(ranker._solver(), FastSolver):
+        own_tables = crowd.catalogue.in_rows
+        there = StatisticsThere.of(site, futures, crowd.census, own_tables=own_tables)
+        if there.n_bytes > _LITTLE:
+            scale = [f"{one:.6g}" for one in there.feature_scale()]
+            crowd.journal.open(about_fit(crowd, ranker) | {"scale": scale})
+            ranker._fit_elsewhere(there)
+            return
+    work = same if crowd.catalogue.in_rows else _without_table  # which is here already
+    found = site.gathered(site.submit(work, one) for one in futures)
+    ranker._fit_statistics(_merged(crowd, found))
 
 
 def _item_column(crowd: Any, site: Site, graded: bool) -> ItemColumn:
@@ -100,7 +107,7 @@ def _item_column(crowd: Any, site: Site, graded: bool) -> ItemColumn:
     given = site.submit(same, (opinions, labelled))
     found = site.gathered(site.submit(_with_opinions, said, given, graded) for said in crowd.said)
     let_go([given])
-    statistics = reduce(Statistics.merge, found)
+    statistics = Statistics.joined(found)
     return ItemColumn(crowd.catalogue.ids[labelled], opinions.of_everybody(), statistics)
 
 
@@ -167,10 +174,12 @@ def _without_table(found: Statistics) -> Statistics:
 
 @in_this_thread()
 @one_blas_thread()
-def _reduced(said: Annotations, graded: bool, grades: Float | None) -> Statistics:
-    """Reduce rows to statistics that stay with them, by all grades that anybody gave."""
+def _reduced(said: Annotations | Statistics, labels: LabelTable, graded: bool) -> Statistics:
+    """Reduce what a shard has to statistics that stay there, by all grades that anybody gave."""
+    if isinstance(said, Statistics):
+        return as_asked(said, labels, graded)
     found = Statistics.from_annotations(said, graded=graded)
-    return found if grades is None else found.with_grades(grades)
+    return found.with_grades(labels.grades) if graded and labels.grades is not None else found
 
 
 def _folds_of(said: Annotations, places: Index, how: tuple[Any, ...]) -> list[Any]:
@@ -186,9 +195,10 @@ def _folds_of(said: Annotations, places: Index, how: tuple[Any, ...]) -> list[An
 
 def _merged(crowd: Any, found: Sequence[Statistics]) -> Statistics:
     # Rows of people who have few point into the table of items, which is here already.
+    if crowd.catalogue.in_rows:
+        return Statistics.joined(found)
     table = crowd.catalogue.features
-    parts = [replace(one, rows=replace(one.rows, table=table)) for one in found]
-    return reduce(Statistics.merge, parts)
+    return Statistics.joined([replace(one, rows=replace(one.rows, table=table)) for one in found])
 
 
 def _no_rows(*_: Any) -> Annotations:
@@ -202,7 +212,7 @@ def _begin(crowd: Any, ranker: Any) -> None:
             "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."
         )
-    label = True if crowd.census.grades is None else crowd.census.grades.values[-1]
+    label = True if crowd.labels.grades is None else crowd.labels.grades[-1]
     one = rows_about(crowd, ["nobody"], np.zeros(1, np.intp), np.array([label]))
     ranker._as_annotations(one, None, None, None)
     ranker.n_labels_ = crowd.census.n_labels

@@ -80,6 +80,7 @@ class _Outline:
     class_weight: Float
     few: Index
     n_rows: int
+    n_items: int
     sums: Sums
 
 
@@ -90,6 +91,7 @@ def _outline(statistics: Statistics, places: Index) -> _Outline:
         statistics.class_weight,
         places[rows.people],
         len(rows.index),
+        len(rows.table),
         statistics.feature_sums(),
     )
 
@@ -112,6 +114,8 @@ class StatisticsThere(StatisticsElsewhere):
         The positions of those who have too few labels for matrices.
     n_rows : int
         How many labels these have.
+    n_items : int
+        How many rows of features there are that shards have for themselves.
     sums : Sums
         Of what `feature_scale` is made.
     """
@@ -121,11 +125,17 @@ class StatisticsThere(StatisticsElsewhere):
     places: list[Index]
     few: list[Index]
     n_rows: int
+    n_items: int
     sums: Sums
 
     @classmethod
-    def of(cls, site: Site, futures: list[Any], census: Any) -> "StatisticsThere":
-        """Ask shards for what is to be known of their statistics."""
+    def of(
+        cls, site: Site, futures: list[Any], census: Any, *, own_tables: bool
+    ) -> "StatisticsThere":
+        """Ask shards for what is to be known of their statistics.
+
+        ``own_tables``: rows of people with few labels are not those of a table that all have.
+        """
         parts = zip(futures, census.places, strict=True)
         found = site.gathered(site.submit(_outline, *part) for part in parts)
         return cls(
@@ -137,6 +147,7 @@ class StatisticsThere(StatisticsElsewhere):
             census.places,
             [one.few for one in found],
             sum(one.n_rows for one in found),
+            sum(one.n_items for one in found) if own_tables else 0,
             reduce(iadd, (one.sums for one in found)),
         )
 
@@ -144,7 +155,8 @@ class StatisticsThere(StatisticsElsewhere):
     def n_bytes(self) -> int:
         """What all of them would take in this process, about."""
         n_dense, n_kinds = self.n_people - sum(map(len, self.few)), self.class_weight.shape[1]
-        return int(8 * n_dense * n_kinds * self.n_features**2 + 17 * self.n_rows)
+        matrices = 8 * n_dense * n_kinds * self.n_features**2
+        return int(matrices + 17 * self.n_rows + 8 * self.n_items * self.n_features)
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from likeminds._support.by_person import Collected
 from likeminds._support.visits import Sums
+from likeminds.losses.dense import Dense
 from likeminds.losses.rows import Rows
-from likeminds.losses.statistics import Dense, Statistics
+from likeminds.losses.statistics import Statistics
 from likeminds.prior.crossed import CrossedSums
 from likeminds.prior.item_sums import OfItems
 from likeminds.prior.modes import Kept

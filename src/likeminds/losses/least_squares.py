@@ -3,9 +3,9 @@
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds.losses.dense import Dense
 from likeminds.losses.quadratic import Loss, signs
 from likeminds.losses.rows import NEGATIVE, POSITIVE, Block
-from likeminds.losses.statistics import Dense
 
 
 class LeastSquares(Loss):

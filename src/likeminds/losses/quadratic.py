@@ -19,8 +19,9 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.stacks import row_dots, times, times_back
 from likeminds._support.visits import Blocks
+from likeminds.losses.dense import Dense
 from likeminds.losses.rows import POSITIVE, Block, Rows, has_both_classes
-from likeminds.losses.statistics import Dense, Statistics
+from likeminds.losses.statistics import Statistics
 
 # People, and their Z and t.
 Factor = tuple[Index, Float, Float]

@@ -3,10 +3,10 @@
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds.losses.dense import Dense
 from likeminds.losses.graded import pair_weight, pairs_from_moments, pairs_from_rows
 from likeminds.losses.quadratic import Loss
 from likeminds.losses.rows import NEGATIVE, POSITIVE, Block, has_both_classes
-from likeminds.losses.statistics import Dense
 
 
 class SquaredAUC(Loss):

@@ -8,17 +8,18 @@ of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983), which is
 streaming, cross-validation and distribution the same operation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
 
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.visits import Blocks, Sums
+from likeminds._support.visits import Sums
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import encode
+from likeminds.data.identifiers import encode, join_ids
+from likeminds.losses.dense import Dense
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
@@ -26,115 +27,41 @@ Form = Literal["auto", "dense", "factored"]
 _MOST_GRADES = 16
 
 
-@dataclass(frozen=True)
-class Dense:
-    """Weight, mean and scatter by class (or grade), for the people who have them as arrays.
+class StatisticsOfPeople:
+    """What is known of everybody's statistics, wherever these are.
 
     Attributes
     ----------
-    people : array of shape (p,)
-        Their positions among all people, ascending.
-    weight : array of shape (p, 2)
-        With K grades, (p, K); so below.
-    mean : array of shape (p, 2, d)
-        As seen from the origin.
-    scatter : array of shape (p, 2, d, d)
+    user_ids : array of shape (n_people,)
+        The ids of the people.
+    origin : array of shape (n_features,)
+        The point that means are measured from.
+    class_weight : array of shape (n_people, 2)
+        Number (or weight) of negatives and positives; or of each grade.
     """
 
-    people: Index
-    weight: Float
-    mean: Float
-    scatter: Float
+    user_ids: IdArray
+    origin: Float
+    class_weight: Float
 
-    @classmethod
-    def empty(cls, people: Index, n_features: int, n_kinds: int = 2) -> "Dense":
-        """Return the statistics of no rows at all."""
-        shape = (len(people), n_kinds)
-        return cls(
-            people,
-            np.zeros(shape),
-            np.zeros((*shape, n_features)),
-            np.zeros((*shape, n_features, n_features)),
-        )
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.user_ids)
 
-    @classmethod
-    def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "Dense":
-        """Pass over the rows once, block by block."""
-        dense = cls.empty(rows.people, len(origin), n_kinds)
+    @property
+    def n_features(self) -> int:
+        """How many features an item has."""
+        return len(self.origin)
 
-        def fill(chosen: Index) -> None:
-            found = _block_of(rows, chosen, origin)
-            there = slice(0, found.weight.shape[1])  # these people may lack the best grades
-            dense.weight[chosen, there] = found.weight
-            dense.mean[chosen, there] = found.mean
-            dense.scatter[chosen, there] = found.scatter
-
-        Blocks(list(rows.plan())).each(fill)
-        return dense
-
-    def absorb(self, rows: Rows, origin: Float) -> None:
-        """Add more rows of people who are here, block by block, in place."""
-        places = np.searchsorted(self.people, rows.people)
-
-        def add(chosen: Index) -> None:
-            found, here = _block_of(rows, chosen, origin), places[chosen]
-            there = slice(0, found.weight.shape[1])
-            before = Dense(
-                found.people,
-                self.weight[here, there],
-                self.mean[here, there],
-                self.scatter[here, there],
-            )
-            both = before.merge(found)
-            self.weight[here, there] = both.weight
-            self.mean[here, there] = both.mean
-            self.scatter[here, there] = both.scatter
-
-        Blocks(list(rows.plan())).each(add)
-
-    def merge(self, other: "Dense") -> "Dense":
-        """Return the statistics of the rows of both (exact, Chan et al.)."""
-        if not len(self.people):
-            return other
-        if not len(other.people):
-            return self
-        people = np.union1d(self.people, other.people)
-        first, second = self._spread(people), other._spread(people)
-        weight = first.weight + second.weight
-        share = second.weight / np.where(weight > 0, weight, 1.0)
-        step = second.mean - first.mean
-        mean = first.mean + share[..., None] * step
-        between = (first.weight * share)[..., None, None] * step[..., None] * step[..., None, :]
-        return Dense(people, weight, mean, first.scatter + second.scatter + between)
-
-    def with_grades(self, place: Index, n_kinds: int) -> "Dense":
-        """Return the same where there are more grades, among which these have their places."""
-        wide = Dense.empty(self.people, self.mean.shape[2], n_kinds)
-        wide.weight[:, place] = self.weight
-        wide.mean[:, place] = self.mean
-        wide.scatter[:, place] = self.scatter
-        return wide
-
-    def _spread(self, people: Index) -> "Dense":
-        if np.array_equal(people, self.people):
-            return self
-        wide = Dense.empty(people, self.mean.shape[2], self.mean.shape[1])
-        place = np.searchsorted(people, self.people)
-        wide.weight[place] = self.weight
-        wide.mean[place] = self.mean
-        wide.scatter[place] = self.scatter
-        return wide
-
-
-def _block_of(rows: Rows, chosen: Index, origin: Float) -> Dense:
-    """Return the statistics of some of the people (positions in ``rows.people``, as they come)."""
-    weight, mean, scatter, among = rows.moments(chosen)
-    moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
-    return Dense(np.arange(len(chosen)), weight, moved, scatter)
+    @property
+    def has_pairs(self) -> Bool:
+        """Who has labels of two kinds: the others have nothing to rank."""
+        return has_both_classes(self.class_weight)
 
 
 @dataclass(frozen=True)
-class Statistics:
+class Statistics(StatisticsOfPeople):
     """Sufficient statistics of everybody's labels, for every quadratic loss.
 
     Attributes
@@ -190,7 +117,7 @@ class Statistics:
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         table = annotations.features
-        origin = _near(table)
+        origin = near(table)
         grades = codes = None
         if graded and annotations.grades is not None:
             said = np.asarray(annotations.grades, dtype=np.float64)
@@ -198,7 +125,7 @@ class Statistics:
         rows = Rows.of_annotations(annotations, grade=codes)
         n_kinds = 2 if grades is None else len(grades)
         nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
-        return cls(annotations.user_ids, origin, nobody, rows, form, grades)._settle()
+        return cls(annotations.user_ids, origin, nobody, rows, form, grades).settled()
 
     @classmethod
     def from_batches(
@@ -238,7 +165,7 @@ class Statistics:
         waiting: list[Rows] = []
         for said in batches:
             if dense is None:
-                user_ids, origin = said.user_ids, _near(said.features)
+                user_ids, origin = said.user_ids, near(said.features)
                 n_kinds = 2 if grades is None else len(grades)
                 many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
                 dense = Dense.empty(many, len(origin), n_kinds)
@@ -260,18 +187,8 @@ class Statistics:
             del waiting
         return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
-    @property
-    def n_people(self) -> int:
-        """How many people there are."""
-        return len(self.user_ids)
-
-    @property
-    def n_features(self) -> int:
-        """How many features an item has."""
-        return len(self.origin)
-
     @cached_property
-    def class_weight(self) -> Float:
+    def class_weight(self) -> Float:  # type: ignore[override] # nobody sets it
         """Number (or weight) of negatives and positives, (n_people, 2); or of each grade."""
         weight = self.rows.class_weight(self.n_people, self.n_kinds)
         weight[self.dense.people] = self.dense.weight
@@ -282,11 +199,6 @@ class Statistics:
         """How many kinds of labels there are: 2, or the number of grades."""
         return 2 if self.grades is None else len(self.grades)
 
-    @property
-    def has_pairs(self) -> Bool:
-        """Who has labels of two kinds: the others have nothing to rank."""
-        return has_both_classes(self.class_weight)
-
     def update(self, annotations: Annotations) -> "Statistics":
         """Return the statistics with more rows, of the same people or of new ones."""
         graded = self.grades is not None
@@ -294,23 +206,50 @@ class Statistics:
 
     def merge(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the rows of both; people are matched by their ids."""
-        if self.n_features != other.n_features:
-            raise ValueError(
-                f"Cannot merge statistics of {self.n_features} and of {other.n_features} features."
-            )
-        if self.grades is not None and other.grades is not None:
-            grades = np.union1d(self.grades, other.grades)
-            self, other = self.with_grades(grades), other.with_grades(grades)  # noqa: PLW0642
-        first, second, user_ids = _align(self.user_ids, other.user_ids)
-        shift = (other.origin - self.origin) * (other.dense.weight > 0)[..., None]
-        moved = replace(
-            other.dense, people=second[other.dense.people], mean=other.dense.mean + shift
+        return Statistics.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Statistics]") -> "Statistics":
+        """Return the statistics of the rows of all parts; people are matched by their ids."""
+        for one in parts[1:]:
+            if one.n_features != parts[0].n_features:
+                raise ValueError(
+                    f"Cannot merge statistics of {parts[0].n_features} and of {one.n_features} "
+                    "features."
+                )
+        by_grade = [one.grades for one in parts if one.grades is not None]
+        if len(by_grade) == len(parts):
+            grades = reduce(np.union1d, by_grade)
+            parts = [one.with_grades(grades) for one in parts]
+        places, user_ids = _align([one.user_ids for one in parts])
+        first, both = parts[0], list(zip(parts, places, strict=True))
+        many = np.unique(np.concatenate([place[one.dense.people] for one, place in both]))
+        dense = Dense.empty(many, first.n_features, first.n_kinds)
+        for one, place in both:
+            shift = (one.origin - first.origin) * (one.dense.weight > 0)[..., None]
+            people = place[one.dense.people]
+            dense.take_in(replace(one.dense, people=people, mean=one.dense.mean + shift))
+        few = [replace(one.rows, people=place[one.rows.people]) for one, place in both]
+        rows = Rows.join(few, len(user_ids))
+        return cls(user_ids, first.origin, dense, rows, first.form, first.grades).settled()
+
+    def of_people(self, chosen: Bool) -> "Statistics":
+        """Return the statistics of some of the people (a mask over ``user_ids``)."""
+        place = np.cumsum(chosen) - 1
+        many, few = chosen[self.dense.people], chosen[self.rows.people]
+        rows = self.rows.of(few)
+        return replace(
+            self,
+            user_ids=self.user_ids[chosen],
+            dense=self.dense.of_people(many, place[self.dense.people[many]]),
+            rows=replace(rows, people=place[rows.people]),
         )
-        dense = replace(self.dense, people=first[self.dense.people]).merge(moved)
-        rows = replace(self.rows, people=first[self.rows.people]).merge(
-            replace(other.rows, people=second[other.rows.people]), len(user_ids)
-        )
-        return Statistics(user_ids, self.origin, dense, rows, self.form, self.grades)._settle()
+
+    def in_two_classes(self, positive: Bool) -> "Statistics":
+        """Return the same by yes or no: ``positive`` says which of the grades are a yes."""
+        dense = self.dense.in_two_classes(positive)
+        rows = Rows.join([replace(self.rows, grade=None)], self.n_people)
+        return replace(self, dense=dense, rows=rows, grades=None).settled()
 
     def with_grades(self, grades: Float) -> "Statistics":
         """Return the same statistics where there are more grades."""
@@ -350,9 +289,10 @@ class Statistics:
             second += np.einsum("pn,pnd->d", row_weight, block.rows**2)
         return Sums(float(self.class_weight.sum()), first, second)
 
-    def _settle(self) -> "Statistics":
-        """Give arrays to those who have rows enough, or have arrays already."""
-        enough = _enough(self.form, self.n_features, self.n_kinds)
+    def settled(self, enough: float | None = None) -> "Statistics":
+        """Give arrays to those who have rows ``enough`` (see ``form``), or have arrays already."""
+        if enough is None:
+            enough = _enough(self.form, self.n_features, self.n_kinds)
         settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
         if not settled.any():
             return self
@@ -368,7 +308,7 @@ def scale_from(weight: float, first: Float, second: Float) -> Float:
     return np.sqrt(np.where(constant, 1.0, variance))
 
 
-def _near(table: FloatArray) -> Float:
+def near(table: FloatArray) -> Float:
     """Return a point near the data: a few hundred rows, evenly spread, are enough."""
     return np.asarray(table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64))
 
@@ -379,10 +319,11 @@ def _enough(form: Form, n_features: int, n_kinds: int) -> float:
     return {"auto": many, "dense": 0, "factored": np.inf}[form]
 
 
-def _align(first: IdArray, second: IdArray) -> tuple[Index, Index, IdArray]:
-    """Return where the ids of each go in the union of both, and that union."""
-    if first is second or np.array_equal(first, second):
-        same = np.arange(len(first))
-        return same, same, first
-    codes, union = encode([*first.tolist(), *second.tolist()], "user_ids")
-    return codes[: len(first)], codes[len(first) :], union
+def _align(ids: Sequence[IdArray]) -> tuple[list[Index], IdArray]:
+    """Return where the ids of each part go in the union of all, and that union."""
+    first, *others = ids
+    if all(first is one or np.array_equal(first, one) for one in others):
+        return [np.arange(len(first))] * len(ids), first
+    every: IdArray = reduce(join_ids, ids)
+    codes, union = encode(every, "user_ids")
+    return np.split(codes, np.cumsum([len(one) for one in ids])[:-1]), union

@@ -30,8 +30,9 @@ from likeminds._support.lazy_rows import RowsElsewhere
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.data.labels import LabelReading
+from likeminds.losses.dense import Dense
 from likeminds.losses.rows import Rows
-from likeminds.losses.statistics import Dense, Statistics
+from likeminds.losses.statistics import Statistics
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
