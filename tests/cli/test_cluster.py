@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from likeminds import HierarchicalRanker, load, make_schools
+from likeminds import HierarchicalRanker, ThreeLevelRanker, load, make_schools
 from likeminds.cli.main import app
 
-pytest.importorskip("distributed", reason="a cluster needs likeminds[dask]")
+Client = pytest.importorskip("distributed", reason="a cluster needs likeminds[dask]").Client
 
 LIKEMINDS = [sys.executable, "-c", "from likeminds.cli import main; main()"]
 
@@ -79,6 +79,21 @@ def test_a_fit_on_workers_of_this_machine_leaves_a_model_and_nothing_else(said, 
     model, here = load(folder / "crowd.likeminds"), HierarchicalRanker().fit(said)
     np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-6)
     np.testing.assert_allclose(model.item_effect_, here.item_effect_, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_rankers_that_need_no_rows_are_fitted_to_statistics(said, folder):
+    given = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+    with Client(**given, dashboard_address=":0", set_as_default=False) as client:
+        for name, told in (("ThreeLevelRanker", True), ("RidgeToConsensus", False)):
+            asked = ["--dask", client.scheduler.address, "--ranker", name, "--folds", "2"]
+            found = CliRunner().invoke(app, fit(folder, *asked, out=f"{name}.likeminds"))
+            assert found.exit_code == 0, found.output
+            assert ("shards of statistics" in " ".join(found.output.split())) == told
+    model, here = load(folder / "ThreeLevelRanker.likeminds"), ThreeLevelRanker().fit(said)
+    np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-6)
 
 
 @pytest.mark.slow
