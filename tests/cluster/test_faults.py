@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likeminds import HierarchicalRanker, make_schools
+from likeminds import HierarchicalRanker, ThreeLevelRanker, make_schools
+from likeminds.solvers.fast import FastSolver
 from sharded import QUIET, same, spread
 
 pytestmark = [pytest.mark.slow, *QUIET]
@@ -123,6 +124,24 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(programs, said):
     here = HierarchicalRanker(**given).fit(said)
     same(there, here)
     np.testing.assert_allclose(there.item_effect_, here.item_effect_, atol=1e-6)
+
+
+def test_a_worker_that_is_killed_while_three_levels_are_visited(programs, said, monkeypatch):
+    monkeypatch.setattr("likeminds.cluster.teaching._LITTLE", 0)
+    given = {"n_groups": 1, "group_shrinkage": 0.1, "tol": 1e-2, "solver": FastSolver(n_starts=1)}
+    with programs.client(2) as client:
+        killed = []
+
+        def kill(step, value, residual):
+            if step == 1:
+                programs.workers[1].kill()
+                killed.append(shards.traffic.visits)
+
+        shards = spread(said, client, n_shards=4, statistics=True)
+        there = ThreeLevelRanker(**given, callback=kill).fit(shards)
+        assert 0 < killed[0] < shards.traffic.visits - 5
+        assert len(client.nthreads()) == 1
+    same(there, ThreeLevelRanker(**given).fit(said), atol=1e-9)
 
 
 def test_a_scheduler_that_is_killed_is_said_and_the_fit_resumed(

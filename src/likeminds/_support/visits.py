@@ -19,9 +19,10 @@ person), `Blocks.each` visits them in the same way.
 """
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -39,9 +40,10 @@ _add: Callable[[Any, Any], Any] = operator.iadd
 Own = Any
 
 
-class People(Protocol[B_co]):
+class People(ABC, Generic[B_co]):
     """People in blocks, wherever they are."""
 
+    @abstractmethod
     def visit(
         self,
         work: Callable[[B_co, S, Any], tuple[R, Any]],
@@ -64,15 +66,14 @@ class People(Protocol[B_co]):
         start : object, optional
             What the sum starts from; it may be changed.
         """
-        ...
 
+    @abstractmethod
     def ask(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, in their order: parts that people have of their own."""
-        ...
 
 
 @dataclass(frozen=True)
-class Blocks(Generic[B]):
+class Blocks(People[B]):
     """People in this process.
 
     Attributes

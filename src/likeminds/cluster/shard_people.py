@@ -4,14 +4,14 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from likeminds._support.arrays import Index
 from likeminds._support.by_person import OfSome, put_together, take_apart
 from likeminds._support.threads import in_this_thread, one_blas_thread
-from likeminds._support.visits import Own
+from likeminds._support.visits import Own, People
 from likeminds.cluster.memory import kept_memory
 from likeminds.cluster.site import Site, let_go, size_of
 
@@ -68,7 +68,7 @@ def _ask(shard: Shard, before: Any, given: Any, *pieces: Any) -> list[Any]:
 
 
 @dataclass
-class ShardPeople(Generic[B]):
+class ShardPeople(People[B]):
     """People on a cluster, visited as those in this process are: see `People`.
 
     Attributes
@@ -99,33 +99,32 @@ class ShardPeople(Generic[B]):
         start: R | None = None,
     ) -> tuple[R, Own]:
         """Return the sum of what shards answer, in their order, and what they keep."""
-        found, kept = self._visited(work, state, own)
-        return (found if start is None else _add(start, found)), kept
-
-    def _visited(
-        self, work: Callable[[B, S, Any], tuple[R, Any]], state: S, own: Own
-    ) -> tuple[R, Own]:
-        site = self.site
+        site, given = self.site, (work, self.addressed(state))
         site.visits += 1
-        asked = (work, self.n_people, state)
+        asked = (work, self.n_people, given[1])
         found = site.journal.replay(asked)
         if found is not None:
-            return found, site.keep(len(self.shards))
-        visited = self._submitted(_visit, own, (work, state))
-        try:
-            found = site.total(visited)
-        except BaseException:
-            let_go(visited)
-            raise
-        kept = site.keep(len(self.shards), visited)
-        site.traffic.visits += 1
-        site.traffic.returned += len(self.shards) * size_of(found)
-        site.journal.note(asked, found, site.write_all)
-        return found, kept
+            kept = site.keep(len(self.shards))
+        else:
+            visited = self._submitted(_visit, own, given)
+            try:
+                found = site.total(visited)
+            except BaseException:
+                let_go(visited)
+                raise
+            kept = site.keep(len(self.shards), visited)
+            site.traffic.visits += 1
+            site.traffic.returned += len(self.shards) * size_of(found)
+            site.journal.note(asked, found, site.write_all)
+        return (found if start is None else _add(start, found)), kept
+
+    def addressed(self, state: Any) -> Any:
+        """Return a state as shards get it: by default as it is."""
+        return state
 
     def asked(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Any]:
         """Return what the blocks of each shard answer, as futures: it stays where it is."""
-        return self._submitted(_ask, own, (work, state))
+        return self._submitted(_ask, own, (work, self.addressed(state)))
 
     def ask(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, shard by shard."""

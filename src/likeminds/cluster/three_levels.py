@@ -4,7 +4,7 @@ What comes here is what a ranker has of each person anyway, one row of features,
 solver is that of one process, and so is the sample of people whose eigenvectors are kept.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import iadd
@@ -14,7 +14,7 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, Index
 from likeminds._support.threads import in_this_thread, one_blas_thread
-from likeminds._support.visits import Blocks, Own, Sums
+from likeminds._support.visits import Blocks, Sums
 from likeminds.cluster.shard_people import Shard, ShardPeople
 from likeminds.cluster.site import Site, let_go
 from likeminds.losses.quadratic import Loss, QuadraticLoss
@@ -24,8 +24,6 @@ from likeminds.solvers.elsewhere import LossElsewhere, StatisticsElsewhere
 from likeminds.solvers.reduced import Kept, Loose
 
 B = TypeVar("B")
-S = TypeVar("S")
-R = TypeVar("R")
 
 # Whom a visit is to: everybody's loss; people with eigenvectors, alone or with others; the others.
 _LOSS, _ALONE, _TOGETHER, _OTHERS = "loss", "alone", "together", "others"
@@ -62,14 +60,9 @@ class _Some(ShardPeople[B]):
 
     whom: str
 
-    def _visited(
-        self, work: Callable[[B, Any, Any], tuple[R, Any]], state: Any, own: Own
-    ) -> tuple[R, Own]:
-        return super()._visited(work, _To(self.whom, state), own)
-
-    def asked(self, work: Callable[[B, Any, Any], R], state: Any, own: Own = None) -> list[Any]:
-        """Return what the blocks of each shard answer, as futures: it stays where it is."""
-        return super().asked(work, _To(self.whom, state), own)
+    def addressed(self, state: Any) -> _To:
+        """Return a state with whom it is for."""
+        return _To(self.whom, state)
 
 
 @dataclass(frozen=True)
