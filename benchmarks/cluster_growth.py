@@ -136,13 +136,13 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
     unlimited = {"memory_limit": None}
     with LocalCluster(**setup, **unlimited) as cluster, Client(cluster) as client:
         _warm_up(client, features)
-        found = {"empty": _most(client, _resident)}
-        client.run(_count_from_here)
+        found = {"empty": most(client, resident)}
+        client.run(count_from_here)
         shards = Shards.from_parquet(folder, client, features)
-        found |= {"kept": _most(client, _resident), "shuffling": _most(client, _peak)}
-        client.run(_count_from_here)
+        found |= {"kept": most(client, resident), "shuffling": most(client, peak)}
+        client.run(count_from_here)
         ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
-        found |= {"after": _most(client, _resident), "fitting": _most(client, _peak)}
+        found |= {"after": most(client, resident), "fitting": most(client, peak)}
         traffic = shards.traffic
         by_shard = max(traffic.visits, 1) * len(shards)
         found |= {"sent": traffic.sent / by_shard, "returned": traffic.returned / by_shard}
@@ -184,23 +184,24 @@ def _row(*cells: Any) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def _most(client: Any, work: Any) -> int:
+def most(client: Any, work: Any) -> int:
     """Return the largest answer of a worker."""
     return max(client.run(work).values())
 
 
-def _resident() -> int:
+def resident() -> int:
     """Return the bytes that a process has in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _peak() -> int:
-    """Return the bytes that it had at most since `_count_from_here`."""
+def peak() -> int:
+    """Return the bytes that it had at most since `count_from_here`."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def _count_from_here() -> None:
+def count_from_here() -> None:
+    """Forget what a process had at most."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

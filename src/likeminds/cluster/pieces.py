@@ -19,7 +19,7 @@ from likeminds.cluster.labels import LabelTable
 from likeminds.cluster.partitions import join_pieces, shards_of
 from likeminds.data.annotations import Annotations
 from likeminds.losses.dense import Dense
-from likeminds.losses.rows import Rows
+from likeminds.losses.rows import Rows, ones
 from likeminds.losses.statistics import Statistics
 
 # Bytes of a row's place in the table, and of what was said of it; of a weight, and of a grade.
@@ -105,7 +105,7 @@ class Piece:
             catalogue.features if self.table is None else self.table,
             self.index.astype(np.intp),
             self.positive,
-            np.broadcast_to(np.float64(1.0), len(self.index)) if weight is None else weight,
+            ones(len(self.index)) if weight is None else weight,
             self.few.astype(np.intp),
             np.append(0, np.cumsum(self.counts)).astype(np.intp),
             None if self.grade is None else self.grade.astype(np.intp),

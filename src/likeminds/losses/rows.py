@@ -127,8 +127,7 @@ class Rows:
         ``grade`` the number of its grade, where it counts.
         """
         index = annotations.feature_rows if index is None else index
-        # Where all labels count once, one number says so for all.
-        weight = np.broadcast_to(np.float64(1.0), len(annotations))
+        weight = ones(len(annotations))
         if annotations.weights is not None:
             weight = annotations.weights.astype(np.float64)
         counts = slice(None) if weight.all() else weight > 0
@@ -169,7 +168,7 @@ class Rows:
             table,
             index[order],
             positive[order],
-            weight if weight.strides == (0,) else weight[order],
+            weight if _are_one(weight) else weight[order],
             present,
             np.append(begin[present], begin[-1]),
             None if grade is None else grade[order],
@@ -197,7 +196,7 @@ class Rows:
             self,
             index=self.index[rows],
             positive=self.positive[rows],
-            weight=self.weight[rows],
+            weight=self.weight[: rows.sum()] if _are_one(self.weight) else self.weight[rows],
             people=self.people[chosen],
             offsets=np.append(0, np.cumsum(self.counts[chosen])),
             grade=None if self.grade is None else self.grade[rows],
@@ -222,11 +221,14 @@ class Rows:
         shift = dict(zip(tables, begin.tolist(), strict=False))
         grades = [part.grade for part in parts if part.grade is not None]
         one, *others = tables.values()
+        weight = ones(sum(len(part.index) for part in parts))
+        if not all(_are_one(part.weight) for part in parts):
+            weight = np.concatenate([part.weight for part in parts])
         return cls.group(
             np.concatenate([one, *others]) if others else one,
             index=np.concatenate([part.index + shift[id(part.table)] for part in parts]),
             positive=np.concatenate([part.positive for part in parts]),
-            weight=np.concatenate([part.weight for part in parts]),
+            weight=weight,
             people=np.concatenate([part.owner for part in parts]),
             n_people=n_people,
             grade=np.concatenate(grades) if len(grades) == len(parts) else None,
@@ -350,6 +352,15 @@ class Rows:
         if self.grade is not None:
             grade = np.where(inside, self.grade[position], self.grade.max() + 1)
         return Block(self.people[chosen], rows, np.stack(by_class, axis=1), grade)
+
+
+def ones(n_rows: int) -> Float:
+    """Return weights of labels that all count once: one number says so for all."""
+    return np.broadcast_to(np.float64(1.0), n_rows)
+
+
+def _are_one(weight: FloatArray) -> bool:
+    return weight.strides == (0,)
 
 
 def has_both_classes(class_weight: Float) -> Bool:
