@@ -45,9 +45,11 @@ def main() -> None:
                 apart = np.abs(found[0][-1] - found[1][-1]).max()
                 assert apart < _SAME, f"weights differ by {apart}"
                 cells = [f"{each:,}", "columns" if in_rows else "a table"]
-                for (shuffled, at_most, stays, _), should in zip(found, expected, strict=True):
-                    told = f"{shuffled / 1e6:,.1f} ({should / 1e6:,.1f})"
-                    cells += [told, f"{at_most / 1e6:,.0f}", f"{stays / 1e6:,.0f}"]
+                kept = _kept(each, len(users), features)
+                for one, moved, held in zip(found, expected, kept, strict=True):
+                    shuffled, at_most, stays = (number / 1e6 for number in one[:-1])
+                    cells += [f"{shuffled:,.1f} ({moved / 1e6:,.1f})", f"{at_most:,.0f}"]
+                    cells.append(f"{stays:,.0f} ({held / 1e6:,.0f})")
                 print(f"| {' | '.join(cells)} | {apart:.0e} |", flush=True)
 
 
@@ -96,6 +98,15 @@ def _expected(users: Any, items: Any, features: Any, in_rows: bool) -> tuple[int
             places = np.unique(items[mine] * _N_WORKERS + shard[users[mine]])
             of_statistics += 8 * d * len(places)
     return of_rows, of_statistics
+
+
+def _kept(each: int, n_labels: int, features: Any) -> tuple[float, float]:
+    """Return the bytes that a worker has of rows, and of statistics; but for tables in columns."""
+    labels, (n_items, d) = n_labels / _N_WORKERS, features.shape
+    people = labels / each
+    both = 8 * people + 8 * n_items * d
+    of_statistics = people * 16 * (1 + d + d * d) if each >= d else 9 * labels
+    return both + 17 * labels, both + of_statistics
 
 
 if __name__ == "__main__":

@@ -63,6 +63,16 @@ def test_parts_with_other_grades_merge_exactly(form):
     np.testing.assert_allclose(merged.gradient(W), whole.gradient(W), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("form", ["dense", "factored"])
+def test_grades_become_yes_or_no(form):
+    said = crowd_of(np.random.default_rng(3), n_grades=6)
+    graded = Statistics.from_annotations(said, form, graded=True)
+    found = SquaredAUC().of(graded.in_two_classes(graded.grades > said.reading.threshold))
+    whole = SquaredAUC().of(Statistics.from_annotations(said, form))
+    W = np.random.default_rng(1).standard_normal(whole.shape)
+    np.testing.assert_allclose(found.gradient(W), whole.gradient(W), rtol=1e-9, atol=1e-9)
+
+
 def test_the_laplacian_of_grades_gives_the_loss():
     rng = np.random.default_rng(0)
     grades, X, weights = rng.integers(0, 4, 30), rng.normal(size=(30, 3)), rng.random(30)

@@ -94,6 +94,16 @@ def test_merge_makes_dense_whoever_has_enough_rows_together(crowd):
     np.testing.assert_allclose(merged.class_weight, whole.class_weight)
 
 
+@pytest.mark.parametrize("form", ["auto", "dense", "factored"])
+def test_many_parts_make_the_whole_and_people_are_taken_out_of_it(crowd, form):
+    parts = [Statistics.from_annotations(crowd[n::5], form) for n in range(5)]
+    joined = Statistics.joined(parts[::-1])
+    assert_equals_the_definition(crowd, SquaredAUC().of(joined))
+    odd = np.arange(joined.n_people) % 2 == 1
+    some = crowd.of_people(crowd.user_ids[odd])
+    assert_equals_the_definition(some, SquaredAUC().of(joined.of_people(odd)))
+
+
 def test_merge_matches_people_of_any_kind_by_id():
     rows = np.arange(8.0)[:, None] ** 2
     ids = ["a", ("b", 1), 3, "a", ("b", 1), 3, "new", "new"]

@@ -3,7 +3,9 @@
 Those of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -67,10 +69,17 @@ class Dense:
 
         Blocks(list(rows.plan())).each(add)
 
-    def take_in(self, other: "Dense") -> None:
-        """Add the statistics of more rows of people who are here, in place."""
-        here = np.searchsorted(self.people, other.people)
-        self._put(replace(other, people=np.arange(len(here))), here)
+    @classmethod
+    def joined(cls, parts: "Sequence[Dense]") -> "Dense":
+        """Return the statistics of the rows of all parts, each of which is passed over once."""
+        if len(parts) <= 2:
+            return reduce(cls.merge, parts)
+        people = np.unique(np.concatenate([one.people for one in parts]))
+        found = cls.empty(people, parts[0].mean.shape[2], parts[0].mean.shape[1])
+        for one in parts:
+            here = np.searchsorted(people, one.people)
+            found._put(replace(one, people=np.arange(len(here))), here)
+        return found
 
     def _put(self, found: "Dense", here: Index) -> None:
         """Merge what is found of some people, whose places are ``here``, into what they have."""

@@ -223,15 +223,16 @@ class Statistics(StatisticsOfPeople):
             parts = [one.with_grades(grades) for one in parts]
         places, user_ids = _align([one.user_ids for one in parts])
         first, both = parts[0], list(zip(parts, places, strict=True))
-        many = np.unique(np.concatenate([place[one.dense.people] for one, place in both]))
-        dense = Dense.empty(many, first.n_features, first.n_kinds)
-        for one, place in both:
-            shift = (one.origin - first.origin) * (one.dense.weight > 0)[..., None]
-            people = place[one.dense.people]
-            dense.take_in(replace(one.dense, people=people, mean=one.dense.mean + shift))
+        dense = Dense.joined([one._moved(first.origin, place) for one, place in both])
         few = [replace(one.rows, people=place[one.rows.people]) for one, place in both]
         rows = Rows.join(few, len(user_ids))
         return cls(user_ids, first.origin, dense, rows, first.form, first.grades).settled()
+
+    def _moved(self, origin: Float, places: Index) -> Dense:
+        """Return arrays as seen from another origin, of people who have other positions."""
+        shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
+        people, mean = places[self.dense.people], self.dense.mean + shift
+        return replace(self.dense, people=people, mean=mean)
 
     def of_people(self, chosen: Bool) -> "Statistics":
         """Return the statistics of some of the people (a mask over ``user_ids``)."""
