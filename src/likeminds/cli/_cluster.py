@@ -23,7 +23,7 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
     if where.resume and where.checkpoint is None:
         raise ValueError("--resume goes on with a checkpoint: say which, with --checkpoint DIR.")
     options = _options(source, asked)
-    options["statistics"] = _suffices_statistics(asked.ranker, options)
+    options["statistics"] = _statistics_suffice(asked.ranker, options)
     assert where.dask is not None
     with cluster_at(where.dask) as client, talk.bar() as bar:
         task = bar.add_task("reading", total=None)
@@ -51,7 +51,7 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
     return target
 
 
-def _suffices_statistics(ranker: Any, options: dict[str, Any]) -> bool:
+def _statistics_suffice(ranker: Any, options: dict[str, Any]) -> bool:
     """Say whether statistics of partitions are all that has to be brought together."""
     from likeminds.cluster.teaching import needs_statistics_alone
 
