@@ -14,13 +14,13 @@ from likeminds._support.arrays import Bool, Float
 from likeminds._support.stacks import solve
 from likeminds.prior.crossed import Crossed, CrossedMoments
 from likeminds.prior.items import Items, grown
-from likeminds.prior.objective import Model, Objective
+from likeminds.prior.objective import FULL, Model, Objective
 from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Move, Pace, Visited, step, visit_crowd
 
 _LEAST = 1e-9
-# Weights whose mean is more than this share of their mean square are almost all of one sign; what
-# less is due to the mean is noise. Centred, they keep at least this share of their variance.
+# Weights whose mean is more than this share of their mean square, along it, are almost all of one
+# sign; what less is due to the mean is noise. Centred, they keep at least this share of them.
 _ONE_SIGN, _LEAST_LEFT = 0.5, 0.05
 # Steps that do not lower J are shortened, and given up when they are this short.
 _SHORTER, _SHORTEST = 0.4, 1e-2
@@ -148,10 +148,10 @@ def with_centred_factors(objective: Objective, at: Visited) -> tuple[Objective, 
     if not n_factors:
         return objective, at.model
     average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_people
-    share = average**2 / prior.covariance.diagonal()[-n_factors:]
-    if not (share > _ONE_SIGN).any():
+    # The largest share of the mean in any mixture of the weights, whichever way factors are turned.
+    spread = prior.covariance[-n_factors:, -n_factors:]
+    if average @ np.linalg.solve(spread, average) <= _ONE_SIGN:
         return objective, at.model
-    average = np.where(share > _ONE_SIGN, average, 0.0)
     known = 1.0 / items.doubt - 1.0 / items.variance
     variance = items.variance + float(average @ average)
     moved = replace(
@@ -160,10 +160,25 @@ def with_centred_factors(objective: Objective, at: Visited) -> tuple[Objective, 
         doubt=1.0 / (known + 1.0 / variance),
         variance=variance,
     )
-    left = np.where(share > _ONE_SIGN, np.maximum(1.0 - share, _LEAST_LEFT), 1.0)
-    residual = prior.residual.copy()
-    residual[-n_factors:] *= np.sqrt(left)
-    return with_items(objective, moved), replace(at.model, prior=replace(prior, residual=residual))
+    centred = _centred(prior, average, is_whole=objective.shape.kind == FULL.kind)
+    return with_items(objective, moved), replace(at.model, prior=centred)
+
+
+def _centred(prior: Prior, average: Float, *, is_whole: bool) -> Prior:
+    """Take the mean of the last weights out of their second moments, which Omega has been.
+
+    Where Omega is not learned as a whole, only its diagonal is that of what is left.
+    """
+    mean = np.pad(average, (len(prior.mean) - len(average), 0))
+    whitened = prior.inverse_root @ mean
+    share = min(1.0, (1.0 - _LEAST_LEFT) / float(whitened @ whitened))
+    covariance = prior.covariance
+    left = covariance - share * np.outer(mean, mean)
+    if is_whole:
+        centred = Prior.of_covariance(prior.mean, left, prior.beyond)
+        return replace(centred, shifts=prior.shifts)
+    shorter = np.sqrt(left.diagonal() / covariance.diagonal())
+    return replace(prior, residual=prior.residual * shorter)
 
 
 def in_units(items: Items, prior: Prior, labelled: Bool) -> tuple[Items, Prior]:
