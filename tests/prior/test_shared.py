@@ -234,6 +234,27 @@ def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
     assert np.corrcoef(*scores)[0, 1] > 0.99
 
 
+@pytest.mark.slow
+def test_factors_are_found_beside_more_features_than_labels_can_weigh():
+    # 25 features tell nothing of 40 items: the whole of Omega, 26 x 26, has only noise to learn.
+    rng = np.random.default_rng(4)
+    n_people, n_items = 60, 40
+    X = rng.normal(size=(n_items, 25))
+    scores = rng.normal(size=n_items)
+    scores = scores + 1.5 * np.outer(rng.normal(size=n_people), rng.normal(size=n_items))
+    person, item = np.nonzero(rng.random((n_people, n_items)) < 0.75)
+    labels = rng.random(len(person)) < expit(scores[person, item])
+    said = Annotations(person, item, labels, X, item_ids=np.arange(n_items))
+    ranker = HierarchicalRanker().fit(said)
+    assert ranker.n_item_factors_ == 1
+    found = ranker.decision_function(said)
+    bare = HierarchicalRanker().fit(Annotations(person, item, labels))
+    without = bare.decision_function(Annotations(person, item, labels))
+    truth = scores[person, item]
+    # Features are no hindrance: those who know nothing of them do no better.
+    assert np.corrcoef(truth, found)[0, 1] > np.corrcoef(truth, without)[0, 1] - 0.01
+
+
 def test_where_no_factor_is_found_the_fit_is_that_without():
     rng = np.random.default_rng(1)
     person, item = np.nonzero(rng.random((40, 25)) < 0.7)

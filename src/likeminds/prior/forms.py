@@ -50,13 +50,14 @@ def choose_form(
         start = replace(start, shape=DIAGONAL, model=_diagonal(at.model))
         at = learn_roughly(start, ROUGH_STEPS)
     if n_groups is None:
-        few = _judge_form(start, at)
+        few = judge_directions(start, at)
     else:
         few = Form(_truncate(start, at, n_groups), LOW_RANK, n_groups, [])
     if covariance == DIAGONAL.kind:
         return replace(few, model=at.model, shape=start.shape)
     shape = FULL if covariance == FULL.kind else LOW_RANK
-    if covariance != LOW_RANK.kind and may_be_whole(start, at):
+    found = at.found
+    if covariance != LOW_RANK.kind and may_be_whole(start, found.comparisons, found.n_people):
         shape = choose_shape(start, at, few.n_groups, with_few=covariance == "auto")
     if shape != LOW_RANK:
         return replace(few, model=at.model, shape=shape)
@@ -72,13 +73,13 @@ def _freer(start: Objective, at: Visited, few: Form) -> Form:
     if at.found.comparisons >= len(start.unit) * at.found.n_people:
         return few
     freer = replace(start, shape=replace(start.shape, pseudo=_FEWER * start.shape.pseudo))
-    second = _judge_form(freer, learn_roughly(freer, ROUGH_STEPS))
+    second = judge_directions(freer, learn_roughly(freer, ROUGH_STEPS))
     # With as many directions as before, the model with more shrinkage is the better one.
     finds_more = second.n_groups > few.n_groups and min(second.criterion) < min(few.criterion)
     return second if finds_more else few
 
 
-def _judge_form(start: Objective, at: Visited) -> Form:
+def judge_directions(start: Objective, at: Visited) -> Form:
     """Return the leading directions of Omega that lower the criterion.
 
     Each has p numbers, which Akaike's criterion counts once. But as the strongest of all

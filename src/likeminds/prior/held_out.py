@@ -22,6 +22,11 @@ class HeldOut:
     losses: Float
     n_labels: int
 
+    @property
+    def total(self) -> float:
+        """What all of them cost."""
+        return float(self.losses.sum())
+
 
 def held_out_losses(objective: Objective, model: Model) -> HeldOut:
     """Return what the labels cost that are held out, under a model."""

@@ -33,11 +33,11 @@ _STEPS = 8
 _STEPS_OF_FEW = 3
 
 
-def may_be_whole(start: Objective, at: Visited) -> bool:
+def may_be_whole(start: Objective, n_labels: float, n_people: float) -> bool:
     """Say whether there are labels and people enough to learn the whole of Omega."""
-    size, found = len(start.unit), at.found
+    size = len(start.unit)
     enough = _LABELS_EACH * 0.5 * size * (size + 1)
-    return found.comparisons >= enough and found.n_people >= _needed(start)
+    return n_labels >= enough and n_people >= _needed(start)
 
 
 def _needed(start: Objective) -> float:

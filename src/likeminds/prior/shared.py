@@ -10,6 +10,10 @@ with P_i = share/4 sum_j T_j over a person's labels. Whether there are factors a
 that are held out: they are predicted better. How many there are, the learned variances of people's
 weights say: those of factors that are not needed shrink to nothing.
 
+Beside many features, labels are few for the whole of Omega: it then predicts worse than if people
+weighed no feature at all, and with factors worse still. There, factors are looked for beside
+weights that are shrunk, and have to predict better than the few directions there would be instead.
+
 Where J is least, tau and the b_j are too near to zero if items have few labels. So, at the end,
 both are found anew, people staying as they are and the b_j integrated out without Laplace's method:
 that is another objective than J, see `integrating`.
@@ -41,12 +45,13 @@ from likeminds.prior.factors import (
     with_factors,
     without_vanished,
 )
-from likeminds.prior.forms import Form, choose_form, form_of
+from likeminds.prior.forms import Form, choose_form, form_of, judge_directions
 from likeminds.prior.held_out import HeldOut, held_out_losses
 from likeminds.prior.integrating import integrate_effects
 from likeminds.prior.item_steps import step_both, step_items, with_centred_factors
+from likeminds.prior.judging import may_be_whole
 from likeminds.prior.likelihoods import Likelihood
-from likeminds.prior.objective import DIAGONAL, Model, Objective
+from likeminds.prior.objective import DIAGONAL, Model, Objective, Shape
 from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Shifts
 from likeminds.prior.scoring import Pace, Visited, visit_crowd
@@ -61,8 +66,11 @@ _SHARE = 0.6
 # A factor has a number for each person and each item: with fewer labels for each of them, none is
 # looked for, since none would be found (and a small crowd is fitted at once).
 _LABELS_PER_NUMBER = 5
-# The share of labels that is held out for this choice.
+# The share of labels that is held out for these choices.
 _LEFT_OUT = 0.15
+# Where labels are few for the whole of Omega, factors are looked for beside weights that are shrunk
+# by as many pseudo-people as there are people.
+_SHRUNK = Shape(pseudo=1.0)
 # What has to be gained for each of them to be noticed: a thousandth of a bit. Factors that shrink
 # to nothing gain less, but that for almost everybody.
 _NOTICED = 0.001 * float(np.log(2.0))
@@ -110,10 +118,10 @@ def learn_crossed(
     with one_blas_thread():
         if earlier is None:
             state = _with_chosen_factors(start, n_factors)
+        elif anew:
+            state = _learn_roughly(_go_on(_shrunk(start, _n_factors(earlier)), earlier))
         else:
             state = _go_on(start, earlier)
-        if earlier is not None and anew:
-            state = _learn_roughly(state)
         start = replace(state.objective, model=state.at.model)
         if earlier is not None and not anew:
             form = form_of(earlier)
@@ -148,6 +156,10 @@ def _without_vanished(
     return descend_to(replace(left.objective, model=left.model))
 
 
+def _n_factors(earlier: Learned) -> int:
+    return 0 if earlier.items is None else earlier.items.n_factors
+
+
 def _with_effects_integrated(objective: Objective, found: Learned) -> Learned:
     """Find tau and the b_j anew, people staying as they are: see `integrating`."""
     tasks, items, model = objective.tasks, found.items, found.model
@@ -171,12 +183,30 @@ def _go_on(start: Objective, earlier: Learned) -> _State:
 def _with_chosen_factors(start: Objective, n_factors: int | None) -> _State:
     """Learn everything roughly, with the number of factors asked for, or as many as there are."""
     if n_factors is not None:
+        start = _shrunk(start, n_factors)
         state = _learn_roughly(_State.first(start, start.model))
         for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
             state = _with_rung(state, rung)
         return state
     state = _learn_roughly(_with_any_factors(start))
-    return _climb(state) if state.objective.n_factors else state
+    state = _climb(state) if state.objective.n_factors else state
+    if not state.objective.n_factors and state.objective.shape != start.shape:
+        return _learn_roughly(_State.first(start, start.model))
+    return state
+
+
+def _shrunk(start: Objective, n_factors: int) -> Objective:
+    """Return the objective with the pseudo-people beside whom factors would be found."""
+    if not (n_factors and _is_too_much(start)):
+        return start
+    return replace(start, shape=_with_any_factors(start).objective.shape)
+
+
+def _is_too_much(start: Objective) -> bool:
+    """Say whether labels are few for the whole of Omega."""
+    tasks = start.tasks
+    assert isinstance(tasks, Crossed)
+    return start.n_weights > 0 and not may_be_whole(start, tasks.counts.sum(), tasks.n_people)
 
 
 def _with_any_factors(start: Objective) -> _State:
@@ -189,10 +219,15 @@ def _with_any_factors(start: Objective) -> _State:
         return _State.first(start, start.model)
     some = replace(start, tasks=held_out, pulls=Pulls())
     state = none = _learn_roughly(_State.first(some, some.model))
-    before = held_out_losses(none.objective, none.at.model)
+    before = _lost(none)
+    if _is_too_much(start):
+        few = judge_directions(none.objective, none.at).model
+        before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
+        some = replace(some, shape=_SHRUNK, pulls=Pulls())
+        state = _learn_roughly(_State.first(some, some.model))
     for rung in _possible(tasks)[:_FIRST]:
         state = _with_rung(state, rung)
-        if _is_better(held_out_losses(state.objective, state.at.model), before):
+        if _is_better(_lost(state), before):
             break
     else:  # with all labels from the start, as where none is asked for
         return _State.first(start, start.model)
@@ -200,6 +235,10 @@ def _with_any_factors(start: Objective) -> _State:
     assert isinstance(chosen, Crossed)
     whole = replace(state.objective, tasks=chosen.holding_out(0.0))
     return _State.first(whole, state.at.model)
+
+
+def _lost(state: _State) -> HeldOut:
+    return held_out_losses(state.objective, state.at.model)
 
 
 def _climb(state: _State) -> _State:
