@@ -139,6 +139,7 @@ def learn_crossed(
         # Laplace's method misses nothing of what is normal.
         if not likelihood.is_quadratic and not found.interrupted:
             found = _with_effects_integrated(exact, found)
+        found = _centred(exact, found)
     return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
 
 
@@ -146,10 +147,7 @@ def _without_vanished(
     objective: Objective, found: Learned, descend_to: Callable[[Objective], Learned]
 ) -> Learned:
     """Learn without the factors that have shrunk to nothing, if there are such."""
-    tasks, items = objective.tasks, found.items
-    assert isinstance(tasks, Crossed)
-    assert items is not None
-    there = replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
+    there = _there(objective, found)
     if are_there(there, found.model, NOTHING).all():
         return found
     left = without_vanished(there, found.model, NOTHING)
@@ -162,12 +160,26 @@ def _n_factors(earlier: Learned) -> int:
 
 def _with_effects_integrated(objective: Objective, found: Learned) -> Learned:
     """Find tau and the b_j anew, people staying as they are: see `integrating`."""
-    tasks, items, model = objective.tasks, found.items, found.model
+    items, model = integrate_effects(_there(objective, found), found.model)
+    return replace(found, model=model, items=items)
+
+
+def _centred(objective: Objective, found: Learned) -> Learned:
+    """Give items what all want of factors, last: J would rather have it in the factors again."""
+    there = _there(objective, found)
+    if not there.n_factors:
+        return found
+    there, model = with_centred_factors(there, visit_crowd(there, found.model))
+    assert isinstance(there.tasks, Crossed)
+    return replace(found, model=model, items=there.tasks.items)
+
+
+def _there(objective: Objective, found: Learned) -> Objective:
+    """Return the objective with the items that were found."""
+    tasks, items = objective.tasks, found.items
     assert isinstance(tasks, Crossed)
     assert items is not None
-    there = replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
-    items, model = integrate_effects(there, model)
-    return replace(found, model=model, items=items)
+    return replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
 
 
 def _go_on(start: Objective, earlier: Learned) -> _State:
@@ -314,11 +326,10 @@ def _alternate(
     except KeyboardInterrupt:
         stopped = True
     unsure = objective.covariance_of_mean(at.model, at.found)
-    objective, model = with_centred_factors(objective, at)
     tasks = objective.tasks
     assert isinstance(tasks, Crossed)
     return Learned(
-        model,
+        at.model,
         trace,
         converged and not stopped,
         stopped,
