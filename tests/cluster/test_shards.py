@@ -50,7 +50,7 @@ def test_any_partitioning_gives_the_same_ranker(crowd, fitted, order, cuts, n_sh
     order.shuffle(rows)
     ends = [0, *sorted(cuts), len(rows)]
     whole = table_of(said)
-    parts = [whole.take(rows[i:j]) for i, j in pairwise(ends)]
+    parts = [whole.take(pa.array(rows[i:j], pa.int64())) for i, j in pairwise(ends)]
     same(ranker(n_groups=1).fit(spread(said, client, parts, n_shards=n_shards)), fitted)
 
 
