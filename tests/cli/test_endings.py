@@ -119,6 +119,29 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
     assert signal.getsignal(number) is handler
 
 
+def test_a_signal_while_an_object_goes_is_not_lost():
+    script = """
+import signal, sys, time
+from likeminds.cli._ending import run_to_the_end
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Going:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def work():
+    Going()
+    time.sleep(60)
+    return 0
+
+sys.exit(run_to_the_end(work))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "Error: Interrupted.\n")
+
+
 def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     if not hasattr(signal, "SIGHUP"):
         pytest.skip("needs the signals of Unix")

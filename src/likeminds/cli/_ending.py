@@ -7,13 +7,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any
 
 from likeminds.cli._talk import complain
 
 # What a shell says of a program that a signal ended.
 _BY_A_SIGNAL = 128
 _NAMES = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hung up"}
+# After so many seconds, a signal that came at a bad moment comes again.
+_SOON = 0.05
 
 
 class SignalledError(BaseException):
@@ -65,8 +68,12 @@ def _say(text: str) -> None:
 def _signals_raised() -> Iterator[None]:
     former: dict[int, Any] = {}
 
-    def raise_it(number: int, _: object) -> NoReturn:
-        raise SignalledError(number)
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        if not _is_finalizing(frame):
+            raise SignalledError(number)
+        again = threading.Timer(_SOON, _send, [number])
+        again.daemon = True
+        again.start()
 
     if threading.current_thread() is threading.main_thread():
         for number in (getattr(signal, name, None) for name in _NAMES):
@@ -78,6 +85,25 @@ def _signals_raised() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _is_finalizing(frame: FrameType | None) -> bool:
+    """Say whether an object is going: what is raised then is printed, and forgotten."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send(number: int) -> None:
+    """Send a signal to the main thread, which may be waiting for something."""
+    if hasattr(signal, "pthread_kill"):
+        ident = threading.main_thread().ident
+        assert ident is not None
+        signal.pthread_kill(ident, number)
+    else:
+        signal.raise_signal(number)
 
 
 def _nobody_reads() -> int:
