@@ -55,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     results = json.loads(store.read_text()) if store.exists() else {}
     for name in _chosen(asked):
         print(f"{name} ...", flush=True)
-        results[name] = _in_own_process(name, asked.quick)
+        measure = _measured if asked.here else _in_own_process
+        results[name] = measure(name, asked.quick)
         print(f"{name}: {results[name]['seconds']:.0f} s", flush=True)
         store.write_text(json.dumps(results, indent=1) + "\n")
     ordered = {name: results[name] for name in BENCHMARKS if name in results}
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does everything run?")
     parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="these; the others are kept")
     parser.add_argument("--million", action="store_true", help="a million people, too")
+    parser.add_argument("--here", action="store_true", help="without processes of their own")
     parser.add_argument("--redraw", action="store_true", help="page and picture of what is kept")
     parser.add_argument("--out", type=Path, default=Path("docs"), help="where to write")
     parser.add_argument("--child", choices=BENCHMARKS, help=argparse.SUPPRESS)

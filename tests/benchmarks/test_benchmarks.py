@@ -43,7 +43,7 @@ def run(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("benchmarks")
-    run("--quick", "--out", str(out))
+    run("--quick", "--here", "--out", str(out))
     return out
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import dblquad
 from scipy.optimize import minimize
@@ -89,6 +89,7 @@ def all_modes(tasks, prior, likelihood):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9), rank=st.integers(0, 3))
+@settings(max_examples=40)
 @pytest.mark.slow
 def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, rank):
     rng = np.random.default_rng(seed)
