@@ -469,6 +469,15 @@ class TestReport:
         assert found["bytes"] == page.stat().st_size
         assert "data:image/" in page.read_text()
 
+    @pytest.mark.slow
+    def test_what_takes_labels_is_not_announced_without_them(self, crowd, tmp_path):
+        bare = str(tmp_path / "bare.likeminds")
+        likeminds.save(likeminds.load(crowd / "m.likeminds"), bare, with_data=False)
+        done = run(crowd, "report", "--model", bare, "--out", str(tmp_path / "p.html"))
+        assert done.code == 0
+        assert "has kept no labels to judge people by" in done.err
+        assert "more fits" not in done.err
+
     @pytest.mark.usefixtures("no_matplotlib")
     def test_a_missing_extra_is_asked_for(self, crowd, tmp_path):
         done = run(crowd, "report", "--model", "m.likeminds", "--out", str(tmp_path / "p.html"))

@@ -61,7 +61,9 @@ def report(
     called = (names_of(known) or None) if texts is None else read_texts(texts)
     if annotations is not None:
         said = read_said(talk, annotations, items, columns, known).annotations
-    if diagnostics:
+    if diagnostics and said is None and known.kept_ is None:
+        talk.note("the model has kept no labels to judge people by: --annotations gives them.")
+    elif diagnostics:
         fits = 5 * len(rankers_of(known))
         talk.note(f"judging the people takes {fits} more fits; --no-diagnostics leaves them out.")
     with talk.bar() as bar:
