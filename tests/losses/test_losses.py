@@ -113,7 +113,7 @@ def test_a_loss_with_something_missing_is_refused():
     class Nameless(SquaredAUC):
         counts = Loss.counts
 
-    with pytest.raises(TypeError, match="counts"):
+    with pytest.raises(TypeError):
         Nameless()
 
 

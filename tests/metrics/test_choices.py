@@ -45,7 +45,7 @@ def test_ties_are_half_right_and_the_worst_has_the_lowest_score():
 
 def test_what_is_no_choice_is_refused():
     said = Annotations(["ann"] * 3, list("abc"), [1, 1, 0], groups=[1, 1, 1])
-    with pytest.raises(ValueError, match="not just one row"):
+    with pytest.raises(ValueError):
         score_choices(said, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="no groups"):
+    with pytest.raises(ValueError):
         score_choices(said._with(group_codes=None), [1.0, 2.0, 3.0])

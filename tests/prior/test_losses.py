@@ -96,5 +96,5 @@ def test_a_loss_without_tasks_is_refused():
     class Nothing(PriorLoss):
         name = "nothing"
 
-    with pytest.raises(TypeError, match="tasks"):
+    with pytest.raises(TypeError):
         Nothing()

@@ -49,7 +49,7 @@ def test_as_a_table_and_a_page(fitted):
 
 def test_bad_input(fitted):
     ranker, people, crowd, _ = fitted
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError):
         ranker.similar_people(people[0], k=0, items=crowd)
-    with pytest.raises(KeyError, match="no item 'nothing'"):
+    with pytest.raises(KeyError):
         ranker.similar_items("nothing", items=crowd)

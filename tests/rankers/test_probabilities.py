@@ -154,5 +154,5 @@ def test_of_choices_among_what_is_shown_together():
     chance = ranker.predict_proba(some)[:, 1]
     assert np.bincount(some.group_codes, chance) == pytest.approx(1.0)
     assert chance[some.labels].mean() > 0.4
-    with pytest.raises(ValueError, match="learned from choices"):
+    with pytest.raises(ValueError):
         ranker.predict_proba(some.X[:4])

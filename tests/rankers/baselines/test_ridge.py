@@ -4,9 +4,9 @@ from scipy.optimize import minimize
 
 import naive
 from likeminds import Statistics
+from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.losses import LOSSES
 from likeminds.losses.spectra import spectra
-from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 

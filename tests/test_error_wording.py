@@ -1,0 +1,500 @@
+"""What errors say, in one table: the place to change when a sentence changes.
+
+Other tests check the type of an error, and at most one keyword. A row is a call and what the last
+line of its traceback must contain, as a regular expression. Tests of a new error go to the folder
+of the code; its sentence, if users rely on it, comes here.
+"""
+
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowds import make_choices
+from likeminds import (
+    Annotations,
+    AttributeModel,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    ThreeLevelRankerCV,
+    make_schools,
+    make_simulation,
+    make_sketch_shoes,
+    split_within_people,
+    wide_to_long,
+)
+from likeminds.baselines import CMTL, ConsensusOnly, Factorisation, PooledLogistic, Popularity
+from likeminds.datasets import contact_sheet
+from likeminds.features import GIST, Reduce, TextFeatures, read_image
+from likeminds.metrics import (
+    auc_by_person,
+    manhattan_distance,
+    ndcg_at_k,
+    soft_labels,
+    wasserstein_distance,
+)
+
+TABLE = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+FEATURES = {"a": [0.0, 1.0], "b": [1.0, 0.5], "c": [2.0, -1.0]}
+WORDS = ["bad", "fair", "good"]
+
+
+def said(**changes):
+    """Five labels by three people about three of four items."""
+    arguments = {
+        "users": ["zoe", "ann", "zoe", "bob", "ann"],
+        "items": ["c", "a", "a", "b", "c"],
+        "labels": [1, 0, 0, 1, 1],
+        "features": TABLE,
+        "item_ids": ["a", "b", "c", "d"],
+    }
+    return Annotations(**arguments | changes)
+
+
+ANNOTATIONS = [
+    ({"features_per": "both"}, '"auto", "item" or "row"'),
+    ({"features_per": "row"}, "per item: leave out"),
+    ({"features_per": "row", "item_ids": None}, "4 rows, but there are 5 annotations"),
+    ({"items": None}, "items= must say"),
+    ({"items": None, "item_ids": None}, "4 rows, but there are 5 annotations"),
+    ({"items": None, "item_ids": None, "features_per": "item"}, "items= must say"),
+    ({"items": None, "item_ids": None, "features": None}, "neither features nor items"),
+    ({"item_ids": ["a", "b", "a", "b"]}, "item_ids must be distinct.* a, b"),
+    ({"item_ids": ["a", "b"]}, "item_ids has 2, features has 4"),
+    ({"items": ["c", "a", "q", "z", "c"]}, r"no features for item\(s\) q, z"),
+    ({"item_ids": None}, "no row numbers: 'a', 'b', 'c'.*item_ids="),
+    ({"items": [0, 1, 9, -1, 2], "item_ids": None}, "0 to 3, but there are also -1, 9"),
+    ({"features": {"a": [1.0]}}, "leave item_ids out"),
+    ({"features": {"a": [1.0], "b": [1.0, 2.0]}, "item_ids": None}, "features must be numbers"),
+    ({"features": TABLE[:, 0]}, "must be two-dimensional"),
+    ({"features": np.where(TABLE == 5, np.nan, TABLE)}, r"NaN or infinity in row\(s\) 2"),
+    ({"features": [["x", "y"]] * 4}, "features must be numbers"),
+    ({"feature_names": ["only one"]}, "2 features, but 1 feature names"),
+    ({"feature_names": ["twice", "twice"]}, "repeated: twice"),
+    ({"users": ["a"]}, "Lengths differ: users has 1, labels has 5"),
+    ({"users": "zoeyx"}, "TypeError: users must be a list or an array"),
+    ({"groups": [1, 2]}, "Lengths differ.*groups has 2"),
+    ({"attributes": [1, 2]}, "Lengths differ.*attributes has 2"),
+    ({"weights": [1, 2]}, "weights has 2 entries, but there are 5 rows"),
+    ({"weights": [1, 1, -1, 1, 1]}, r"must not be negative.* 2"),
+    ({"weights": [1, 1, np.inf, 1, 1]}, r"weights contains NaN or infinity in row\(s\) 2"),
+    ({"users": ["a", None, "b", None, "a"]}, r"users must not be missing.*row\(s\) 1, 3"),
+    ({"labels": [0, 1, np.nan, 0, 1]}, r"labels must not be missing.*row\(s\) 2"),
+    ({"labels": [1, 2, 1, 1, 2]}, r"2 values \(1, 2\).*positive=.*threshold="),
+    ({"labels": ["a", "b", "c", "a", "a"], "positive": "a"}, "but positive= needs two"),
+    ({"positive": "yes"}, "positive='yes' does not occur"),
+    ({"positive": 1, "threshold": 0}, "not both"),
+    ({"threshold": "mean"}, "a number or \"median\", not 'mean'"),
+]
+
+
+def pairs(winners, losers, **options):
+    users = ["ann"] * len(winners)
+    return Annotations.from_comparisons(users, list(winners), list(losers), **options)
+
+
+USE = [
+    (lambda: said(users=[], items=[], labels=[]), "There are no annotations"),
+    (lambda: said().take([True, False]), "mask has 2 entries, but there are 5"),
+    (lambda: said().take([0, 5, -6]), "IndexError: .*5 rows, but not 5, -6"),
+    (lambda: said().take([0.0, 1.0]), "TypeError: .*mask of true/false"),
+    (lambda: said().take([[0, 1]]), "TypeError: .*2 dimension"),
+    (lambda: said().take(slice(5, 9)), "None of the 5 rows"),
+    (lambda: said().of_person("eve"), "KeyError: .*No label is by 'eve'"),
+    (lambda: said().of_people(["ann", "eve", 3]), "KeyError: .*No label is by 'eve', 3"),
+    (lambda: said().of_attribute("soft"), "have no attributes"),
+    (lambda: said(attributes=list("ababa")).of_attribute("c"), "about 'c'; there are a, b"),
+    (lambda: said().with_enough_labels(), "Nobody gave 8 labels of each kind; the most is 1"),
+    (
+        lambda: said().concat(said(features=TABLE + 1)),
+        r"Item\(s\) a, b, c, d have other features",
+    ),
+    (lambda: said().concat(said(feature_names=["p", "q"])), "x0, x1 here, p, q there"),
+    (lambda: said().concat(said(groups=[1] * 5)), "Only one of the two has groups"),
+    (lambda: said().concat(said(attributes=[1] * 5)), "Only one of the two has attributes"),
+    (lambda: split_within_people(said(), 1.5), "between 0 and 1"),
+    (lambda: said().choices(), "no grades, of which choices"),
+]
+
+COMPARISONS = [
+    (lambda: pairs("ab", "cb"), r"Comparison\(s\) 1, counted from 0, have the same item \(b\)"),
+    (lambda: pairs("", ""), "There are no comparisons"),
+    (lambda: pairs("ax", "bc", features=FEATURES), r"no features for item\(s\) x"),
+    (lambda: pairs(["a", None], "bc"), r"winners .*1"),
+    (lambda: pairs(["a", "b"], ["b", float("nan")]), r"losers .*1"),
+    (lambda: pairs("ab", "bc", strength=[1, np.nan]), "strength"),
+    (lambda: pairs("ab", "bc", strength=[1, -1]), "strength must not be negative"),
+    (lambda: pairs("ab", "bc", ties=[0, 2]), "ties must be true or false"),
+    (lambda: pairs("abc", "bc"), "losers has 2"),
+    (lambda: pairs(range(1001), range(1, 1002)), "1,002 items and no features"),
+    (lambda: pairs("ab", "bc", features=(np.eye(2), np.eye(3))), "one row for each pair"),
+    (lambda: Annotations.from_rankings(["ann"], ["ab"]), "not the text 'ab'"),
+    (lambda: Annotations.from_choices(["ann"], ["ab"], ["a"]), "not the text 'ab'"),
+    (lambda: Annotations.from_comparisons(["ann"], "a", ["b"]), "winners must be a list"),
+    (lambda: Annotations.from_rankings(["ann"], [["a"]]), "puts nothing above anything"),
+    (lambda: Annotations.from_rankings(["ann"], [["a", "b", "a"]]), "an item twice: a"),
+    (lambda: Annotations.from_rankings([], []), "There are no choices"),
+    (
+        lambda: Annotations.from_rankings(["ann"], [["a", "b"]], shown=[["a", "c"]]),
+        "not shown: b; shown were a, c",
+    ),
+    (lambda: Annotations.from_choices(["ann"], [["a", "b"]], ["c"]), "not shown: c"),
+    (lambda: Annotations.from_choices(["ann"], [["a", "b"]], [None]), "Pass none="),
+    (lambda: Annotations.from_choices(["ann"], [["a"]], ["a"]), "there was no choice"),
+    (
+        lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["a"]),
+        "the same item, a, as best and worst",
+    ),
+    (
+        lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["c"]),
+        "without its best item, .* not shown: c; shown were b",
+    ),
+]
+
+
+def graded(labels, **options):
+    n = len(labels)
+    return Annotations((["ann", "bob"] * n)[:n], None, labels, np.arange(n)[:, None], **options)
+
+
+GRADES = [
+    (lambda: graded(["a", "b", "c"]), "'a', 'b', 'c' are words without an order. Pass grades="),
+    (
+        lambda: graded(["bad", "best"], grades=WORDS),
+        "has 'best', but the grades .* are 'bad', 'fair'",
+    ),
+    (
+        lambda: graded([1, 6], grades=[1, 2, 3]),
+        "has 6.0, but the grades from worst to best are 1, 2, 3",
+    ),
+    (lambda: graded([4, 4]), "the value 4, which is none of .* grades=True"),
+    (lambda: graded([1.0, 1.0000001, 1.0000002]), "one grade only.*multiply them"),
+    (lambda: graded([1.0, np.nan, 3.0]), r"missing.*row\(s\) 1"),
+    (lambda: graded([1.0, np.inf, 3.0, 2.0]), r"infinity in row\(s\) 1"),
+    (lambda: graded([1, 2, 3], grades=True, threshold=2), "Pass grades= "),
+    (lambda: graded([True, False], grades=True), "true and false, which are no grades"),
+    (lambda: graded([1, 2, 3], grades=[1, 2, 2.0]), "2.0 occurs twice"),
+    (lambda: graded([1, 2, 3], grades=[1]), "two or more different grades, but there are 1"),
+    (
+        lambda: HierarchicalRanker().fit(graded([4, 4, 4], grades=True)),
+        "All grades are the same, so there is nothing to rank by",
+    ),
+    (
+        lambda: HierarchicalRanker(loss="cumulative").fit(graded([0, 1, 1])),
+        'loss="cumulative" learns from grades, but these labels',
+    ),
+]
+
+WIDE = pd.DataFrame({"id": [7, 8], "A_TT": [3, 4], "B_TT": [2, 0], "CHOICE": [2, 1]})
+
+
+def to_long(**changes):
+    options = {"alternatives": {1: "A", 2: "B"}, "choice": "CHOICE", "person": "id"}
+    return wide_to_long(WIDE, **{"columns": "{alternative}_{feature}"} | options | changes)
+
+
+WIDE_TABLES = [
+    ({"alternatives": {1: "A", 3: "B"}}, "'CHOICE' has 2, which is none of"),
+    ({"alternatives": ["A"]}, "two or more"),
+    ({"columns": "{alternative}"}, "must contain {alternative} and {feature}"),
+    ({"columns": "{feature}:{alternative}"}, "No column is called like"),
+    ({"availability": "{alternative}_THERE"}, "no such column"),
+    ({"choice": "chosen"}, "no such column"),
+    ({"person": "who"}, "no such column"),
+]
+
+SHOES = {"n_pictures": 24, "people_per_attribute": 2, "pictures_each": 20, "picture_size": 64}
+
+DATASETS = [
+    (lambda: make_simulation(n_people=0), "n_people must be at least 1, but is 0"),
+    (lambda: make_simulation(n_positive=5, n_samples=5), "n_samples must be at least 6, but is 5"),
+    (lambda: make_schools(n_items=10), "n_items must be at least 50, but is 10"),
+    (lambda: make_schools(n_labels=1), "n_labels must be at least 2"),
+    (lambda: make_schools(n_loners=201), "n_people must be at least 201"),
+    (lambda: make_schools(label_noise=1.5), "label_noise must be between 0 and 1, but is 1.5"),
+    (lambda: make_schools(n_features=4), "3 schools cannot all differ on 1 contested"),
+    (
+        lambda: make_sketch_shoes(**SHOES, attributes=["shiny"]),
+        r"attributes must be some of brown, .* but are \['shiny'\]",
+    ),
+    (lambda: make_sketch_shoes(**SHOES, attributes=[]), "attributes must be some of"),
+    (lambda: make_sketch_shoes(19), "n_pictures must be at least 50, but is 19"),
+    (lambda: make_sketch_shoes(**SHOES | {"pictures_each": 1}), "must be at least 2, but is 1"),
+    (
+        lambda: make_sketch_shoes(**SHOES | {"people_per_attribute": 0}),
+        "people_per_attribute must be at least 1, but is 0",
+    ),
+    (
+        lambda: make_sketch_shoes(**SHOES | {"picture_size": 32}),
+        "picture_size must be at least 64, but is 32",
+    ),
+    (lambda: make_sketch_shoes(**SHOES, n_components=0), "n_components must be at least 1"),
+    (lambda: make_sketch_shoes(**SHOES, loners=1.2), "loners must be between 0 and 1, but is 1.2"),
+    (lambda: make_sketch_shoes(**SHOES, label_noise=-0.1), "label_noise must be between 0 and 1"),
+    (
+        lambda: contact_sheet(np.zeros((4, 4, 3)), 2),
+        r"must have the shape \(n, height, width, 3\), but have \(4, 4, 3\)",
+    ),
+    (lambda: contact_sheet(np.zeros((2, 4, 4, 3)), 0), "columns must be at least 1, but is 0"),
+]
+
+PICTURES = [np.zeros((8, 8, 3), dtype=np.uint8)]
+
+FEATURE_MAKERS = [
+    (lambda: GIST(size=0).fit(PICTURES), "size must be a whole number from 1 on, but is 0"),
+    (lambda: GIST(size=16.5).fit(PICTURES), "size must be a whole number"),
+    (lambda: GIST(orientations=()).fit(PICTURES), "one number per scale"),
+    (lambda: GIST(orientations=(8, 0)).fit(PICTURES), "orientations must be a whole number"),
+    (lambda: GIST(size=3).fit(PICTURES), "4 blocks do not fit into 3 pixels"),
+    (lambda: GIST(batch_size=0).fit(PICTURES), "batch_size must be"),
+    (lambda: GIST().fit("a.png"), r"TypeError: Pass a list of pictures, not one path \(a.png\)"),
+    (lambda: GIST().fit([]), "the list is empty"),
+    (lambda: read_image("nowhere.png"), "FileNotFoundError: There is no picture"),
+    (lambda: TextFeatures().fit("one text"), "TypeError: Pass a list of texts"),
+    (lambda: TextFeatures().fit([]), "There are no texts"),
+    (
+        lambda: TextFeatures().fit(["a", None, 3]),
+        r"TypeError: .*position\(s\) 1, 2 are not \(the first is None\)",
+    ),
+    (lambda: TextFeatures().fit(["", "!"]), "No words are left in the 2 texts"),
+    (lambda: Reduce(1.5).fit(TABLE), "share must lie above 0 and up to 1"),
+    (lambda: Reduce(0.9).fit(np.ones((4, 2))), "All 4 rows of features are equal"),
+]
+
+METRICS = [
+    (
+        lambda: auc_by_person([0, 1, 2], [1, 2, 3], [1, 1, 1]),
+        r"two values, but has 0, 2 and 1 \(in row\(s\) 1\)",
+    ),
+    (lambda: auc_by_person([3, 3], [1, 2], [1, 1]), "labels are all 3"),
+    (
+        lambda: auc_by_person([0, np.nan], [1, 2], [1, 1]),
+        r"labels contains NaN or infinity in row\(s\) 1",
+    ),
+    (
+        lambda: auc_by_person([0, 1], [1, np.inf], [1, 1]),
+        r"scores contains NaN or infinity in row\(s\) 1",
+    ),
+    (
+        lambda: auc_by_person([0, 1], [1, 2], [1, 1, 1]),
+        "labels has 2, scores has 2, users has 3",
+    ),
+    (lambda: auc_by_person([[0, 1]], [1, 2], [1, 1]), "labels must be one-dimensional"),
+    (lambda: auc_by_person([], [], []), "no rows"),
+    (lambda: ndcg_at_k([0, 1], [1, 2], [1, 1], k=0), "k must be at least 1, but is 0"),
+    (lambda: soft_labels([1, 9], ["a", "b"], levels=[1, 2]), "grades has 9.0, which levels"),
+    (lambda: manhattan_distance([[0.5, 0.5]], [[1.0]]), "which differ"),
+    (lambda: manhattan_distance([[0.5, 0.6]], [[1.0, 0.0]]), r"Row\(s\) 0 of first are no"),
+    (lambda: wasserstein_distance([[1.0]], [[1.0]], [1, 2]), "levels has 2 entries"),
+]
+
+Y, WHO = [0, 1, 0, 1], [0, 0, 1, 1]
+NOT_FINITE = np.where(TABLE == 5, np.nan, TABLE)
+
+
+def fit(X=TABLE, y=Y, params=None, **more):
+    return ThreeLevelRanker(**(params or {})).fit(X, y, **more)
+
+
+FITS = [
+    ({"X": NOT_FINITE, "users": WHO}, r"NaN or infinity in row\(s\) 2"),
+    ({"y": [0.0, np.inf, 0.0, 1.0]}, r"row\(s\) 1"),
+    ({"sample_weight": [1, 1, 1, np.nan]}, r"sample_weight .* row\(s\) 3"),
+    ({"users": [0, 0, 1]}, "users"),
+    ({"y": Y[:3], "users": WHO}, "labels|y"),
+    ({"sample_weight": [1.0]}, "sample_weight"),
+    ({"sample_weight": [1, 1, 1, -1]}, "sample_weight must not be negative.*3"),
+    ({"sample_weight": [0, 0, 0, 0]}, "all zero"),
+    ({"X": np.empty((0, 2)), "y": []}, "0 feature|empty|0 sample"),
+    ({"X": [["a", "b"]] * 4}, "could not convert|numbers"),
+    ({"y": None}, "y"),
+    ({"y": [0, 1, 2, 1]}, "two classes.*0, 1, 2"),
+    ({"y": [1, 1, 1, 1]}, "one class"),
+    ({"users": [0, None, 1, 1]}, "missing"),
+    ({"users": WHO, "params": {"n_groups": 3}}, "2 directions"),
+    ({"params": {"alpha_group": 0.1, "group_shrinkage": 0.2}}, "group_shrinkage"),
+    ({"users": WHO, "params": {"user_column": 0}}, "not both"),
+    ({"params": {"user_column": "who"}}, "user_column='who'"),
+    ({"params": {"user_column": 5}}, "outside X's 2 columns"),
+    ({"X": TABLE[:, :1], "params": {"user_column": 0}}, "no feature"),
+    (
+        {"X": pd.DataFrame({"who": WHO, "of": list("rbrr")}), "params": {"user_column": "who"}},
+        "numbers beside",
+    ),
+    *(
+        ({"params": {name: value}}, f"'{name}' parameter of ThreeLevelRanker")
+        for name, value in [
+            ("alpha_consensus", -1.0),
+            ("alpha_group", -0.1),
+            ("alpha_group", np.nan),
+            ("alpha_personal", -1),
+            ("group_shrinkage", -1.0),
+            ("n_groups", 1.5),
+            ("tol", -1.0),
+            ("max_iter", 0),
+            ("solver", "fastest"),
+            ("unknown", "guess"),
+            ("standardize", "yes"),
+        ]
+    ),
+    ({"X": said()}, "leave out y"),
+    ({"X": said(attributes=list("ababa")), "y": None}, "one attribute at a time"),
+]
+
+
+@cache
+def choices():
+    return make_choices([-1.0, 0.8, 0.4], np.diag([0.3, 0.6, 0.2]), n_people=10, n_sets=4)[0]
+
+
+def learn(**parameters):
+    return HierarchicalRanker(**parameters).fit(choices())
+
+
+LOGS = {"signs": {"price": -1}, "distributions": {"price": "lognormal"}}
+
+SPECIFICATIONS = [
+    ({"distributions": {"price": "ln"}}, "choose from normal, censored, lognormal"),
+    ({"distributions": {"weight": "lognormal"}}, "distributions names 'weight'"),
+    ({"distributions": {"price": "lognormal"}}, r"signs=\{'price': 1\} or -1"),
+    ({"distributions": {"price": "censored"}}, "has one sign"),
+    ({"distributions": {"price": "normal"}, "signs": {"price": -1}}, "either sign"),
+    ({**LOGS, "draws": 0}, "draws cannot be 0"),
+    ({**LOGS, "loss": "auc"}, "Only choices and labels of yes or no"),
+    ({**LOGS, "item_effects": True}, "Leave out either"),
+    ({"fixed": ["weight"]}, "fixed names 'weight', but the features are price, size, speed"),
+    ({"signs": {"price": 2}}, "a sign is 1 or -1"),
+    ({"signs": {"price": -1}, "fixed": ["price"]}, "both in fixed and in signs"),
+    ({"fixed": ["price", "size", "speed"]}, "leave at least one"),
+    ({"fixed": ["price"], "draws": 0}, "draws cannot be 0"),
+    ({"fixed": ["price"], "loss": "auc"}, "Only choices and labels of yes or no"),
+    ({"n_groups": 9}, "n_groups is 9, but the items differ in 3 direction"),
+    ({"loss": "hinge"}, "'loss' parameter"),
+    ({"consensus": np.ones(4)}, "there are 3 features"),
+]
+
+
+@cache
+def learned():
+    """Two features, item effects, people p0 to p7 and items i0 to i9."""
+    rng = np.random.default_rng(0)
+    people, items = np.divmod(np.arange(80), 10)
+    return HierarchicalRanker(n_groups=1, n_item_factors=0).fit(
+        Annotations(
+            [f"p{one}" for one in people],
+            [f"i{one}" for one in items],
+            rng.random(80) < 0.5,
+            rng.standard_normal((10, 2)),
+            item_ids=[f"i{one}" for one in range(10)],
+        )
+    )
+
+
+@cache
+def several():
+    """A belief about two people, a and b."""
+    return learned().newcomer(TABLE, Y, users=["a", "a", "b", "b"])
+
+
+@cache
+def priced():
+    return HierarchicalRanker(n_groups=0).fit(choices())
+
+
+RANKERS = [
+    (lambda: learned().rank("p11"), "KeyError: .*no person 'p11'.*8 people"),
+    (lambda: learned().rank("p1", k=0), "k must be at least 1"),
+    (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
+    (lambda: learned().rank(unseen=True), "of persons only"),
+    (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
+    (lambda: learned().explain("P1", "i1"), "KeyError: .*no person 'P1'.*Did you mean p1"),
+    (lambda: learned().newcomer(people={"zoe": {"age": 3}}), "not learned from covariates"),
+    (lambda: several().standard_error(TABLE), "There are 2 people: say with users="),
+    (lambda: several().standard_error(TABLE[:1], ["c"]), "Nothing is known about c"),
+    (lambda: several().standard_error(TABLE, ["a"]), "users has 1 entries, but X has 4 rows"),
+    (
+        lambda: several().standard_error(TABLE[:, :1], ["a"] * 4),
+        "X has 1 features, but there are 2",
+    ),
+    (lambda: several().probability_above(TABLE[:1], TABLE[:2], ["a"]), "a has shape"),
+    (lambda: several().rank_interval(TABLE, "a", level=1.0), "level must lie between 0 and 1"),
+    (lambda: learned().next_items(TABLE, "p1", n=5), "n must be between 1 and the number of items"),
+    (lambda: priced().wtp("cost"), "price names 'cost', but the features are"),
+    (lambda: priced().shares([[1.0, 2.0]]), "items have 2 features, but there are 3"),
+    (lambda: priced().shares(np.eye(3), available=[False] * 3), "without any item"),
+    (lambda: priced().shares(np.eye(3), available=[True]), "available has shape"),
+    (lambda: priced().shares(np.eye(3), by=["a", "b"]), "by has 2 entries"),
+    (lambda: AttributeModel().fit(np.eye(3)), "TypeError: Give a mapping from attribute to Anno"),
+    (lambda: AttributeModel().fit({"open": [1]}), "TypeError: open must be Annotations, but is a"),
+    (lambda: AttributeModel().fit(said()), "have no attributes"),
+    (
+        lambda: AttributeModel().fit({"odd": said(labels=[1] * 5)}),
+        "odd: Everybody's labels are of one class",
+    ),
+    (
+        lambda: HierarchicalRanker().fit(
+            Annotations(["a", "a", "b", "b"], ["p", "q", "r", "s"], [1, 0, 1, 0])
+        ),
+        "several people judge",
+    ),
+    (
+        lambda: HierarchicalRanker().fit(said(features=np.ones((4, 2)))),
+        "No feature differs between the items",
+    ),
+    (lambda: Popularity().fit(said()).decision_function(TABLE), "do not say which item"),
+    (lambda: Factorisation().fit(TABLE, Y), "knows items by their ids.*Pass Annotations"),
+    (lambda: CMTL(rho1=0.0).fit(TABLE, Y), "rho1"),
+    (
+        lambda: RankerCV("ConsensusOnly").fit(said()),
+        "'ranker' parameter of RankerCV must be an ins",
+    ),
+    (lambda: RankerCV(ConsensusOnly(), n_folds=1).fit(said()), "'n_folds' parameter of RankerCV"),
+    (
+        lambda: RankerCV(ConsensusOnly(), {"alpha": [-1.0]}).fit(said()),
+        "'alpha' parameter of ConsensusOnly",
+    ),
+    (lambda: RankerCV(ConsensusOnly(), {"beta": [1.0]}).fit(said()), "Invalid parameter 'beta'"),
+    (lambda: RankerCV(HierarchicalRanker()).fit(said()), "no grid of its own: pass param_grid"),
+    (lambda: ThreeLevelRankerCV(n_folds=1).fit(said()), "parameter of ThreeLevelRankerCV"),
+    (
+        lambda: RankerCV(PooledLogistic(), n_folds=2).update(said()),
+        "TypeError: .*PooledLogistic takes no more labels",
+    ),
+]
+
+
+def with_changes(call, rows):
+    return [((lambda changes=changes: call(**changes)), sentence) for changes, sentence in rows]
+
+
+SECTIONS = {
+    "Annotations": with_changes(said, ANNOTATIONS),
+    "use": USE,
+    "comparisons": COMPARISONS,
+    "grades": GRADES,
+    "wide": with_changes(to_long, WIDE_TABLES),
+    "datasets": DATASETS,
+    "features": FEATURE_MAKERS,
+    "metrics": METRICS,
+    "fit": with_changes(fit, FITS),
+    "specification": with_changes(learn, SPECIFICATIONS),
+    "rankers": RANKERS,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        pytest.param(*row, id=f"{section}-{number}")
+        for section, rows in SECTIONS.items()
+        for number, row in enumerate(rows)
+    ],
+)
+def test_error_says(call, sentence):
+    with pytest.raises((ValueError, TypeError, LookupError, OSError)) as caught:
+        call()
+    assert re.search(sentence, f"{caught.type.__name__}: {caught.value}", re.DOTALL)
