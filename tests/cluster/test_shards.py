@@ -157,7 +157,7 @@ def test_statistics_are_merged(client, said):
 @pytest.mark.parametrize("n_shards", [1, 3])
 def test_a_search_chooses_the_same_from_statistics_of_folds(client, said, n_shards):
     given = {"param_grid": {"alpha_group": [0.3, 3.0], "n_groups": [0, 1]}, "n_folds": 3}
-    here = ThreeLevelRankerCV(**given, folds_by="ids").fit(said[::-1])
+    here = ThreeLevelRankerCV(**given).fit(said[::-1])
     there = ThreeLevelRankerCV(**given).fit(spread(said, client, n_shards=n_shards))
     assert there.best_params_ == here.best_params_
     scores = [one.cv_results_["mean_test_score"] for one in (there, here)]

@@ -45,7 +45,7 @@ def test_without_groups_both_labels_are_divided(seed):
     train, test = split_within_people(said, 0.5, rng)
     np.testing.assert_array_equal(test.label_counts(), [[7, 3]] * 3)
     np.testing.assert_array_equal(train.label_counts(), [[7, 3]] * 3)
-    folds = folds_within_people(said, 3, rng)
+    folds = folds_within_people(said, 3, seed)
     for person in range(3):
         for label in (True, False):
             mine = folds[(said.user_codes == person) & (labels == label)]
@@ -67,3 +67,31 @@ def test_a_split_needs_two_sides():
 def test_folds_are_at_least_two():
     with pytest.raises(ValueError):
         folds_within_people(load_electricity(), 1)
+
+
+def test_folds_depend_on_ids_alone():
+    households = load_electricity()
+    folds = folds_within_people(households, 5, 3)
+    order = np.random.default_rng(0).permutation(len(households))
+    features = households.features
+    written = Annotations(  # other rows first, ids of other types, items in another order
+        users=households.user_codes[order].astype(str),
+        items=households.item_codes[order].astype(str),
+        labels=households.labels[order],
+        features=dict(zip(np.arange(len(features))[::-1].astype(str), features[::-1], strict=True)),
+        groups=households.group_codes[order],
+    )
+    numbers = Annotations(
+        users=households.user_codes,
+        items=households.item_codes,
+        labels=households.labels,
+        features=features,
+        groups=households.group_codes,
+    )
+    np.testing.assert_array_equal(
+        folds_within_people(written, 5, 3), folds_within_people(numbers, 5, 3)[order]
+    )
+    assert not np.array_equal(folds, folds_within_people(households, 5, 4))
+    some = households.of_people(households.user_ids[100:200])
+    mine = np.isin(households.users, some.user_ids)
+    np.testing.assert_array_equal(folds_within_people(some, 5, 3), folds[mine])

@@ -1,5 +1,8 @@
 """Lots by which some labels are drawn: by whose they are and what about, not by their order."""
 
+import zlib
+from collections.abc import Hashable, Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +28,18 @@ def drawn(share: float, people: Index, numbers: Index) -> Bool:
     return np.asarray(lots_of(people, numbers) < np.uint64(int(share * 2.0**64)))
 
 
-def lots_of(people: Index, numbers: Index) -> Lots:
+def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Lots:
+    """Return a number for each id that depends on its text and the seed alone.
+
+    Examples
+    --------
+    >>> np.array_equal(hashes_of(["7", "ann"]), hashes_of([7, "ann"]))
+    True
+    """
+    return np.array([zlib.crc32(f"{seed} {one}".encode()) for one in ids], dtype=np.uint64)
+
+
+def lots_of(people: Index | Lots, numbers: Index | Lots) -> Lots:
     """Return a lot for each label, by its person and the number of its item."""
     lots = people.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + numbers.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

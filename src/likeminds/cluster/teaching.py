@@ -19,7 +19,7 @@ from likeminds.cluster.three_levels import StatisticsThere
 from likeminds.cluster.travelling import columns_of, rows_about, rows_joined
 from likeminds.cluster.voices import ShardVoices, about_fit
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import folds_by_ids
+from likeminds.data.splits import folds_within_people
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.prior.crossed import NOT_SHARED
@@ -144,10 +144,9 @@ def teach_search(crowd: Any, search: Any) -> None:
             "fold, opinions of items are others. Tune it without, or fit it with given parameters."
         )
     _begin(crowd, search)
-    site, census = Site(crowd.client, crowd.journal, crowd.traffic), crowd.census
+    site = Site(crowd.client, crowd.journal, crowd.traffic)
     how = search.n_folds, search.random_state, tuning.form, tuning.graded
-    parts = zip(crowd.said, census.places, strict=True)
-    found = site.gathered(site.submit(_folds_of, said, places, how) for said, places in parts)
+    found = site.gathered(site.submit(_folds_of, said, how) for said in crowd.said)
     folds = [[one[k] for one in found if one[k] is not None] for k in range(search.n_folds)]
     folds = [fold for fold in folds if fold]
     statistics = [_merged(crowd, [one[0] for one in fold]) for fold in folds]
@@ -182,10 +181,10 @@ def _reduced(said: Annotations | Statistics, labels: LabelTable, graded: bool) -
     return found.with_grades(labels.grades) if graded and labels.grades is not None else found
 
 
-def _folds_of(said: Annotations, places: Index, how: tuple[Any, ...]) -> list[Any]:
+def _folds_of(said: Annotations, how: tuple[Any, ...]) -> list[Any]:
     """Return, for each fold, its statistics and its rows; None where nobody has any."""
     n_folds, seed, form, graded = how
-    number = folds_by_ids(said, n_folds, seed, places)
+    number = folds_within_people(said, n_folds, seed)
     folds = [said[number == k] for k in range(n_folds)]
     return [
         (statistics_of(fold, graded, form), columns_of(fold)) if len(fold) else None

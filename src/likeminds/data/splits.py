@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Index
-from likeminds._support.drawing_by_id import lots_of
+from likeminds._support.drawing_by_id import hashes_of, lots_of
 from likeminds._support.grouping import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
@@ -50,49 +50,39 @@ def split_within_people(
     return annotations[~held_out], annotations[held_out]
 
 
-def folds_within_people(
-    annotations: Annotations, n_folds: int = 5, random_state: int | Generator | None = None
-) -> Index:
+def folds_within_people(annotations: Annotations, n_folds: int = 5, random_state: int = 0) -> Index:
     """Return the fold of each row, from 0; units are divided as in `split_within_people`.
 
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> np.bincount(folds_within_people(load_electricity(), n_folds=4, random_state=0))
-    array([4304, 4304, 4312, 4312])
-    """
-    if n_folds < 2:
-        raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
-    rng = np.random.default_rng(random_state)
-    place, _ = _places(annotations, rng)
-    # The fold of everybody's first unit is random, lest the first folds get all remainders.
-    first = rng.integers(n_folds, size=annotations.n_people)
-    return np.asarray((place + first[annotations.user_codes]) % n_folds)
-
-
-def folds_by_ids(annotations: Annotations, n_folds: int, seed: int, people: Index) -> Index:
-    """Return the fold of each row, whatever the order of rows: units are drawn by their ids.
+    Folds are drawn by hashes of the ids of users and items, so they depend neither on the order of
+    rows nor on where rows are: one process and the workers of a cluster draw the same folds.
 
     Parameters
     ----------
     annotations : Annotations
-        All labels of some of the people.
-    n_folds, seed : int
-        How many folds, and which draw.
-    people : array of shape (n_people,)
-        The positions of these people among all of them.
+        All labels of some users.
+    n_folds : int, default=5
+        Number of folds.
+    random_state : int, default=0
+        Seed of the draw.
 
     Examples
     --------
-    >>> from likeminds import make_schools
-    >>> said = make_schools(20, 10, 30, 6, n_schools=1, random_state=0).annotations
-    >>> folds = folds_by_ids(said, 5, 0, np.arange(20))
-    >>> np.array_equal(folds_by_ids(said[::-1], 5, 0, np.arange(20)), folds[::-1])
+    >>> from likeminds import load_electricity
+    >>> homes = load_electricity()
+    >>> folds = folds_within_people(homes, n_folds=4)
+    >>> np.bincount(folds)
+    array([4312, 4316, 4292, 4312])
+    >>> np.array_equal(folds_within_people(homes[::-1], n_folds=4), folds[::-1])
     True
     """
-    owner = people[annotations.user_codes]
-    said = 2 * annotations.item_codes + annotations.labels
-    lots = lots_of(owner, said + np.intp(seed) * (2 * annotations.n_items + 2))
+    if n_folds < 2:
+        raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
+    users = hashes_of(annotations.user_ids, random_state)
+    items = annotations.item_codes.astype(np.uint64)
+    if annotations.has_items:
+        items = hashes_of(annotations.item_ids)[annotations.item_codes]
+    said = items * np.uint64(2) + annotations.labels.astype(np.uint64)
+    lots = lots_of(users[annotations.user_codes], said)
     unit, stratum = _units(annotations)
     if annotations.group_codes is not None:  # a group is known by all that is in it
         total = np.zeros(int(unit.max()) + 1, dtype=np.uint64)
@@ -102,8 +92,9 @@ def folds_by_ids(annotations: Annotations, n_folds: int, seed: int, people: Inde
     ends = np.cumsum(np.bincount(stratum))
     place = np.empty(len(stratum), dtype=np.intp)
     place[order] = np.arange(len(stratum)) - np.concatenate([[0], ends])[stratum[order]]
-    first = lots_of(people, np.full(len(people), -1 - seed)) % np.uint64(n_folds)
-    return np.asarray((place[unit] + first.astype(np.intp)[annotations.user_codes]) % n_folds)
+    # The fold of a user's first unit is random, lest the first folds get all remainders.
+    first = (lots_of(users, np.zeros_like(users)) % np.uint64(n_folds)).astype(np.intp)
+    return np.asarray((place[unit] + first[annotations.user_codes]) % n_folds)
 
 
 def order_within_people(annotations: Annotations, rng: Generator) -> Index:

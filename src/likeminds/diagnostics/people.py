@@ -191,7 +191,7 @@ def diagnose(
     >>> from likeminds import ThreeLevelRanker, diagnose, make_schools
     >>> crowd = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
     >>> diagnose(ThreeLevelRanker().fit(crowd), crowd)
-    <40 people: 40 agrees, 0 different, 0 random, 0 unclear>
+    <40 people: 39 agrees, 0 different, 0 random, 1 unclear>
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, but is {level}.")

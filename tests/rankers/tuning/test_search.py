@@ -129,7 +129,8 @@ def test_strangers_and_the_user_column_are_as_the_ranker_has_them(schools):
     ranker = ConsensusOnly(user_column=0, unknown="error")
     search = RankerCV(ranker, {"alpha": [0.1, 0.01]}, n_folds=2).fit(table, schools.labels)
     assert search.coef_.shape == (30, 8)
-    plain = RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2).fit(schools)
+    rows = Annotations(schools.users, None, schools.labels, schools.X)
+    plain = RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2).fit(rows)
     assert search.score(table, schools.labels) == pytest.approx(plain.score(schools))
     table[0, 0] = 99
     with pytest.raises(ValueError):

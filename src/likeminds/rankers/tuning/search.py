@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, Index
+from likeminds._support.arrays import Float
 from likeminds._support.lazy_modules import Later
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import folds_by_ids, folds_within_people
+from likeminds.data.splits import folds_within_people
 from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.prior.items import Items
@@ -82,9 +82,6 @@ class RankerCV(GrowingRanker):
         How many fits run at the same time (joblib).
     random_state : int, default=0
         Which rows fall into which fold.
-    folds_by : {"rows", "ids"}, default="rows"
-        What folds are drawn by: the order of rows, or the ids of people and items, whatever the
-        order. On a cluster, where rows have no order, it is always by ids.
 
     Attributes
     ----------
@@ -130,7 +127,6 @@ class RankerCV(GrowingRanker):
         "one_standard_error": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": [Integral],
-        "folds_by": [StrOptions({"rows", "ids"})],
     }
 
     def __init__(
@@ -143,7 +139,6 @@ class RankerCV(GrowingRanker):
         one_standard_error: bool = False,
         n_jobs: int | None = None,
         random_state: int = 0,
-        folds_by: str = "rows",
     ) -> None:
         self.ranker = ranker
         self.param_grid = param_grid
@@ -152,7 +147,6 @@ class RankerCV(GrowingRanker):
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.folds_by = folds_by
 
     @property
     def _needs_no_features(self) -> bool:  # type: ignore[override]
@@ -240,7 +234,7 @@ class RankerCV(GrowingRanker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         tuning = self._way_of_tuning()
-        number = self._fold_numbers(annotations)
+        number = folds_within_people(annotations, self.n_folds, self.random_state)
         held_out = [annotations[number == k] for k in np.unique(number)]
         statistics = [
             Statistics.from_annotations(rows, tuning.form, graded=tuning.graded)
@@ -249,12 +243,6 @@ class RankerCV(GrowingRanker):
         self._search(
             held_out, statistics, lambda k: annotations.take(number != k), lambda: annotations
         )
-
-    def _fold_numbers(self, annotations: Annotations) -> Index:
-        if self.folds_by == "ids":
-            everybody = np.arange(annotations.n_people)
-            return folds_by_ids(annotations, self.n_folds, self.random_state, everybody)
-        return folds_within_people(annotations, self.n_folds, self.random_state)
 
     def _search(
         self,

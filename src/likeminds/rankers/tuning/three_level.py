@@ -46,8 +46,6 @@ class ThreeLevelRankerCV(RankerCV):
         How many paths are followed at the same time (joblib).
     random_state : int, default=0
         Which rows fall into which fold.
-    folds_by : {"rows", "ids"}, default="rows"
-        What folds are drawn by, as in `RankerCV`.
 
     Attributes
     ----------
@@ -100,7 +98,6 @@ class ThreeLevelRankerCV(RankerCV):
         user_column: int | str | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
-        folds_by: str = "rows",
     ) -> None:
         self.param_grid = param_grid
         self.n_folds = n_folds
@@ -115,7 +112,6 @@ class ThreeLevelRankerCV(RankerCV):
         self.user_column = user_column
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.folds_by = folds_by
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> ThreeLevelRanker:
         """Return a three-level ranker with parameters of the caller's choice, not fitted."""
