@@ -266,6 +266,13 @@ def test_where_no_factor_is_found_the_fit_is_that_without():
     np.testing.assert_array_equal(found.intercept_, none.intercept_)
 
 
+def test_labels_that_cancel_have_no_factors():
+    person, item, label = (part.ravel() for part in np.indices((6, 8, 2)))
+    ranker = HierarchicalRanker().fit(Annotations(person, item, label))
+    assert ranker.n_item_factors_ == 0
+    assert np.ptp(ranker.item_effect_) < 1e-6
+
+
 def test_a_factor_is_found_without_features():
     said, scores = make_crowd(n_people=120, n_items=40, per_person=20, factor=2.0)
     bare = Annotations(said.users, said.items, said.labels)

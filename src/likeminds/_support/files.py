@@ -110,6 +110,34 @@ def alone_with(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
             os.close(descriptor)
 
 
+def readable(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a regular file or a folder; anything else would block, or never end.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing is there.
+    ValueError
+        If it is a pipe (such as ``<(...)`` of a shell), a socket or a device.
+    """
+    found = Path(path)
+    try:
+        mode = found.stat().st_mode
+    except OSError as error:
+        if isinstance(error, PermissionError):
+            raise
+        raise FileNotFoundError(
+            f"There is no file {found}. Check the name and the folder."
+        ) from error
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return found
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise ValueError(
+        f"{found} is {kind}, not a regular file. Write its content to a file first; a table of "
+        "labels as CSV may also come from standard input, whose name is -."
+    )
+
+
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
     """Return the path if a file can go there; else say what is in the way, before any work."""
     target = Path(path)

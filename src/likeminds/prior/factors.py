@@ -83,6 +83,7 @@ def _leading(objective: Objective, n_factors: int) -> Float:
     """Return the leading right singular vectors of the residuals, people x items, mean square 1.
 
     Only the products of the residuals' square, items x items, with a few vectors are needed.
+    Residuals that are all zero have none: the factors are zero.
     """
     tasks = objective.tasks
     assert isinstance(tasks, Crossed)
@@ -97,6 +98,8 @@ def _leading(objective: Objective, n_factors: int) -> Float:
     if n_factors < n_items - 1:
         square = LinearOperator((n_items, n_items), squared, matmat=squared, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(n_items)
+        if not squared(start).any():  # ARPACK cannot start
+            return np.zeros((n_items, n_factors))
         values, vectors = eigsh(square, k=n_factors, v0=start)
     else:
         values, vectors = np.linalg.eigh(squared(np.eye(n_items)))

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import sqlite3
 import sys
 import traceback
@@ -50,6 +51,25 @@ def test_what_is_written_is_read(labels, ending, tmp_path):
     assert read_table(path).to_pydict() == LABELS
     assert read_table(str(path)).to_pydict() == LABELS
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.npy", "a.npz"])
+def test_a_named_pipe_is_refused(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match="standard input"):
+        read_table(tmp_path / name)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="this system has no /dev/fd")
+def test_a_process_substitution_is_told_to_use_standard_input():
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(ValueError, match="standard input"):
+            read_table(f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_json_is_written_for_other_programs(tmp_path):

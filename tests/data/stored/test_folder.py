@@ -1,6 +1,8 @@
 """Labels in Parquet files give what they give in memory, and bad files are named."""
 
 import errno
+import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +12,13 @@ from pyarrow import parquet
 from likeminds import (
     AnnotationFolder,
     Annotations,
+    FileChangedError,
     HierarchicalRanker,
     Statistics,
     ThreeLevelRanker,
 )
 from likeminds.data.stored import folder as stored
+from likeminds.data.stored import survey
 from likeminds.data.stored.folder import as_bytes
 from likeminds.data.stored.scratch import Grouping, find_grouped
 
@@ -171,9 +175,92 @@ def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
 
 
 def test_half_a_folder_is_not_taken_for_a_whole_one(tmp_path):
-    assert find_grouped(tmp_path) is None
-    (tmp_path / "columns.json").write_text('{"label": ["|u1", [5]]}')
-    assert find_grouped(tmp_path) is None
+    order = {"fingerprint": "a", "labels": ["0", "1"]}
+    assert find_grouped(tmp_path, order) is None
+    whole = tmp_path / "columns.json"
+    whole.write_text(json.dumps({**order, "columns": {"label": ["|u1", [5]]}}))
+    assert find_grouped(tmp_path, order) is None  # its columns are not there
+    (tmp_path / "label").write_bytes(bytes(5))
+    assert find_grouped(tmp_path, order)["label"].tolist() == [0] * 5
+    assert find_grouped(tmp_path, {**order, "labels": ["1", "0"]}) is None
+    assert find_grouped(tmp_path, {**order, "fingerprint": "b"}) is None
+
+
+def late_first(monkeypatch):
+    """Let the threads that count values end in the opposite order."""
+    settle = survey._Counted._settle
+
+    def reversed_settle(counted):
+        settle(counted)
+        table = counted.waiting[0]
+        counted.waiting = [table.take(np.arange(len(table))[::-1])]
+
+    monkeypatch.setattr(survey._Counted, "_settle", reversed_settle)
+
+
+@pytest.mark.parametrize("label", ["label", "rating"])
+def test_the_order_of_labels_does_not_depend_on_threads(tmp_path, monkeypatch, label):
+    path = in_parts(tmp_path / "labels", a_table())
+    options = {**OPTIONS["labels"], "label": label, "scratch": tmp_path / "scratch"}
+    first = AnnotationFolder(path, **options)
+    said = by_person(first.annotations())
+    late_first(monkeypatch)
+    again = AnnotationFolder(path, **options)
+    values = again.survey.labels.values.to_pylist()
+    assert values == first.survey.labels.values.to_pylist() == sorted(values)
+    assert by_person(again.annotations()) == said
+
+
+def write_again(file):
+    table = parquet.read_table(file)
+    parquet.write_table(table.slice(0, len(table) // 2), file)
+
+
+def same_size_and_time(file):
+    """Change bytes of the footer alone: the version of the writer."""
+    before, content = file.stat(), file.read_bytes()
+    assert b"parquet-cpp-arrow" in content
+    file.write_bytes(content.replace(b"parquet-cpp-arrow", b"parquet-cpp-worra"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES = {
+    "other rows": (write_again, "size"),
+    "another footer": (same_size_and_time, "footer"),
+    "another time": (lambda file: os.utime(file, ns=(0, 0)), "time"),
+}
+
+
+@pytest.mark.parametrize(("change", "what"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("read", ["batches", "annotations"])
+def test_a_file_that_changes_between_passes_is_named(tmp_path, change, what, read):
+    path = in_parts(tmp_path / "labels", a_table())
+    found = AnnotationFolder(path, scratch=tmp_path / "scratch", **OPTIONS["labels"])
+    assert len(found.user_ids) == 20
+    change(path / "part-1.parquet")
+    with pytest.raises(FileChangedError, match=rf"part-1\.parquet.*{what}"):
+        list(getattr(found, read)())
+
+
+def test_a_file_that_changes_while_it_is_read_is_named(tmp_path):
+    path = in_parts(tmp_path / "labels", a_table())
+    found = AnnotationFolder(path, **OPTIONS["labels"])
+    pieces = found.parts.pieces(["user"], 10)
+    next(pieces)
+    os.utime(path / "part-0.parquet", ns=(0, 0))
+    with pytest.raises(FileChangedError, match=r"part-0\.parquet"):
+        list(pieces)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_alone_and_among_parts(tmp_path):
+    path = in_parts(tmp_path / "labels", a_table())
+    os.mkfifo(path / "part-9.parquet")
+    for source in (path, path / "part-9.parquet"):
+        with pytest.raises(ValueError, match="pipe"):
+            AnnotationFolder(source)
+        with pytest.raises(ValueError, match="pipe"):
+            Annotations.from_parquet(source, **OPTIONS["labels"])
 
 
 def with_value(table, column, row, value):

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
+from likeminds._support.files import readable
 from likeminds.data.connectors.collected import Collector
 
 
@@ -81,6 +81,6 @@ def _read_lines(text: str, collector: Collector) -> Iterator[tuple[str, Any]]:
 
 def _read_text(path: str | PathLike[str]) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return readable(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{fspath(path)} is no text in UTF-8: {error.reason}.") from None

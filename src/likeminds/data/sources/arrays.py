@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likeminds._support.files import readable
+
 
 def read_npy(path: str | Path) -> Any:
     """Read one array: a matrix of features, row by row, or a structured array.
@@ -74,9 +76,8 @@ def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
 
 
 def _load(path: str | Path) -> Any:
-    if not Path(path).exists():
-        raise FileNotFoundError(f"There is no file {path}. Check the name and the folder.")
+    file = readable(path)
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(file, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"{path} cannot be read as NumPy's: {error}") from error

@@ -11,6 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, cast
 
+from likeminds._support.files import readable
+
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]
 
@@ -186,6 +188,8 @@ def read_parquet(path: str | PathLike[str]) -> Any:
 
     def read(name: str) -> Any:
         if Path(name).is_dir():
+            for part in Path(name).rglob("*"):
+                readable(part)
             return parquet.read_table(name)
         # Not as a data set of files, which takes several times the memory for 10,000 columns.
         with parquet.ParquetFile(name, pre_buffer=False) as file:
@@ -221,8 +225,8 @@ def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
     name = _name_of(source)
-    if isinstance(source, str | PathLike) and not Path(source).exists():
-        raise FileNotFoundError(f"There is no file {name}. Check the name and the folder.")
+    if not isinstance(source, bytes):
+        readable(source)
     try:
         table = reader(source if isinstance(source, bytes) else name)
     except (pa.ArrowException, OSError, EOFError) as error:

@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from likeminds._support.files import readable
 from likeminds.data.sources import arrays, databases, files
 
 _CSV = (".csv", ".csv.gz")
@@ -58,7 +59,7 @@ def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts)
     for ending, reader in _READERS.items():
         if name.lower().endswith(ending):
             return spread(reader(name))
-    if Path(name).is_dir():
+    if Path(name).exists() and readable(name).is_dir():
         raise ValueError(
             f"{name} is a folder: name one of its files, or, to learn from a folder of Parquet "
             "files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."

@@ -191,8 +191,8 @@ class AnnotationFolder:
         # People with as many labels are worked on together, and so they lie together.
         order = np.argsort(found.counts, kind="stable")
         if self.scratch is not None:
-            target = self.scratch / f"grouped-{self._fingerprint()}"
-            columns = find_grouped(target) or self._group(target, order)
+            target = self.scratch / f"grouped-{self._order['fingerprint']}"
+            columns = find_grouped(target, self._order) or self._group(target, order)
         else:
             place = Path(tempfile.mkdtemp(prefix="likeminds-"))
             try:
@@ -252,9 +252,9 @@ class AnnotationFolder:
                     grouping.spill(spills, places, read)
                     tell(len(piece.table))
             settled = self._told("ordering labels")
-            for n_rows in grouping.settle():
+            for n_rows in grouping.settle(self._order):
                 settled(n_rows)
-            columns = find_grouped(folder)
+            columns = find_grouped(folder, self._order)
         assert columns is not None
         return columns
 
@@ -300,14 +300,21 @@ class AnnotationFolder:
         return read.written_as(self.user_ids)
 
     def _fingerprint(self) -> str:
-        """Return a hash of what the grouped rows depend on."""
-        found, files = self.survey, zip(self.parts.files, self.parts.lengths, strict=True)
-        stamps = [(str(f), n, f.stat().st_size, f.stat().st_mtime_ns) for f, n in files]
-        digest = hashlib.blake2b(repr((stamps, found.roles, found.features)).encode())
-        digest.update(repr(found.item_ids).encode())
-        if found.items is not None:
-            digest.update(found.items.codes.tobytes())
-        return digest.hexdigest()[:32]
+        """Return a hash of what the grouped rows depend on, with the order of all codes."""
+        found, files = self.survey, list(map(str, self.parts.files))
+        about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
+        digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
+        for ids in (found.user_ids, found.item_ids, found.labels.values):
+            digest.update(repr(None if ids is None else ids.tolist()).encode())
+        for seen in (found.people, found.items, found.labels):
+            digest.update(b"" if seen is None else seen.codes.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def _order(self) -> dict[str, Any]:
+        """What the codes of labels stand for, kept beside the grouped rows and compared."""
+        labels = [repr(value) for value in self.survey.labels.values.to_pylist()]
+        return {"fingerprint": self._fingerprint(), "labels": labels}
 
     def _told(self, what: str) -> Callable[[int], None]:
         done = 0

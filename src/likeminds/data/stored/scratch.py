@@ -26,11 +26,17 @@ _PLACE = "place"
 Record = NDArray[Any]
 
 
-def find_grouped(folder: Path) -> dict[str, NDArray[Any]] | None:
-    """Return columns that were written to a folder before, mapped into memory; else None."""
+def find_grouped(folder: Path, order: dict[str, Any]) -> dict[str, NDArray[Any]] | None:
+    """Return columns that were written to a folder before, mapped into memory; else None.
+
+    Columns with another fingerprint, or another order of labels, are not returned.
+    """
     try:
-        layout = json.loads((folder / _DONE).read_bytes())
-    except (OSError, ValueError):
+        written = json.loads((folder / _DONE).read_bytes())
+        layout = written.pop("columns")
+    except (OSError, ValueError, KeyError):
+        return None
+    if written != order:
         return None
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, shape) in layout.items():
@@ -90,8 +96,14 @@ class Grouping:
         """Open the spill files."""
         return [stack.enter_context(self._spill(k).open("wb")) for k in range(self.n_ranges)]
 
-    def settle(self) -> Iterator[int]:
-        """Write the columns in order; yield the number of rows after each range."""
+    def settle(self, order: dict[str, Any]) -> Iterator[int]:
+        """Write the columns in order; yield the number of rows after each range.
+
+        Parameters
+        ----------
+        order : dict
+            What the codes stand for: `find_grouped` returns the columns for the same one only.
+        """
         layout = {}
         with ExitStack() as stack:
             names = [name for name in self.kind.names or () if name != _PLACE]
@@ -106,7 +118,7 @@ class Grouping:
                     layout[name] = (column.dtype.str, (self.n_rows, *column.shape[1:]))
                 self._spill(k).unlink()
                 yield len(record)
-        write_whole(self.folder / _DONE, json.dumps(layout).encode())
+        write_whole(self.folder / _DONE, json.dumps({**order, "columns": layout}).encode())
 
     def _spill(self, number: int) -> Path:
         return self.folder / f"spill-{number}"

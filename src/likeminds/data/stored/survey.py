@@ -256,7 +256,8 @@ class _Counted:
         import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
         self._settle()
-        table = self.waiting[0]
+        # Threads count the values, in an order that depends on their timing.
+        table = self.waiting[0].sort_by("value")
         values = table["value"].combine_chunks()
         ids = read_values(as_frame(pa.table({self.name: values})), self.name, as_ids=True)
         seen = Seen(values, table["count"].to_numpy(), np.arange(len(values)))
