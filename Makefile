@@ -10,13 +10,18 @@ SITE = docs/_build/html
 # One process per core, and so one thread of BLAS each: more would wait for each other. Processes
 # that are done take over tests of the others, so that none is idle before the end.
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
 
-.PHONY: help demo serve check test docs fuzz lint types imports bench format clean
+# Both parts of `make test-all` measure coverage, and its second part judges the sum.
+COVER =
+COVER_FIRST = --cov --cov-report= --cov-fail-under=0
+COVER_REST = --cov --cov-append --cov-report=term:skip-covered
+
+.PHONY: help demo serve check test test-all rest docs fuzz lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
 demo: $(READY)  ## Fit the bundled data and tell what came out
 	$(BIN)/likeminds demo
@@ -24,11 +29,18 @@ demo: $(READY)  ## Fit the bundled data and tell what came out
 serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8000
 	$(BIN)/likeminds serve --demo
 
-check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (two minutes)
-	$(PYTEST) --quiet -m "not slow" tests
+check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (90 seconds)
+	$(PYTEST) --quiet -m "not slow and not seconds" tests
 
-test: $(READY) lint types imports  ## What CI runs: the slow tests, doctests, coverage and the site, too
-	$(PYTEST) --cov --cov-report=term:skip-covered
+test: $(READY) lint types imports  ## The same with doctests and tests that take seconds (8 minutes from nothing)
+	$(PYTEST) --quiet -m "not slow" $(COVER)
+
+test-all:  ## What CI runs: make test, then make rest, with coverage (20 minutes)
+	$(MAKE) test COVER="$(COVER_FIRST)"
+	$(MAKE) rest COVER="$(COVER_REST)"
+
+rest: $(READY)  ## What make test leaves out: the slow tests and the site
+	$(PYTEST) --quiet -m slow $(COVER)
 	$(MAKE) docs
 
 docs: $(DOCS_READY)  ## The documentation site, with its gallery and notebooks: docs/_build/html

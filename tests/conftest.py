@@ -16,8 +16,13 @@ FILES = Path(__file__).parent / "data" / "files"
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with what takes long: at the end, all processes have short tests to share."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Begin with files that take long: at the end, all processes have short tests to share.
+
+    Files stay whole, since each sets up its fixtures once.
+    """
+    marks = {"seconds", "slow"}
+    long = {item.path for item in items if marks & {mark.name for mark in item.iter_markers()}}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
