@@ -17,7 +17,12 @@ COVER =
 COVER_FIRST = --cov --cov-report= --cov-fail-under=0
 COVER_REST = --cov --cov-append --cov-report=term:skip-covered
 
-.PHONY: help demo serve check test test-all rest docs fuzz lint types imports bench format clean
+# mypy, import-linter and the site have one process each, and so the tests run at their side.
+TESTS_fast = -m "not slow and not seconds" tests
+TESTS_usual = -m "not slow"
+TESTS_slow = -m slow
+
+.PHONY: help demo serve check test test-all rest fast usual slow docs fuzz lint types imports bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the commands
@@ -29,19 +34,21 @@ demo: $(READY)  ## Fit the bundled data and tell what came out
 serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8000
 	$(BIN)/likeminds serve --demo
 
-check: $(READY) lint types imports  ## Before every commit: lint, types, import directions, the fast tests (90 seconds)
-	$(PYTEST) --quiet -m "not slow and not seconds" tests
+check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests (90 seconds)
+	$(MAKE) --jobs 3 types imports fast
 
-test: $(READY) lint types imports  ## The same with doctests and tests that take seconds (8 minutes from nothing)
-	$(PYTEST) --quiet -m "not slow" $(COVER)
+test: $(READY) lint  ## The same with doctests and tests that take seconds (8 minutes from nothing)
+	$(MAKE) --jobs 3 types imports usual
 
 test-all:  ## What CI runs: make test, then make rest, with coverage (20 minutes)
 	$(MAKE) test COVER="$(COVER_FIRST)"
 	$(MAKE) rest COVER="$(COVER_REST)"
 
-rest: $(READY)  ## What make test leaves out: the slow tests and the site
-	$(PYTEST) --quiet -m slow $(COVER)
-	$(MAKE) docs
+rest: $(DOCS_READY)  ## What make test leaves out: the slow tests and the site
+	$(MAKE) --jobs 2 slow docs
+
+fast usual slow: $(READY)
+	$(PYTEST) --quiet $(TESTS_$@) $(COVER)
 
 docs: $(DOCS_READY)  ## The documentation site, with its gallery and notebooks: docs/_build/html
 	$(ONE_THREAD) $(BIN)/python -m tools.notebooks examples/notebooks docs/notebooks

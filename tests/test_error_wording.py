@@ -20,13 +20,20 @@ from likeminds import (
     RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
+    compare,
+    diagnose,
+    find_schools,
+    load,
+    load_electricity,
     make_schools,
     make_simulation,
     make_sketch_shoes,
+    save,
     split_within_people,
     wide_to_long,
+    write_report,
 )
-from likeminds.baselines import CMTL, ConsensusOnly, Factorisation, PooledLogistic, Popularity
+from likeminds.baselines import CMTL, JFL, ConsensusOnly, Factorisation, PooledLogistic, Popularity
 from likeminds.datasets import contact_sheet
 from likeminds.features import GIST, Reduce, TextFeatures, read_image
 from likeminds.metrics import (
@@ -465,6 +472,39 @@ RANKERS = [
     ),
 ]
 
+MODELS = [
+    (lambda: save(ThreeLevelRanker(), "m"), "not fitted yet: call fit before save"),
+    (lambda: save(learned(), "nowhere/m"), "no folder nowhere to write the model in"),
+    (lambda: save(learned(), "."), "is a folder; name a file in it to write the model to"),
+    (lambda: save(learned(), "m", people_per_file=0), "people_per_file must be at least 1"),
+    (lambda: save(learned(), "m", scores={"auc": set()}), "TypeError: A card holds numbers, texts"),
+    (lambda: load("nowhere"), "FileNotFoundError: There is no model at nowhere"),
+    (lambda: load(__file__), "ModelFileError: .*not a complete likeminds model: .* Save it again"),
+    (lambda: write_report("m", "page.html"), "TypeError: Expected a model of this library, .* str"),
+    (lambda: write_report(learned(), "nowhere/p.html"), "no folder nowhere to write the report in"),
+    (lambda: write_report({}, "page.html"), "no attributes"),
+    (
+        lambda: find_schools(JFL().fit(said())),
+        "TypeError: .*this JFL has none; it has shared. Use ThreeLevelRanker, Hierarchical",
+    ),
+    (
+        lambda: find_schools(learned(), load_electricity()),
+        "The items have 6 features, but the ranker was fitted to",
+    ),
+    (lambda: find_schools(learned(), n_schools=9), "1 to the number of people, 8, but is 9"),
+    (lambda: find_schools(learned(), n_schools=2)[3], "no school 3; they are numbered 1 to 2"),
+    (lambda: find_schools(learned()).of_person("x"), "KeyError: .*'x' is not among the 8 people"),
+    (
+        lambda: diagnose(learned(), learned().annotations_, level=2.0),
+        "level must lie between 0 and 1, but is 2.0",
+    ),
+    (
+        lambda: compare(learned().annotations_, ["Popularty"]),
+        "no ranker called 'Popularty'.*mean Popularity?",
+    ),
+    (lambda: compare(said(), ["RMTL"], n_folds=1), "n_folds must be at least 2"),
+]
+
 
 def with_changes(call, rows):
     return [((lambda changes=changes: call(**changes)), sentence) for changes, sentence in rows]
@@ -482,6 +522,7 @@ SECTIONS = {
     "fit": with_changes(fit, FITS),
     "specification": with_changes(learn, SPECIFICATIONS),
     "rankers": RANKERS,
+    "models": MODELS,
 }
 
 
