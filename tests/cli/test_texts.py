@@ -80,3 +80,13 @@ def test_what_nobody_wrote_is_named(folder, tmp_path):
     assert "has no text for 0" in told.output
     told = run(*asked, tmp_path / "m", "--texts", tmp_path / "few.csv", "--images", tmp_path)
     assert "Give --texts or --images, not both" in told.output
+
+
+def test_bad_labels_are_told_before_texts_are_processed(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("likeminds.features.text.TextFeatures.fit", None)
+    said = (folder / "labels.csv").read_text().replace(",1\n", ",rude\n").replace(",0\n", ",fine\n")
+    (tmp_path / "words.csv").write_text(said)
+    fit = ("fit", "--annotations", tmp_path / "words.csv", "--texts", folder / "comments.csv")
+    told = run(*fit, "--label", "rude", "--out", tmp_path / "m.likeminds")
+    assert told.exit_code == 2
+    assert "--positive" in told.output

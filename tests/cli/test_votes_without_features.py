@@ -22,6 +22,20 @@ def votes(tmp_path_factory):
     return folder, int(liked.argmax()), liked
 
 
+def test_votes_in_words_of_participants_on_comments(votes, tmp_path):
+    words = (
+        (votes[0] / "votes.csv")
+        .read_text()
+        .replace("person,item,label", "Participant,comment,vote")
+    )
+    words = words.replace(",1\n", ",Agree\n").replace(",0\n", ",disagree\n")
+    (tmp_path / "votes.csv").write_text(words)
+    done = run(tmp_path, "fit", "-a", "votes.csv", "--out", "v.likeminds")
+    assert done.code == 0, done.err
+    assert "positive: 'Agree'" in done.out + done.err
+    assert "20 items" in done.out + done.err
+
+
 def test_rank_knows_what_all_see_in_an_item(votes):
     folder, _, liked = votes
     rows = told(folder, "rank", "--model", "v.likeminds", "--top", "20")["rankings"]

@@ -55,6 +55,31 @@ def test_one_value_is_enough_in_a_known_convention():
     assert as_binary([0, 0], positive=1).tolist() == [False, False]
     assert as_binary([False], positive=True).tolist() == [False]
     assert as_binary(["yes"], positive="yes").tolist() == [True]
+    assert as_binary(["no"]).tolist() == as_binary(["no"], positive="yes").tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["yes", "no", "YES"],
+        [" Agree", "disagree", "agree"],
+        ["TRUE", "False", "true"],
+        ["1", "0", "1"],
+        ["+1", "-1", "+1"],
+    ],
+)
+def test_words_for_yes_and_no_in_any_spelling(values):
+    binary, reading = read_labels(values)
+    assert binary.tolist() == YES_NO_YES
+    assert reading.positive.lower() == values[-1].lower()
+    again, _ = read_labels([value.upper() for value in values], known=reading)
+    assert again.tolist() == YES_NO_YES
+
+
+def test_the_positive_value_may_be_spelt_otherwise():
+    assert as_binary(["Rude", "fine", "Rude"], positive="rude").tolist() == YES_NO_YES
+    assert as_binary([3, 1, 3], positive="3").tolist() == YES_NO_YES
+    assert as_binary(["no", "yes", "No"], positive="NO").tolist() == YES_NO_YES
 
 
 def test_ratings():
@@ -71,11 +96,11 @@ def test_ratings():
         ([1, 2, 3], {}, r"3 values \(1, 2, 3\).*positive=.*threshold="),
         ([1, 2], {}, r"2 values \(1, 2\)"),
         ([-1, 0, 1], {}, r"3 values \(-1, 0, 1\)"),
-        (["1", "0"], {}, r"2 values \('0', '1'\)"),
-        (["no"], {}, "the value 'no'"),
+        (["bad"], {}, "the value 'bad'"),
+        (["agree", "disagree", "pass"], {}, "3 values"),
+        (["yes", "false"], {}, "2 values"),
         (["a", "b", "c"], {"positive": "a"}, "but positive= needs two"),
         (["a", "b"], {"positive": "yes"}, "positive='yes' does not occur"),
-        (["no"], {"positive": "yes"}, "positive='yes' does not occur"),
         ([0, 1], {"positive": "yes"}, "positive='yes' does not occur"),
         ([0, 1], {"positive": 1, "threshold": 0}, "not both"),
         ([0, 1], {"threshold": "mean"}, "a number or \"median\", not 'mean'"),

@@ -173,7 +173,6 @@ def test_columns_with_numbers_for_names():
         ),
         ("", {"features": "items.txt"}, ValueError, "no table that can be read"),
         ("", {"features": "."}, ValueError, "is a folder: name one of its files"),
-        ("", {"positive": None}, ValueError, r"2 values \('no', 'yes'\)"),
     ],
 )
 def test_bad_frames_are_refused(drop, options, error, message):
@@ -325,3 +324,18 @@ def test_a_column_may_have_several_roles(kind):
     np.testing.assert_array_equal(said.X, [[0.5, 3.0], [2.0, 1.0], [1.0, 3.0]])
     assert said.users.tolist() == [3, 1, 3]
     assert frame.shape == (3, 3)
+
+
+def test_disagree_is_never_positive_by_itself():
+    labels = pd.Categorical(["agree", "disagree", "agree"], ordered=True)
+    said = Annotations(["a", "a", "b"], ["x", "y", "x"], labels)
+    assert said.labels.tolist() == [True, False, True]
+    assert said.verb == "agree with"
+    assert "positive: 'agree'" in repr(said)
+
+
+def test_comment_is_an_item_where_no_other_column_is():
+    frame = {"participant": ["a", "b"], "comment": ["x", "x"], "vote": ["Agree", "disagree"]}
+    assert Annotations.from_frame(pd.DataFrame(frame)).items.tolist() == ["x", "x"]
+    frame |= {"comment_id": ["i", "j"], "comment": ["fine", "dull"]}
+    assert Annotations.from_frame(pd.DataFrame(frame)).items.tolist() == ["i", "j"]

@@ -50,14 +50,14 @@ _ADJECTIVES = frozenset(
     """
     arrogant attractive beautiful biased big black blue bold boring bright brown cheap clean
     clear clever closed cluttered cold comfy cool correct cosy crazy credible cruel curvy
-    cute dangerous dark dirty easy elegant ethical evil expensive extreme fair fake false
+    cute dangerous dark dirty easy elegant ethical evil expensive extreme fair fake
     feminine formal fresh friendly funny genuine good green happy hard harsh hateful healthy
     helpful hostile important insulting intelligent interesting kind large legal likely loud
     lovely mean modern moral nasty natural neutral new nice odd offensive old open ornate
     permissible pink plain pleasant pointy polite pretty profane quiet rare racist real red
     relevant rich rude rustic sad safe scary sensitive serious sexist sexy sharp shiny short
     silly simple small smart soft sporty strange strong stupid stylish subtle sweet tall
-    tasty thin threatening tough toxic true trustworthy ugly unfair urgent useful vague
+    tasty thin threatening tough toxic trustworthy ugly unfair urgent useful vague
     violent vulgar warm weak weird white wide wise worthy wrong young
     """.split()  # noqa: SIM905 - words, not code
 )

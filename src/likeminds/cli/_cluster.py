@@ -88,7 +88,7 @@ def _options(source: str, asked: Asked) -> dict[str, Any]:
             f"Labels about several attributes ({found['attribute']}) are not learned on a cluster: "
             "give it those of one."
         )
-    reading = label_reading(head, names, columns)
+    reading = label_reading(columns)
     if reading.pop("duplicates", None) not in {None, "keep"}:
         raise ValueError("--duplicates on a cluster: both labels count (keep).")
     reading.pop("reading")

@@ -96,7 +96,11 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     from likeminds.cli._pairs import NAMES
     from likeminds.data.annotations import Annotations
 
-    options: dict[str, Any] = dict(names)
+    options: dict[str, Any] = {**names, "people": columns.people}
+    if names is not NAMES:
+        options |= label_reading(columns, model)
+        if texts is not None or items.images is not None:  # bad labels are told before long work
+            Annotations.from_frame(table, **options, features=[])
     known = None if model is None else [str(name) for name in model.feature_names_]
     reduction = called = None
     if items.images is not None:
@@ -115,12 +119,10 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
         options["features"], called = with_texts(
             texts, table, item_column(table, names), options.get("features")
         )
-    options["people"] = columns.people
+    said = Annotations.from_frame(table, **options)
     if names is NAMES:  # pairs have no names that others could have, too
-        said = Annotations.from_frame(table, **options)
-        return ReadLabels(said.without_group_names(), reduction, called, words_only)
-    options |= label_reading(table, names, columns, model)
-    return ReadLabels(Annotations.from_frame(table, **options), reduction, called, words_only)
+        said = said.without_group_names()
+    return ReadLabels(said, reduction, called, words_only)
 
 
 def refuse_several_from_stdin(*sources: str | None) -> None:
@@ -129,18 +131,11 @@ def refuse_several_from_stdin(*sources: str | None) -> None:
         raise ValueError("Only one table can come from standard input.")
 
 
-def label_reading(
-    table: Any, names: dict[str, str | None], columns: Columns, model: Any = None
-) -> dict[str, Any]:
+def label_reading(columns: Columns, model: Any = None) -> dict[str, Any]:
     """Return how labels are read: as the model's were, which is positive, above which number."""
     options: dict[str, Any] = {"reading": None if model is None else reading_of(model)}
     if columns.positive is not None:
-        from likeminds.data.columns import as_frame, find_columns
-
-        label = find_columns(as_frame(table), names, ())["label"]
-        values = table[label].unique().to_pylist()
-        same = [value for value in values if str(value).lower() == columns.positive.lower()]
-        options["positive"] = same[0] if same else columns.positive
+        options["positive"] = columns.positive
     if columns.threshold is not None:
         options["threshold"] = _as_threshold(columns.threshold)
     if columns.grades is not None:

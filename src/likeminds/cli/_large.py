@@ -31,7 +31,7 @@ def fit_large(on_disk: OnDisk, talk: Talk, asked: Asked) -> Path:
         folder = AnnotationFolder(
             source, memory_limit=str(on_disk.memory), scratch=scratch, progress=tell
         )
-        reading = label_reading(folder.parts.head, names, columns)
+        reading = label_reading(columns)
         options = {**names, **reading, "features": asked.items.features, "people": columns.people}
         folder.options = {**options, "verb": asked.verb}  # type: ignore[typeddict-item]
         talk.tell(f"{folder}, {len(folder.user_ids):,} people")

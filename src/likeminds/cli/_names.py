@@ -128,11 +128,11 @@ def item_key(features: Any, column: str = "item") -> str:
     """Return the column of a table of features that names the items."""
     from likeminds._support.checks import listing
     from likeminds._support.suggesting import did_you_mean
-    from likeminds.data.columns import COLUMN_NAMES, is_usual
+    from likeminds.data.columns import COLUMN_NAMES, usual_columns
 
     if column in features.column_names:
         return column
-    matches = [name for name in features.column_names if is_usual("item", name)]
+    matches = usual_columns("item", features.column_names)
     if not matches and features.column_names[0] in _INDEX:
         matches = [features.column_names[0]]  # a data frame that was written with its index
     if len(matches) != 1:

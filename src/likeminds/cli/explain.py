@@ -239,7 +239,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
 def _tell_covariates(talk: Talk, covariates: "list[Facts]") -> None:
     for one in covariates:
         if one["share"] < _LEAST_SHARE:
-            talk.tell(f"{one['covariate']} goes with nothing that people differ in.")
+            talk.tell(f"{one['covariate']} goes with no difference between people's rankings.")
             continue
         told = "; ".join(f"{part['of']}: {part['wants']}" for part in one["goes_with"])
         talk.tell(f"{one['share']:.0%} of the differences go with {one['covariate']} ({told})")

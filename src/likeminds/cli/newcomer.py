@@ -263,7 +263,7 @@ def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "
         groups=values.get("group"),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
-        **label_reading(table, names, columns, model),
+        **label_reading(columns, model),
     )
 
 

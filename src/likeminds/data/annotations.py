@@ -39,8 +39,9 @@ class Annotations(ComparedLabels):
         The person and the item of each row; ids are strings, integers, tuples or anything
         else hashable. ``items=None`` makes every row an item of its own.
     labels : sequence
-        True/False, 0/1, -1/+1; any two values with ``positive``; ratings with ``threshold``;
-        grades: more than two numbers, an ordered categorical, or anything with ``grades``.
+        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like; any two values with
+        ``positive``; ratings with ``threshold``; grades: more than two numbers, an ordered
+        categorical, or anything with ``grades``.
     features : array, data frame, or mapping from item id to vector, optional
         Numbers, one row per item or one per annotation. Single precision is kept, and an
         array is not copied. Without them, items are known by what people say of them.
@@ -52,7 +53,7 @@ class Annotations(ComparedLabels):
         Rows of one person with the same id were shown together and must not be split, now or
         in annotations that are added later. The same id used by two people makes two groups.
     positive : hashable, optional
-        Which of two labels is the positive one.
+        Which of two labels is the positive one, in any case; of yes and no, it is yes.
     threshold : float or "median", optional
         Above which number a rating is positive, *strictly*; "median" means strictly above
         the median of what this person said (about this attribute, if there are several).
@@ -162,6 +163,7 @@ class Annotations(ComparedLabels):
             known=reading,
         )
         checks.same_length(users=persons, labels=answers.binary, **lengths)
+        word = None if answers.reading is None else answers.reading.positive
         linked = tables.link_features(
             features,
             coded.get("items"),
@@ -182,7 +184,7 @@ class Annotations(ComparedLabels):
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
             people=None if people is None else Covariates.read(people).written_as(person_ids),
-            verb=read_verb(verb) or (guess_verb(positive) if about is None else None),
+            verb=read_verb(verb) or (guess_verb(word) if about is None else None),
             **named_groups(persons, *coded.get("groups", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
@@ -300,7 +302,9 @@ class Annotations(ComparedLabels):
             named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
             said += f" from {named[0]} to {named[1]}"
         elif self.group_codes is None or self.group_ids is not None:
-            said += f" ({self.labels.mean():.0%} positive)"
+            word = None if self.reading is None else self.reading.positive
+            which = f": {word!r}" if isinstance(word, str) else ""
+            said += f" ({self.labels.mean():.0%} positive{which})"
         return (
             f"Annotations: {said} by {counted(self.n_people, 'person', 'people')} on {of_all}"
             f"{counted(self.n_items, 'item')}, {counted(self.n_features, 'feature')}{attributes}"

@@ -28,7 +28,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
         *("movie", "movie_id", "film", "film_id", "task", "task_id", "instance", "instance_id"),
         *("statement", "statement_id", "comment_id", "document_id", "product", "product_id"),
     ),
-    "label": ("label", "rating", "y", "answer", "response", "vote"),
+    "label": ("label", "rating", "y", "answer", "response", "vote", "votes"),
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
     "group": ("group", "choice_set"),
@@ -37,6 +37,8 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "tie": ("tie", "ties", "tied", "draw"),
     "strength": ("strength", "weight"),
 }
+# Names that mean something else, too: taken only where no column has one of the usual names.
+_LESS_USUAL: Mapping[str, tuple[str, ...]] = {"item": ("comment",)}
 # Numbers by which rows are told apart or dated: never a feature unless somebody says so.
 _NO_FEATURES = (
     *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
@@ -97,13 +99,27 @@ def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str
 
 def find_column(role: str, columns: Iterable[str]) -> str | None:
     """Return the column with a usual name for a role, or None; refuse several."""
-    matches = [column for column in columns if is_usual(role, column)]
+    matches = usual_columns(role, columns)
     if len(matches) > 1:
         raise ValueError(
             f"More than one column could be the {role}: {listing(matches)}. "
             f"Pass {role}= to choose one."
         )
     return matches[0] if matches else None
+
+
+def usual_columns(role: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns with a usual name for a role; else those with a less usual one.
+
+    Examples
+    --------
+    >>> usual_columns("item", ["comment", "vote"]), usual_columns("item", ["item", "comment"])
+    (['comment'], ['item'])
+    """
+    columns = list(columns)
+    less = {_letters(name) for name in _LESS_USUAL.get(role, ())}
+    usual = [column for column in columns if is_usual(role, column)]
+    return usual or [column for column in columns if _letters(column) in less]
 
 
 def is_usual(role: str, column: str) -> bool:
@@ -161,7 +177,7 @@ def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Tex
         free = [column for column in columns if column not in spoken_for]
         found = {name for role in ID_ROLES if (name := names.get(role)) is not None}
         unnamed = [role for role in ID_ROLES if role in names and names[role] is None]
-        return found | {c for c in free for role in unnamed if is_usual(role, c)}
+        return found.union(*(usual_columns(role, free) for role in unnamed))
 
     return texts
 

@@ -8,7 +8,14 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_vector, listing
 from likeminds.data.identifiers import Coded, as_id_array, encode
-from likeminds.data.labels import LabelReading, as_plain, join_readings, read_labels, same_label
+from likeminds.data.labels import (
+    LabelReading,
+    are_yes_and_no,
+    as_plain,
+    join_readings,
+    read_labels,
+    same_label,
+)
 
 # Grades have this many decimals: 1.0000001 is 1.
 _DECIMALS = 6
@@ -91,10 +98,13 @@ def _read_all(
     if cut or grades is False:
         return Answers(*_binary(labels, positive, threshold, within, None))
     if grades is None and order is not None and len(order) == 2:
-        return Answers(*_binary(labels, order[1], None, within, None))
+        # Categories in alphabetical order: agree, disagree.
+        best = None if are_yes_and_no(order) else order[1]
+        return Answers(*_binary(labels, best, None, within, None))
     if grades is None and order is None:
         labels = _without_accidents(labels)
-        if labels.dtype.kind == "b" or len(encode(labels, "labels")[1]) <= 2:
+        distinct = encode(labels, "labels")[1]
+        if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
             return Answers(*_binary(labels, None, None, within, None))
     return _graded(labels, order, None)
 

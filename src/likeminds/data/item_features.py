@@ -11,7 +11,7 @@ import numpy as np
 from likeminds._support.arrays import FloatArray
 from likeminds._support.checks import as_matrix, listing
 from likeminds._support.grammar import counted
-from likeminds.data.columns import as_frame, is_usual, item_texts
+from likeminds.data.columns import as_frame, item_texts, usual_columns
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
 
@@ -56,7 +56,7 @@ def read_features(path: Path) -> ItemFeatures:
 
 def _from_table(path: Path) -> ItemFeatures:
     frame = as_frame(read_table(path, item_texts()))
-    keys = [c for c in frame.columns if is_usual("item", c)]
+    keys = usual_columns("item", frame.columns)
     if len(keys) != 1:
         raise ValueError(
             f"{path} needs one column called image (with the names of the pictures); it has "

@@ -14,6 +14,16 @@ from likeminds.data.identifiers import as_id_array, compact, encode, encode_pair
 
 # The negative and the positive label; True and False are 1 and 0.
 _CONVENTIONS = ({0, 1}, {-1, 1})
+# Answers in words, whatever their case: the positive ones, and the negative ones.
+_WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("yes", "y"), ("no", "n")),
+    (("true", "t"), ("false", "f")),
+    (("agree", "agrees", "agreed"), ("disagree", "disagrees", "disagreed")),
+    (("like", "likes", "liked"), ("dislike", "dislikes", "disliked")),
+    (("approve", "approves", "approved"), ("disapprove", "disapproves", "disapproved")),
+    (("1",), ("0",)),
+    (("1", "+1"), ("-1",)),
+)
 
 
 def as_binary(
@@ -28,10 +38,10 @@ def as_binary(
     Parameters
     ----------
     values : iterable
-        True/False, 0/1 or -1/+1 as they are; any two values with ``positive``;
-        ratings with ``threshold``.
+        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like as they are; any two values
+        with ``positive``; ratings with ``threshold``.
     positive : hashable, optional
-        The value that counts as positive; the other one is negative.
+        The value that counts as positive, in any case; the other one is negative.
     threshold : float or "median", optional
         A rating is positive if it is *strictly* above this number, or strictly above
         the median of its block.
@@ -42,6 +52,8 @@ def as_binary(
     Examples
     --------
     >>> as_binary(["good", "bad", "good"], positive="good")
+    array([ True, False,  True])
+    >>> as_binary(["Agree", "disagree", "agree"])
     array([ True, False,  True])
     >>> as_binary([1, 3, 5, 4], threshold=3)
     array([False, False,  True,  True])
@@ -80,9 +92,10 @@ def read_labels(
         binary = _above(as_vector(labels, "labels"), threshold, within)
         return binary, LabelReading(threshold=as_plain(threshold))
     codes, distinct = encode(labels, "labels")
-    found = distinct.tolist()
+    spelt = _one_spelling(distinct.tolist())
+    found = list(dict.fromkeys(spelt))
     positive = _positive_of(found, positive) if known is None else known.positive_among(found)
-    binary = np.array([value == positive for value in found], dtype=bool)[codes]
+    binary = np.array([value == positive for value in spelt], dtype=bool)[codes]
     if known is None and labels.dtype.kind == "b":
         return binary, None
     now = LabelReading(as_plain(positive), as_plain(_negative_of(found, positive)))
@@ -224,12 +237,49 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
     return ratings > block_medians(ratings, blocks) if ratings.size else ratings > 0
 
 
+def are_yes_and_no(found: Iterable[Hashable]) -> bool:
+    """Tell whether all values are words for yes and no, such as agree and disagree.
+
+    Examples
+    --------
+    >>> are_yes_and_no(["Yes", "yes", "NO"]), are_yes_and_no(["good", "bad"])
+    (True, False)
+    """
+    return _words_of(found) is not None
+
+
+def _words_of(found: Iterable[Hashable]) -> list[bool] | None:
+    """Return which of some words are positive; None unless all are words of one pair."""
+    words = [_letters(value) if isinstance(value, str) else None for value in found]
+    for yes, no in _WORDS:
+        if words and all(word in (*yes, *no) for word in words):
+            return [word in yes for word in words]
+    return None
+
+
+def _letters(word: str) -> str:
+    return word.strip().lower()
+
+
+def _one_spelling(found: Sequence[Hashable]) -> list[Hashable]:
+    """Return words for yes and no in one spelling each: the first one; other values as they are."""
+    words = _words_of(found)
+    if words is None:
+        return list(found)
+    first = {word: str(found[words.index(word)]).strip() for word in set(words)}
+    return [first[word] for word in words]
+
+
 def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashable:
     """Return which of the values that were found is positive."""
     if positive is None:
+        words = _words_of(found)
+        if words is not None:
+            return found[words.index(True)] if True in words else _opposite_of(str(found[0]))
         if not any(set(found) <= convention for convention in _CONVENTIONS):
             raise ValueError(
-                f"labels has {_described(found)}, which is none of true/false, 0/1 and -1/+1. "
+                f"labels has {_described(found)}, which is none of true/false, 0/1, -1/+1, yes/no "
+                "and agree/disagree. "
                 "Pass positive= to say which of two answers is the positive one, or threshold= "
                 'for ratings: a number, or "median" for above each person\'s own median; or '
                 "grades=True to learn from ratings as they are."
@@ -240,11 +290,20 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
             f"labels has {_described(found)}, but positive= needs two. Drop or merge the "
             "others, or pass threshold= instead if these are ratings."
         )
-    if positive not in found and not _in_one_convention(found, positive):
+    same = [value for value in found if same_label(value, positive)]
+    if same and positive not in found:
+        return same[0]
+    if not same and not _in_one_convention(found, positive):
         raise ValueError(
             f"positive={positive!r} does not occur in labels, which has {_described(found)}."
         )
     return positive
+
+
+def _opposite_of(negative: str) -> str:
+    """Return the positive word that goes with a negative one."""
+    word = _letters(negative)
+    return next(yes[no.index(word)] for yes, no in _WORDS if word in no)
 
 
 def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | None:
@@ -271,7 +330,8 @@ def as_plain(value: Any) -> Any:
 
 def _in_one_convention(found: Sequence[Hashable], positive: Hashable) -> bool:
     # All labels negative is no mistake as long as the pair of values is a usual one.
-    return any({*found, positive} <= convention for convention in _CONVENTIONS)
+    usual = any({*found, positive} <= convention for convention in _CONVENTIONS)
+    return usual or are_yes_and_no([*found, positive])
 
 
 def _described(found: Sequence[Hashable]) -> str:

@@ -374,6 +374,6 @@ def _explained_by(traits: Traits | None, covariance: Float, spread: Float) -> di
         return {}
     whole, size = float((spread * covariance).sum()), len(covariance)
     return {
-        name: float((spread * traits.covariance_by(name)[:size, :size]).sum()) / whole
+        name: float((spread * traits.covariance_by(name)[:size, :size]).sum()) / (whole or 1.0)
         for name in traits.encoder.names
     }
