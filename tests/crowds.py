@@ -43,3 +43,19 @@ def make_choices(mean, covariance, *, n_people=60, n_sets=8, set_size=3, seed=0)
         feature_names=["price", "size", "speed", "colour"][:d],
     )
     return crowd, weights
+
+
+def make_votes(
+    seed=0, *, n_people=60, n_items=30, per_person=12, n_features=2, effect=1.0, factor=0.0
+):
+    """Everybody judges some of the items; returns the annotations and the true scores."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, n_features))
+    W = rng.normal(size=n_features) + 0.5 * rng.normal(size=(n_people, n_features))
+    scores = W @ X.T + effect * rng.normal(size=n_items)
+    scores += factor * np.outer(rng.normal(size=n_people), rng.normal(size=n_items))
+    user = np.repeat(np.arange(n_people), per_person)
+    item = np.concatenate([rng.permutation(n_items)[:per_person] for _ in range(n_people)])
+    labels = rng.random(len(user)) < 1 / (1 + np.exp(-scores[user, item]))
+    said = Annotations(user, item, labels, X, item_ids=np.arange(n_items))
+    return said, scores

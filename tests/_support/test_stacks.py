@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds._support.stacks import solve_nearly, times
+from likeminds._support.stacks import inverse_and_log, solve_nearly, times
 
 
 @pytest.mark.parametrize("share", [0.3, 1e-2, 1e-12])
@@ -42,3 +42,15 @@ def test_the_identity_takes_one_product():
     right = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(solve_nearly(same, right, 1e-3), right)
     assert calls == [2]
+
+
+@pytest.mark.parametrize("size", [1, 6, 25])
+def test_stacks_are_inverted(size):
+    rng = np.random.default_rng(size)
+    root = rng.normal(size=(7, size, 2 * size))
+    matrices = root @ root.transpose(0, 2, 1) + np.eye(size)
+    before = matrices.copy()
+    inverse, half = inverse_and_log(matrices)
+    np.testing.assert_allclose(inverse @ matrices, np.repeat(np.eye(size)[None], 7, 0), atol=1e-12)
+    np.testing.assert_allclose(half, 0.5 * np.linalg.slogdet(matrices)[1])
+    np.testing.assert_array_equal(matrices, before)

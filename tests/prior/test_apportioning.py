@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
+from learned_model import OFF_ZERO, Items
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.prior import apportioning
 from likeminds.prior.apportioning import Regression, SeenItems, apportion, judged_alone
-from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.rankers import learning
 
 

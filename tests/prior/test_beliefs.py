@@ -5,7 +5,6 @@ import pytest
 from scipy.special import expit
 
 from likeminds import HierarchicalRanker, make_schools, split_within_people
-from likeminds.prior.odds import label_probability
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
@@ -86,15 +85,6 @@ def test_probability_above_is_a_probability(fitted, items):
     scores = fitted.decision_function(items[:24], [4] * 24)
     np.testing.assert_array_equal(chance > 0.5, scores[:12] > scores[12:])
     np.testing.assert_array_equal(fitted.probability_above(items[:1], items[:1], [4]), [0.5])
-
-
-def test_the_mean_of_the_logistic_function_over_a_normal_distribution():
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    for mean in (-3.0, 0.0, 0.7, 4.0):
-        for deviation in (0.0, 0.5, 2.0, 4.0):
-            exact = expit(mean + deviation * nodes) @ weights / weights.sum()
-            near = label_probability(np.array([mean]), np.array([deviation]))[0]
-            assert near == pytest.approx(exact, abs=0.02)
 
 
 def test_probability_preferred_is_less_sure_than_that_of_scores(fitted, items):

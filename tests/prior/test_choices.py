@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from learned_model import Coordinates, coordinates_of, tasks_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.prior import tasks
 from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
-from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Choice
 from likeminds.prior.losses import choose_loss
 
@@ -118,7 +118,7 @@ def test_an_item_that_is_compared_often_is_kept_once():
         rng.integers(9, size=500), names[first], names[second], features=FEATURES
     )
     assert said.features.shape == (4, 3)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=False)
+    coordinates = coordinates_of(said, intercept=False)
     tasks = ChoiceTasks.of_annotations(said, coordinates)
     assert tasks.items.shape == (4, 3)
     assert tasks.sets.table.shape == (500, 2 + 2 + 1)
@@ -154,10 +154,29 @@ def test_features_that_take_much_memory_become_coordinates_block_by_block(monkey
     said = Annotations.from_comparisons(
         rng.integers(5, size=60), range(60), range(60, 120), features=(won, lost)
     )
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=False)
+    coordinates = coordinates_of(said, intercept=False)
     at_once = ChoiceTasks.of_annotations(said, coordinates)
     monkeypatch.setattr(tasks, "_KEPT_BYTES", 0)
     by_block = ChoiceTasks.of_annotations(said, coordinates)
     assert at_once.is_ready
     assert not by_block.is_ready
     np.testing.assert_allclose(by_block.task(0).rows, at_once.task(0).rows)
+
+
+def test_choices_are_made_within_groups_or_by_the_person():
+    X = np.random.default_rng(0).normal(size=(7, 2))
+    labels = [True, False, False, False, True, True, False]
+    crowd = Annotations(
+        users=["ann"] * 7, items=None, labels=labels, features=X, groups=[1, 1, 1, 2, 2, 2, 2]
+    )
+    assert not are_choices(crowd)
+    assert are_choices(crowd[:3])
+    tasks, _ = tasks_of(crowd, "choice")
+    task = tasks.task(0)
+    # Once one of three, and twice one of three: each positive label for itself.
+    assert task.weight.tolist() == [[1] * 9]
+    assert np.exp(task.log_count).tolist() == [[1] * 9]
+    assert task.response.reshape(-1, 3).tolist() == [[1, 0, 0]] * 3
+    # A group of negatives only: single items, and all of them are compared.
+    tasks, _ = tasks_of(crowd[[0, 1, 3, 6]], "choice")
+    assert np.exp(tasks.task(0).log_count).tolist() == [[1] * 4]

@@ -85,3 +85,24 @@ def test_few_items_of_many_features_need_no_square_matrix(standardize):
     np.testing.assert_allclose(centred @ found.basis @ found.basis.T, centred, atol=1e-9)
     along = centred @ found.basis
     np.testing.assert_allclose(found.spread, along.T @ along / len(along), atol=1e-9)
+
+
+def test_idle_directions_are_left_out():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(60, 3))
+    features = np.hstack([base, base[:, :1] - base[:, 1:2], np.full((60, 1), 7.0)])
+    labels = base[:, 0] + base[:, 1] > 0
+    crowd = Annotations(
+        users=np.repeat(np.arange(6), 10), items=None, labels=labels, features=features
+    )
+    coordinates = Coordinates.of_annotations(crowd, standardize=True, intercept=True)
+    assert (coordinates.n_weights, coordinates.size) == (3, 4)
+    point = rng.normal(size=4)
+    np.testing.assert_allclose(
+        coordinates.rows(features)[:, :3] @ point[:3],
+        (features - coordinates.origin) @ coordinates.weights(point),
+        atol=1e-10,
+    )
+    ranker = HierarchicalRanker(n_groups=0).fit(crowd)
+    assert ranker.score(crowd) > 0.95
+    assert ranker.standard_error(features, crowd.users).max() < 100

@@ -1,21 +1,14 @@
 """What covariates of people go with, against naive definitions and simulated crowds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from learned_model import Model, Prior, Pulls, tasks_of, tasks_with_items
 from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
-from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import Quadratic, Regressors, Slopes, ask
-from likeminds.prior.crossed import CrossedTasks
-from likeminds.prior.items import Items
 from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.objective import Model
-from likeminds.prior.posterior import Pulls
-from likeminds.prior.prior import Prior
-from likeminds.schools.explaining import Explanation
+from likeminds.schools import Explanation
 
 D, SEEN = 4, 90
 
@@ -60,27 +53,24 @@ def simulated_with_items(n_people=130, n_items=60, n_labels=20, seed=0):
     return Annotations(users, items, labels, X, item_ids=range(n_items), people=people), effects
 
 
-def tasks_with_items():
+def crossed_problem():
     said, _ = simulated_with_items(n_people=8, n_items=12, n_labels=9)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
     rng = np.random.default_rng(2)
     # Without a variance of effects, J has no term in it that the slope leaves out.
-    items = replace(
-        Items.unknown(said.item_ids, variance=1e-9),
+    return tasks_with_items(
+        said,
+        1e-9,
         factors=rng.normal(size=(12, 2)),
         unsure=np.repeat(0.3 * np.eye(2)[None], 12, axis=0),
     )
-    return CrossedTasks.of_annotations(said, coordinates, items), coordinates
 
 
 def small_problem(loss):
     if loss == "items":
-        (tasks, coordinates), loss, more = tasks_with_items(), "logistic", 2
+        (tasks, coordinates), loss, more = crossed_problem(), "logistic", 2
     else:
         said, _ = simulated(1.0, n_people=8, n_labels=9)
-        has_intercept = PRIOR_LOSSES[loss].has_intercept
-        coordinates = Coordinates.of_annotations(said, standardize=True, intercept=has_intercept)
-        tasks, more = PRIOR_LOSSES[loss].tasks(said, coordinates), 0
+        (tasks, coordinates), more = tasks_of(said, loss), 0
     rng = np.random.default_rng(1)
     size = coordinates.size + more
     root = rng.normal(size=(size, size))

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from learned_model import OFF_ZERO, Items, Objective, first_model, tasks_with_items
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import CrossedTasks
-from likeminds.prior.descent import first_model
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.integrating import integrated, likely_effects, points_of
-from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.prior.likelihoods import Logistic
-from likeminds.prior.objective import Objective
 
 GRID = np.linspace(-12.0, 12.0, 1201)
 
@@ -81,11 +77,10 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
     said, b = make_votes(2, n_people=12, n_items=6, per_item=8)
     if graded:
         said = said._with(grades=said.labels + (np.arange(len(said)) % 2.0))
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
-    items = replace(
-        Items.unknown(said.item_ids, 0.8), effects=0.5 * b[said.item_ids], doubt=np.full(6, 0.4)
+    tasks, coordinates = tasks_with_items(
+        said, 0.8, effects=0.5 * b[said.item_ids], doubt=np.full(6, 0.4)
     )
-    tasks = CrossedTasks.of_annotations(said, coordinates, items)
+    items = tasks.items
     likelihood = CumulativeLogit.first(said.grades, said.user_codes) if graded else Logistic()
     model = first_model(coordinates.size, coordinates.n_weights, likelihood)
     objective = Objective(tasks, 0, model, model.prior.residual, enough=1e-12)

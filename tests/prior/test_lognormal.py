@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowds import make_choices
+from learned_model import Prior
 from likeminds import HierarchicalRanker
 from likeminds.prior.lognormal import (
     find_mode_of_logs,
@@ -16,8 +17,6 @@ from likeminds.prior.lognormal import (
     weights_of_logs,
 )
 from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import task_of
 
 MEAN = np.array([-0.3, 0.2, 1.0, -2.0])
 ROOT = 0.4 * np.array([[1, 0, 0, 0], [0.5, 1, 0, 0], [-0.4, 0.2, 1, 0], [0.3, 0.1, 0.2, 0.8]])
@@ -70,7 +69,7 @@ def problem():
     crowd, _ = make_choices([-1.0, 1.0, 0.5], 0.5 * np.eye(3), n_people=15, n_sets=6)
     coordinates = HierarchicalRanker(n_groups=0).fit(crowd).crowd_.coordinates
     loss = PRIOR_LOSSES["choice"]
-    (task,) = loss.tasks(crowd, coordinates).ask(task_of, None)
+    task = loss.tasks(crowd, coordinates).task(0)
     prior = Prior.of_covariance(MEAN[:3], (ROOT @ ROOT.T)[:3, :3])
     return task, prior, loss.likelihood
 

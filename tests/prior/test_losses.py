@@ -6,28 +6,22 @@ from scipy.optimize import approx_fprime
 
 import naive
 from crowds import make_crowd
+from learned_model import coordinates_of, tasks_of
 from likeminds import HierarchicalRanker
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crowd import Crowd
 from likeminds.prior.losses import PRIOR_LOSSES, PriorLoss
-from likeminds.prior.prior import Prior
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 every_loss = pytest.mark.parametrize("loss", PRIOR_LOSSES.values(), ids=PRIOR_LOSSES)
 
 
-def coordinates_of(crowd, loss):
-    return Coordinates.of_annotations(crowd, standardize=True, intercept=loss.has_intercept)
-
-
 def blocks(crowd, loss):
-    tasks = loss.tasks(crowd, coordinates_of(crowd, loss))
+    tasks, _ = tasks_of(crowd, loss.name)
     return [tasks.task(number) for number in range(len(tasks.plan))]
 
 
 @every_loss
 def test_value_is_that_of_the_definition(crowd, loss):
-    coordinates = coordinates_of(crowd, loss)
+    coordinates = coordinates_of(crowd, intercept=loss.has_intercept)
     w = np.random.default_rng(1).standard_normal(coordinates.size)
     found = np.zeros(crowd.n_people)
     for task in blocks(crowd, loss):
@@ -72,11 +66,10 @@ def test_whether_labels_of_one_class_teach(crowd, loss):
 
 @every_loss
 def test_newcomers_have_the_coordinates_of_the_crowd_first(crowd, loss):
-    coordinates = coordinates_of(crowd, loss)
-    size = coordinates.size
-    prior = Prior(np.arange(float(size)), np.ones((size, 1)), np.full(size, 0.5))
-    tasks, seen = loss.of_newcomers(crowd, Crowd(coordinates, prior, loss.likelihood), 0.3)
-    np.testing.assert_array_equal(seen.prior.mean[:size], prior.mean)
+    known = HierarchicalRanker(1, loss, max_iter=5, tol=1e-2).fit(crowd).crowd_
+    size = known.coordinates.size
+    tasks, seen = loss.of_newcomers(crowd, known, 0.3)
+    np.testing.assert_array_equal(seen.prior.mean[:size], known.prior.mean)
     assert seen.predictive is not None
     assert tasks.task(0).rows.shape[2] == seen.coordinates.size == len(seen.prior.mean)
 

@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 
+import naive
+from crowds import make_crowd
+from learned_model import Prior, coordinates_of, make_prior, tasks_of
 from likeminds import load_electricity, make_schools
-from likeminds._support.stacks import inverse_and_log
 from likeminds.prior import modes
-from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Chances, Choice, Logistic
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.modes import find_mode
-from likeminds.prior.prior import Prior
 from likeminds.prior.systems import Dual, Primal
 
 # Names of losses, labels of each person and features: more labels than features, and fewer.
@@ -23,9 +26,8 @@ def block_of(name, n_labels, n_features):
         said = said.of_people(said.user_ids[:90])
     else:
         said = make_schools(90, n_labels, 500, n_features, 2, random_state=0).annotations
-    loss = PRIOR_LOSSES[name]
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=loss.has_intercept)
-    return loss.tasks(said, coordinates).task(0), coordinates.size
+    tasks, coordinates = tasks_of(said, name)
+    return tasks.task(0), coordinates.size
 
 
 def prior_of(size, seed):
@@ -55,7 +57,7 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
     said = make_schools(90, 9, 500, 6, 2, random_state=0).annotations
     said = said[np.random.default_rng(0).random(len(said)) < 0.8]
     loss, prior = PRIOR_LOSSES["logistic"], prior_of(7, 0)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    coordinates = coordinates_of(said)
 
     def modes_of(some):
         tasks = loss.tasks(some, coordinates)
@@ -120,18 +122,6 @@ def test_choices_weigh_matrices_alike_in_either_order():
     )
 
 
-@pytest.mark.parametrize("size", [1, 6, 25])
-def test_stacks_are_inverted(size):
-    rng = np.random.default_rng(size)
-    root = rng.normal(size=(7, size, 2 * size))
-    matrices = root @ root.transpose(0, 2, 1) + np.eye(size)
-    before = matrices.copy()
-    inverse, half = inverse_and_log(matrices)
-    np.testing.assert_allclose(inverse @ matrices, np.repeat(np.eye(size)[None], 7, 0), atol=1e-12)
-    np.testing.assert_allclose(half, 0.5 * np.linalg.slogdet(matrices)[1])
-    np.testing.assert_array_equal(matrices, before)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_what_the_search_leaves_is_what_modes_have(case):
     """Matrices that the search has made on its way are those at its end, whoever moved last."""
@@ -169,3 +159,38 @@ def test_small_crowds_are_solved_exactly():
     prior = prior_of(size, 0)
     assert find_mode(task, prior, Logistic()).system.nearly is False
     assert find_mode(task, prior, Logistic(), nearly=True).system.nearly is True
+
+
+def choice_cost(point, rows, labels, weights, prior):
+    """Each positive label against itself and all negatives."""
+    eta = rows @ point
+    away = point - prior.mean
+    loss = 0.5 * away @ np.linalg.solve(prior.covariance, away)
+    for positive in np.flatnonzero(labels):
+        among = np.exp(eta[positive]) + weights[~labels] @ np.exp(eta[~labels])
+        loss += weights[positive] * (np.log(among) - eta[positive])
+    return loss
+
+
+@given(seed=st.integers(0, 1000), n_features=st.integers(1, 9))
+@pytest.mark.slow
+def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
+    rng = np.random.default_rng(seed)
+    crowd = make_crowd(rng, n_features)
+    tasks, coordinates = tasks_of(crowd, "choice")
+    prior = make_prior(rng, coordinates.size)
+    points = np.repeat(prior.mean[None], crowd.n_people, axis=0)
+    for number in range(len(tasks.plan)):
+        mode = find_mode(tasks.task(number), prior, Choice())
+        points[mode.task.people] += mode.system.z(mode.state) @ prior.root.T
+        expected = [
+            choice_cost(points[i], coordinates.rows(rows), labels, weights, prior)
+            for i, (rows, labels, weights) in enumerate(naive.by_person(crowd))
+            if i in mode.task.people
+        ]
+        assert (mode.said.loss + mode.penalty).sum() == pytest.approx(sum(expected))
+    for i, (features, labels, weights) in enumerate(naive.by_person(crowd)):
+        told = (coordinates.rows(features), labels, weights, prior)
+        # The cost is convex: from wherever one starts, the way leads to the one minimum.
+        best = minimize(choice_cost, points[i], told, "BFGS", tol=1e-9)
+        np.testing.assert_allclose(points[i], best.x, atol=2e-4)

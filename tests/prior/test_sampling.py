@@ -1,18 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from learned_model import LOW_RANK, make_objective
 from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
 from likeminds.prior import sampling
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.likelihoods import Logistic
-from likeminds.prior.modes import find_mode
-from likeminds.prior.objective import LOW_RANK, Model, Objective
-from likeminds.prior.prior import Prior
 from likeminds.prior.sampling import Plan, Sampling
-from likeminds.prior.settling import _known, _nearly_known
-from likeminds.prior.systems import system_of
-from likeminds.prior.tasks import LabelTasks, TaskBlock, sample
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +21,8 @@ def small_samples(monkeypatch):
     monkeypatch.setattr(sampling, "_FEWEST", 300)
 
 
-def objective_of(annotations, rank=2):
-    coordinates = Coordinates.of_annotations(annotations, standardize=True, intercept=True)
-    tasks = LabelTasks.of_annotations(annotations, coordinates)
-    rng, size = np.random.default_rng(0), coordinates.size
-    residual = np.full(size, 0.3)
-    prior = Prior(rng.normal(size=size), rng.normal(size=(size, rank)), residual)
-    model = Model(prior, Logistic(), ridge=1.0)
-    return Objective(tasks, coordinates.n_weights, model, np.ones(size), shape=LOW_RANK)
+def objective_of(annotations):
+    return replace(make_objective(annotations, np.random.default_rng(0), rank=2), shape=LOW_RANK)
 
 
 def test_as_many_learn_and_correct_as_the_excess_allows(schools):
@@ -56,18 +45,6 @@ def test_a_smaller_tolerance_takes_more_people(schools, small_samples):
     excess = few.excess(few.n_asked, start.tasks.n_people)
     assert excess <= 10 * 2e-4
     assert Plan.of(start, start.tasks, 1e-9) is None
-
-
-def test_people_who_stand_for_others_have_the_objective_of_as_many(schools):
-    start = objective_of(schools)
-    some = sample(start.tasks, 200)
-    one = Objective(some, start.n_weights, start.model, start.unit, shape=LOW_RANK)
-    many = Objective(some, start.n_weights, start.model, start.unit, shape=LOW_RANK, stands_for=8.0)
-    found, as_many = one.visit(start.model), many.visit(start.model)
-    assert many.n_people == 1600
-    assert as_many.n_people == 8 * found.n_people
-    assert as_many.objective == pytest.approx(8 * found.objective)
-    np.testing.assert_allclose(as_many.second, 8 * found.second)
 
 
 @pytest.mark.slow
@@ -129,27 +106,3 @@ def test_covariates_and_items_are_learned_from_everybody(schools, small_samples)
     crossed = HierarchicalRanker(n_groups=1, n_item_factors=0, tol=1e-2).fit(some)
     assert crossed.item_effects_
     assert crossed.sampling_ is None
-
-
-def test_what_is_nearly_known_claims_no_more_than_labels_say():
-    rng = np.random.default_rng(1)
-    n_people, n_labels, size, rank = 6, 20, 24, 6
-    said = Annotations(
-        users=np.repeat(np.arange(n_people), n_labels),
-        items=None,
-        labels=rng.random(n_people * n_labels) < 0.5,
-        features=rng.normal(size=(n_people * n_labels, size)),
-    )
-    coordinates = Coordinates.of_annotations(said, standardize=False, intercept=False)
-    prior = Prior(np.zeros(size), rng.normal(size=(size, 3)), np.full(size, 0.4))
-    task = TaskBlock(LabelTasks.of_annotations(said, coordinates), 0).task
-    mode = find_mode(task, prior, Logistic())
-    found = _nearly_known(mode, prior, rank).astype(np.float64)
-    best = _known(system_of(task, prior), mode.said.curvature, rank) @ prior.root.T
-    for person in range(len(task.people)):
-        rows = mode.said.curvature.times_root_back(task.rows)[person]
-        exact = np.linalg.inv(np.linalg.inv(prior.covariance) + rows.T @ rows)
-        claimed = prior.covariance - found[person].T @ found[person]
-        assert np.linalg.eigvalsh(claimed - exact).min() > -1e-4
-        told = np.trace(found[person].T @ found[person])
-        assert told > 0.85 * np.trace(best[person].T @ best[person])

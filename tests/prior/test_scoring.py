@@ -1,17 +1,13 @@
 import numpy as np
 
+from learned_model import Model, Objective, Prior, tasks_of
 from likeminds import make_schools
-from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.likelihoods import Logistic
-from likeminds.prior.objective import Model, Objective
-from likeminds.prior.prior import Prior
 from likeminds.prior.scoring import Move, Pace, step, visit_crowd
-from likeminds.prior.tasks import LabelTasks
 
 
 def start_of(annotations):
-    coordinates = Coordinates.of_annotations(annotations, standardize=True, intercept=True)
-    tasks = LabelTasks.of_annotations(annotations, coordinates)
+    tasks, coordinates = tasks_of(annotations)
     size = coordinates.size
     prior = Prior(np.zeros(size), np.zeros((size, 0)), np.ones(size))
     return Objective(tasks, coordinates.n_weights, Model(prior, Logistic(), 1.0), np.ones(size))

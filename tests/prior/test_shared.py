@@ -1,147 +1,24 @@
 """Items with a character of their own: truth, objective, and formulas against naive definitions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 import likeminds
+from crowds import make_votes
+from learned_model import tasks_with_items
 from likeminds import Annotations, HierarchicalRanker, find_schools, load_electricity
-from likeminds.prior.added_penalties import Held
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import BEND, CrossedTasks, are_shared, crossed_moments
-from likeminds.prior.descent import first_model
-from likeminds.prior.item_steps import with_centred_factors
-from likeminds.prior.items import Items
 from likeminds.prior.likelihoods import Logistic
-from likeminds.prior.objective import LOW_RANK, Objective
-from likeminds.prior.posterior import Pulls, Terms
-from likeminds.prior.prior import Prior
-from likeminds.prior.scoring import visit_crowd
 from likeminds.prior.shared import learn_crossed
-
-
-def make_crowd(
-    seed=0, *, n_people=60, n_items=30, per_person=12, n_features=2, effect=1.0, factor=0.0
-):
-    """Everybody judges some of the items; returns the annotations and the true scores."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_items, n_features))
-    W = rng.normal(size=n_features) + 0.5 * rng.normal(size=(n_people, n_features))
-    scores = W @ X.T + effect * rng.normal(size=n_items)
-    scores += factor * np.outer(rng.normal(size=n_people), rng.normal(size=n_items))
-    user = np.repeat(np.arange(n_people), per_person)
-    item = np.concatenate([rng.permutation(n_items)[:per_person] for _ in range(n_people)])
-    labels = rng.random(len(user)) < expit(scores[user, item])
-    said = Annotations(user, item, labels, X, item_ids=np.arange(n_items))
-    return said, scores
-
-
-def make_tasks(said, n_factors=2, seed=0):
-    rng = np.random.default_rng(seed)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
-    root = rng.normal(size=(said.n_items, n_factors, n_factors))
-    items = replace(
-        Items.unknown(said.item_ids),
-        effects=rng.normal(size=said.n_items),
-        factors=rng.normal(size=(said.n_items, n_factors)),
-        unsure=root @ root.transpose(0, 2, 1) + 0.1 * np.eye(n_factors),
-        share=0.4,
-    )
-    tasks = CrossedTasks.of_annotations(said, coordinates, items)
-    prior = first_model(coordinates.size, coordinates.n_weights, Logistic()).prior
-    for _ in range(n_factors):
-        prior = prior.with_coordinate(0.0, 0.7)
-    return tasks, prior, coordinates
-
-
-def test_held_is_a_square_on_top_of_the_prior():
-    rng = np.random.default_rng(0)
-    root, directions = rng.normal(size=(3, 2, 2)), rng.normal(size=(2, 5))
-    precision = root @ root.transpose(0, 2, 1)
-    held = Held(precision, directions)
-    extra = directions.T @ precision @ directions
-    inverse = np.linalg.inv(np.eye(5) + extra)
-    np.testing.assert_allclose(held.added, extra)
-    vectors = rng.normal(size=(3, 5))
-    np.testing.assert_allclose(held.pulls(vectors), np.einsum("bij,bj->bi", extra, vectors))
-    np.testing.assert_allclose(held.around(np.repeat(np.eye(5)[None], 3, axis=0)), inverse)
-    np.testing.assert_allclose(held.squared(), inverse.sum(axis=0))
-    np.testing.assert_allclose(held.log_determinant, 0.5 * np.linalg.slogdet(np.eye(5) + extra)[1])
-    known = held.known()
-    np.testing.assert_allclose(np.eye(5) - known.transpose(0, 2, 1) @ known, inverse)
-
-
-def test_sums_by_item_are_sums_over_labels():
-    said, _ = make_crowd(n_people=12, per_person=5)
-    tasks, prior, coordinates = make_tasks(said)
-    found = crossed_moments(tasks, Terms(prior, Logistic()), Pulls())
-    items, root, r = tasks.items, prior.root, tasks.items.n_factors
-    known, bound = np.zeros(said.n_items), np.zeros((said.n_items, r, r))
-    crossed = np.zeros((said.n_items, len(prior.mean)))
-    slope = np.zeros((said.n_items, r))
-    objective = 0.0
-    for person in range(said.n_people):
-        mine = said.user_codes == person
-        item, y = said.item_codes[mine], said.labels[mine]
-        rows = np.hstack([coordinates.rows(said.features)[item], items.factors[item]])
-        held = np.zeros((len(prior.mean), len(prior.mean)))
-        held[-r:, -r:] = items.share * BEND * items.unsure[item].sum(axis=0)
-        precision = np.linalg.inv(prior.covariance) + held
-        w = prior.mean.copy()
-        for _ in range(50):
-            p = expit(rows @ w + items.effects[item])
-            h = p * (1 - p)
-            hessian = (rows * h[:, None]).T @ rows + precision
-            gradient = rows.T @ (y - p) - np.linalg.inv(prior.covariance) @ (w - prior.mean)
-            w = w + np.linalg.solve(hessian, gradient - held @ w)
-        p = expit(rows @ w + items.effects[item])
-        h = p * (1 - p)
-        S = np.linalg.inv((rows * h[:, None]).T @ rows + precision)
-        away = w - prior.mean
-        eta = rows @ w + items.effects[item]
-        objective += (np.logaddexp(0, eta) - y * eta).sum() + 0.5 * w @ held @ w
-        objective += 0.5 * away @ np.linalg.inv(prior.covariance) @ away
-        objective += 0.5 * np.linalg.slogdet(np.linalg.inv(S) @ prior.covariance)[1]
-        second = S[-r:, -r:] + np.outer(w[-r:], w[-r:])
-        for row, j in enumerate(item):
-            known[j] += h[row] * (1 - h[row] * rows[row] @ S @ rows[row])
-            crossed[j] += h[row] * np.linalg.solve(root, S @ rows[row])
-            slope[j] += (y[row] - p[row]) * w[-r:] - h[row] * (S @ rows[row])[-r:]
-            bound[j] += BEND * second
-    np.testing.assert_allclose(found.objective, objective, rtol=1e-9)
-    np.testing.assert_allclose(found.sums.known, known, rtol=1e-6)
-    np.testing.assert_allclose(found.sums.crossed, crossed, atol=1e-6)
-    np.testing.assert_allclose(found.sums.slope_of_factors, slope, atol=1e-6)
-    np.testing.assert_allclose(found.sums.bound, bound, atol=1e-6)
-
-
-def test_slope_by_an_effect_is_that_of_the_objective():
-    said, _ = make_crowd(n_people=15, per_person=6)
-    tasks, prior, _ = make_tasks(said, n_factors=0)
-
-    def visit(effects):
-        moved = tasks.with_items(replace(tasks.items, effects=effects))
-        return crossed_moments(moved, Terms(prior, Logistic(), 1e-12), Pulls())
-
-    step, b = 1e-4, tasks.items.effects
-    for item in range(5):
-        there, back = b.copy(), b.copy()
-        there[item] += step
-        back[item] -= step
-        naive = (visit(there).objective - visit(back).objective) / (2 * step)
-        assert -visit(b).sums.slope[item] == pytest.approx(naive, abs=1e-4)
 
 
 @pytest.mark.parametrize("n_factors", [0, 2])
 @pytest.mark.parametrize("n_groups", [None, 1])
 @pytest.mark.slow
 def test_objective_never_rises(n_factors, n_groups):
-    said, _ = make_crowd(factor=1.0)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
-    tasks = CrossedTasks.of_annotations(said, coordinates, Items.unknown(said.item_ids))
+    said, _ = make_votes(factor=1.0)
+    tasks, coordinates = tasks_with_items(said, 0.25)
     options = {"likelihood": Logistic(), "tol": 1e-6, "max_iter": 30, "n_factors": n_factors}
     found = learn_crossed(tasks, coordinates.n_weights, coordinates.size, n_groups, **options)
     assert len(found.trace) > 2
@@ -150,83 +27,11 @@ def test_objective_never_rises(n_factors, n_groups):
     np.testing.assert_array_equal(found.items.effects, again.items.effects)
 
 
-def test_what_all_want_of_a_learned_feature_is_the_items_own():
-    # As if a fit had put what all like into a learned feature that all weigh alike, none into b_j.
-    rng = np.random.default_rng(0)
-    n_people, n_items = 40, 30
-    quality, weight = rng.normal(size=n_items), rng.normal(1.5, 0.3, size=n_people)
-    user, item = np.repeat(np.arange(n_people), n_items), np.tile(np.arange(n_items), n_people)
-    labels = rng.random(len(user)) < expit(weight[user] * quality[item])
-    said = Annotations(users=user, items=item, labels=labels)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
-    items = replace(
-        Items.unknown(said.item_ids, variance=1e-6),
-        factors=quality[:, None],
-        unsure=np.full((n_items, 1, 1), 1e-3),
-    )
-    tasks = CrossedTasks.of_annotations(said, coordinates, items)
-    model = first_model(coordinates.size, coordinates.n_weights, Logistic())
-    model = replace(model, prior=model.prior.with_coordinate(0.0, 2.0))
-    objective = Objective(tasks, coordinates.n_weights, model, model.prior.residual)
-    at = visit_crowd(objective, model)
-
-    moved, centred = with_centred_factors(objective, at)
-    everybody = moved.tasks.items.effects / quality  # what all weigh, in the items' effects
-    assert everybody == pytest.approx(everybody[0])
-    assert everybody[0] == pytest.approx((model.prior.root @ at.found.first)[-1] / n_people)
-    assert centred.prior.covariance[-1, -1] == pytest.approx(2.0**2 - everybody[0] ** 2)
-    # Weights of the feature are centred now, and scores as good as they were.
-    again = visit_crowd(moved, centred)
-    left = (centred.prior.root @ again.found.first)[-1] / n_people
-    assert abs(left) < 0.1
-    assert again.found.loss < at.found.loss + 0.01 * len(labels)
-    assert with_centred_factors(moved, again) == (moved, centred)  # nothing more to move
-
-
-@pytest.mark.parametrize("angle", [0.0, 0.8])
-def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
-    # Turned by 0.8, neither of the two weights is of one sign: what all want is spread over both.
-    rng = np.random.default_rng(0)
-    n_people, n_items = 40, 30
-    factors = rng.normal(size=(n_items, 2))
-    weights = rng.normal([1.5, 0.0], [0.3, 1.5], size=(n_people, 2))
-    user, item = np.repeat(np.arange(n_people), n_items), np.tile(np.arange(n_items), n_people)
-    labels = rng.random(len(user)) < expit((weights[user] * factors[item]).sum(axis=1))
-    said = Annotations(users=user, items=item, labels=labels)
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    items = replace(
-        Items.unknown(said.item_ids, variance=1e-6),
-        factors=factors @ turn.T,
-        unsure=np.repeat(1e-3 * np.eye(2)[None], n_items, axis=0),
-    )
-    tasks = CrossedTasks.of_annotations(said, coordinates, items)
-    model = first_model(coordinates.size, coordinates.n_weights, Logistic())
-    covariance = np.eye(3)
-    covariance[1:, 1:] = turn @ np.diag([1.8**2, 1.5**2]) @ turn.T
-    model = replace(model, prior=Prior.of_covariance(np.zeros(3), covariance))
-    objective = Objective(tasks, coordinates.n_weights, model, model.prior.residual)
-    at = visit_crowd(objective, model)
-
-    moved, centred = with_centred_factors(objective, at)
-    everybody = (model.prior.root @ at.found.first) / n_people
-    assert everybody[1:] @ turn[:, 0] == pytest.approx(1.5, abs=0.3)
-    np.testing.assert_allclose(moved.tasks.items.effects, factors @ turn.T @ everybody[1:])
-    everybody[0] = 0.0
-    left = covariance - np.outer(everybody, everybody)
-    np.testing.assert_allclose(centred.prior.covariance, left, atol=1e-9)
-    # A form with fewer numbers keeps its own, and the variances are those of what is left.
-    fewer = replace(objective, shape=LOW_RANK)
-    _, centred = with_centred_factors(fewer, at)
-    np.testing.assert_allclose(centred.prior.covariance.diagonal(), left.diagonal())
-    assert centred.prior.rank == model.prior.rank
-
-
 def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
-    said, _ = make_crowd(n_people=150, effect=1.5)
+    said, _ = make_votes(n_people=150, effect=1.5)
     with_effects = HierarchicalRanker(n_item_factors=0).fit(said)
     assert 1.0 < with_effects.crowd_.items.variance < 4.0
-    said, _ = make_crowd(n_people=150, effect=0.0)
+    said, _ = make_votes(n_people=150, effect=0.0)
     without = HierarchicalRanker(n_item_factors=0).fit(said)
     plain = HierarchicalRanker(item_effects=False).fit(said)
     assert np.abs(without.item_effect_).max() < 0.2
@@ -274,7 +79,7 @@ def test_labels_that_cancel_have_no_factors():
 
 
 def test_a_factor_is_found_without_features():
-    said, scores = make_crowd(n_people=120, n_items=40, per_person=20, factor=2.0)
+    said, scores = make_votes(n_people=120, n_items=40, per_person=20, factor=2.0)
     bare = Annotations(said.users, said.items, said.labels)
     ranker = HierarchicalRanker().fit(bare)
     assert ranker.n_item_factors_ >= 1
@@ -350,7 +155,6 @@ def test_schools_in_batches_are_found(seed):
 
 def test_without_shared_items_nothing_changes():
     households = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 40)])
-    assert not are_shared(households)
     ranker = HierarchicalRanker(loss="logistic").fit(households)
     plain = HierarchicalRanker(loss="logistic", item_effects=False).fit(households)
     assert not ranker.item_effects_
@@ -396,7 +200,7 @@ def test_annotations_without_features_are_refused_where_they_say_nothing():
 def test_intervals_of_ranks_cover_what_they_say(effect):
     covered = []
     for seed in range(4):
-        said, scores = make_crowd(seed, n_people=80, n_items=30, per_person=15, effect=effect)
+        said, scores = make_votes(seed, n_people=80, n_items=30, per_person=15, effect=effect)
         ranker = HierarchicalRanker().fit(said)
         everything = Annotations(
             np.zeros(30, dtype=int), np.arange(30), np.arange(30) % 2, said.features
@@ -409,7 +213,7 @@ def test_intervals_of_ranks_cover_what_they_say(effect):
 
 
 def test_newcomers_know_the_items():
-    said, scores = make_crowd(n_people=100, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    said, scores = make_votes(n_people=100, n_items=40, per_person=20, effect=1.5, factor=1.5)
     known = said.of_people(range(80))
     ranker = HierarchicalRanker().fit(known)
     stranger = said.of_person(90)
@@ -439,7 +243,7 @@ def test_rows_that_are_items_of_their_own_are_never_shared():
 
 
 def test_rows_of_features_are_no_items_that_were_seen():
-    said, _ = make_crowd()
+    said, _ = make_votes()
     ranker = HierarchicalRanker(n_item_factors=0).fit(said)
     plain = np.einsum("nd,nd->n", said.X, ranker.coef_[said.user_codes])
     np.testing.assert_allclose(ranker.decision_function(said.X, said.users), plain)
@@ -453,7 +257,7 @@ def test_rows_of_features_are_no_items_that_were_seen():
 
 
 def test_items_are_saved_with_the_model(tmp_path):
-    said, _ = make_crowd(factor=2.0)
+    said, _ = make_votes(factor=2.0)
     bare = Annotations(said.users, [f"film {n}" for n in said.items], said.labels)
     ranker = HierarchicalRanker(n_item_factors=2).fit(bare)
     again = likeminds.load(likeminds.save(ranker, tmp_path / "m", with_data=True))
@@ -468,7 +272,7 @@ def test_items_are_saved_with_the_model(tmp_path):
 
 
 def test_new_items_are_folded_in_without_a_refit():
-    said, scores = make_crowd(n_people=150, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    said, scores = make_votes(n_people=150, n_items=40, per_person=20, effect=1.5, factor=1.5)
     ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 35])
     late = said[said.item_codes >= 35]
     wiser = ranker.new_items(late)
@@ -491,7 +295,7 @@ def test_new_items_are_folded_in_without_a_refit():
 
 @pytest.mark.slow
 def test_the_order_of_rows_and_of_items_does_not_matter():
-    said, _ = make_crowd(factor=1.5, per_person=16)
+    said, _ = make_votes(factor=1.5, per_person=16)
     ranker = HierarchicalRanker().fit(said)
     rng = np.random.default_rng(0)
     shuffled = HierarchicalRanker().fit(said[rng.permutation(len(said))])
@@ -513,7 +317,7 @@ def test_the_order_of_rows_and_of_items_does_not_matter():
 
 def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
     """The item whose label lowers the variance of all scores most, by the joint covariance."""
-    said, _ = make_crowd(n_people=50, n_items=25, per_person=12, factor=1.0)
+    said, _ = make_votes(n_people=50, n_items=25, per_person=12, factor=1.0)
     ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 20])
     pool = Annotations([0] * 25, np.arange(25), np.arange(25) % 2, said.features)
     beliefs = ranker._beliefs()

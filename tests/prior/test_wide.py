@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learned_model import LOW_RANK, Objective, Prior, coordinates_of, first_model
 from likeminds import Annotations
-from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
-from likeminds.prior.descent import descend, first_model
+from likeminds.prior.descent import descend
 from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.objective import LOW_RANK, Objective
-from likeminds.prior.prior import Prior
 from likeminds.prior.settling import posterior_of
 from likeminds.prior.wide import narrowing
 from likeminds.prior.wide.crowd_rows import CrowdRows
@@ -63,8 +61,7 @@ CROWDS = {
 
 def both_ways(said, loss, rng, rank=2):
     """Return the objective with matrices and the one in rows, at the same model."""
-    settings_ = {"standardize": True, "intercept": loss.has_intercept}
-    coordinates = Coordinates.of_annotations(said, **settings_)
+    coordinates = coordinates_of(said, intercept=loss.has_intercept)
     assert coordinates.basis is None
     size, n_weights = coordinates.size, coordinates.n_weights
     model = first_model(size, n_weights, loss.likelihood, rng.normal(size=n_weights) / 10)
@@ -73,7 +70,7 @@ def both_ways(said, loss, rng, rank=2):
     model = replace(model, prior=Prior(mean, loadings, 1.3 * unit), ridge=3.0)
     exact = {"enough": 1e-12, "shape": LOW_RANK}
     dense = Objective(loss.tasks(said, coordinates), n_weights, model, unit, **exact)
-    every = Coordinates.of_annotations(said, every=True, **settings_)
+    every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     rows = CrowdRows.of_annotations(said, loss, every)
     return dense, WideObjective(rows, n_weights, model, unit, ridges=np.zeros(rank), **exact)
 
@@ -123,7 +120,7 @@ def test_people_left_out_say_nothing():
     chosen = rng.random(said.n_people) < 0.5
     few = replace(wide, tasks=wide.rows.of_people(chosen), pulls=type(wide.pulls)())
     one = said.of_people(said.user_ids[chosen].tolist())
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True, every=True)
+    coordinates = coordinates_of(said, every=True)
     alone = replace(few, tasks=CrowdRows.of_annotations(one, loss, coordinates))
     assert few(few.start)[0] == pytest.approx(alone(alone.start)[0], rel=1e-12)
 
@@ -157,9 +154,7 @@ def test_lowest_directions_are_eigenvectors():
 def test_posteriors_in_few_coordinates_are_those_in_all(kind, monkeypatch):
     make, name = CROWDS[kind]
     said, loss = make(np.random.default_rng(5)), PRIOR_LOSSES[name]
-    every = Coordinates.of_annotations(
-        said, standardize=True, intercept=loss.has_intercept, every=True
-    )
+    every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     points, known, coordinates = [], [], []
     for kept in (N_FEATURES, 7):
         monkeypatch.setattr(narrowing, "KEPT", kept)

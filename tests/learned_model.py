@@ -1,0 +1,117 @@
+"""Small problems of the learned model: the one place that knows how its parts are put together.
+
+Tests hold the parts against definitions; a part that moves or changes its name moves here alone.
+"""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+
+from likeminds.prior.coordinates import Coordinates
+from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.descent import first_model
+from likeminds.prior.items import OFF_ZERO, Items
+from likeminds.prior.likelihoods import Choice, Logistic, Regression
+from likeminds.prior.losses import PRIOR_LOSSES
+from likeminds.prior.modes import find_mode
+from likeminds.prior.objective import DIAGONAL, LOW_RANK, Model, Objective
+from likeminds.prior.posterior import Pulls, Terms
+from likeminds.prior.prior import Prior
+
+__all__ = [
+    "DIAGONAL",
+    "LIKELIHOODS",
+    "LOW_RANK",
+    "OFF_ZERO",
+    "Coordinates",
+    "Items",
+    "Model",
+    "Objective",
+    "PickledShards",
+    "Prior",
+    "Pulls",
+    "Terms",
+    "all_modes",
+    "coordinates_of",
+    "first_model",
+    "make_objective",
+    "make_prior",
+    "tasks_of",
+    "tasks_with_items",
+]
+
+LIKELIHOODS = {"logistic": Logistic(), "choice": Choice(), "auc": Regression(3.0)}
+
+
+def coordinates_of(said, *, standardize=True, intercept=True, **more):
+    """Return how the model sees the features of annotations."""
+    return Coordinates.of_annotations(said, standardize=standardize, intercept=intercept, **more)
+
+
+def tasks_of(said, loss="logistic"):
+    """Return what each person said, block by block, and its coordinates."""
+    kind = PRIOR_LOSSES[loss]
+    coordinates = coordinates_of(said, intercept=kind.has_intercept)
+    return kind.tasks(said, coordinates), coordinates
+
+
+def tasks_with_items(said, variance=1.0, **known):
+    """Return the same where items have effects and factors, of which some things are known."""
+    coordinates = coordinates_of(said)
+    items = replace(Items.unknown(said.item_ids, variance), **known)
+    return CrossedTasks.of_annotations(said, coordinates, items), coordinates
+
+
+def make_prior(rng, size, rank=1):
+    """Return some prior with directions and a residual."""
+    return Prior(
+        rng.normal(0, 0.4, size), rng.normal(0, 1, (size, rank)), rng.uniform(0.3, 0.8, size)
+    )
+
+
+def make_objective(said, rng, loss="logistic", *, rank=1):
+    """Return the objective at some prior of the family that is learned."""
+    tasks, coordinates = tasks_of(said, loss)
+    prior = make_prior(rng, coordinates.size, rank)
+    residual = prior.residual.copy()  # one for the weights, one for the intercept
+    residual[: coordinates.n_weights] = residual[0]
+    model = Model(replace(prior, residual=residual), LIKELIHOODS[loss], ridge=0.7)
+    unit = rng.uniform(0.5, 2.0, coordinates.size)
+    return Objective(tasks, coordinates.n_weights, model, unit, enough=1e-12)
+
+
+def _sent(thing):
+    return pickle.loads(pickle.dumps(thing))
+
+
+class PickledShards:
+    """People in shards, which get works and states as bytes, and answer in bytes."""
+
+    def __init__(self, tasks, n_shards):
+        self.n_people = tasks.n_people
+        mine = np.arange(tasks.n_people) % n_shards
+        self._shards = [_sent(tasks.of_people(mine == shard)) for shard in range(n_shards)]
+        self.largest = 0
+
+    def visit(self, work, state, own=None):
+        own, total, kept = own or [None] * len(self._shards), None, []
+        for shard, mine in zip(self._shards, own, strict=True):
+            answer, its = shard.visit(*_sent((work, state)), mine)
+            self.largest = max(self.largest, len(pickle.dumps(answer)))
+            total = _sent(answer) if total is None else total + _sent(answer)
+            kept.append(its)
+        return total, kept
+
+    def ask(self, work, state, own=None):
+        for shard, mine in zip(self._shards, own or [None] * len(self._shards), strict=True):
+            yield from shard.ask(*_sent((work, state)), mine)
+
+
+def all_modes(tasks, prior, likelihood):
+    found = {}
+    for number in range(len(tasks.plan)):
+        mode = find_mode(tasks.task(number), prior, likelihood)
+        points = prior.mean + mode.system.z(mode.state) @ prior.root.T
+        found.update(zip(mode.task.people.tolist(), points, strict=True))
+    return np.array([found[person] for person in sorted(found)])
