@@ -59,3 +59,16 @@ def make_votes(
     labels = rng.random(len(user)) < 1 / (1 + np.exp(-scores[user, item]))
     said = Annotations(user, item, labels, X, item_ids=np.arange(n_items))
     return said, scores
+
+
+def make_grades(rng, n_people=30, n_items=40, n_each=20):
+    """People who grade shared items from 1 to 7, in their own part of the scale."""
+    X = rng.normal(size=(n_items, 3))
+    effect = rng.normal(size=n_items)
+    taste = np.array([1.0, -1.0, 0.0]) + 0.5 * rng.normal(size=(n_people, 3))
+    users = np.repeat(np.arange(n_people), n_each)
+    items = np.concatenate([rng.permutation(n_items)[:n_each] for _ in range(n_people)])
+    liked = np.einsum("nd,nd->n", X[items], taste[users]) + effect[items]
+    own = np.exp(0.4 * rng.normal(size=n_people))[users], rng.normal(size=n_people)[users]
+    grades = np.clip(np.round(4 + own[1] + own[0] * (liked + rng.logistic(size=len(users)))), 1, 7)
+    return Annotations(users, items, grades, X)

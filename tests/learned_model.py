@@ -34,6 +34,7 @@ __all__ = [
     "Terms",
     "all_modes",
     "coordinates_of",
+    "find_mode",
     "first_model",
     "make_objective",
     "make_prior",

@@ -15,7 +15,6 @@ from likeminds._support.checks import (
     read_only,
     same_length,
 )
-from likeminds._support.grammar import counted
 
 
 def test_listing_counts_the_rest():
@@ -99,8 +98,6 @@ def test_rows():
 
 
 def test_small_helpers():
-    assert counted(1, "person", "people") == "1 person"
-    assert counted(0, "label") == "0 labels"
     assert both_or_neither([], [], "groups")
     assert not both_or_neither(None, None, "groups")
     with pytest.raises(ValueError):

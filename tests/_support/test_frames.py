@@ -8,7 +8,6 @@ import pytest
 
 import likeminds
 from likeminds import Annotations, HierarchicalRanker, compare, diagnose, find_schools
-from likeminds._support.html import html_table
 
 
 def columns():
@@ -70,9 +69,3 @@ def test_only_public_names_are_offered():
     offered = set(dir(likeminds))
     assert offered == {*likeminds.__all__, *likeminds._PUBLIC}
     assert not any(name.startswith("_") and name != "__version__" for name in offered)
-
-
-def test_nothing_that_is_shown_is_taken_for_markup():
-    assert "<script>" not in html_table([{"item": "<script>", "score": float("nan")}])
-    assert "<td>-</td>" in html_table([{"score": float("nan")}])
-    assert html_table([]) == ""

@@ -6,7 +6,6 @@ from scipy.special import expit, logsumexp
 
 from crowds import make_choices
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.choice_models.maximising import Surface, form_of
 from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
 from likeminds.prior.losses import PRIOR_LOSSES
 
@@ -71,27 +70,6 @@ def test_error_is_that_of_other_seeds(one_feature):
     values = [ranker.log_likelihood(crowd, 50, random_state=s).value for s in range(20)]
     told = ranker.log_likelihood(crowd, 50).error
     assert 0.4 * told < np.std(values) < 2.5 * told
-
-
-@pytest.mark.parametrize("kind", ["full", "diagonal", "low_rank"])
-@pytest.mark.parametrize("constant", [[], [1]])
-@pytest.mark.parametrize("log", [0.0, -1.0])
-def test_gradient_is_that_of_differences(kind, constant, log):
-    crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_people=12, n_sets=4)
-    ranker = HierarchicalRanker(covariance="full").fit(crowd)
-    loss = PRIOR_LOSSES["choice"]
-    tasks = loss.tasks(crowd, ranker.crowd_.coordinates)
-    varies = np.setdiff1d(np.arange(3), constant)
-    signs = np.array([0.0, 1.0, 0.0])[varies]
-    constant = np.array(constant, dtype=np.intp)
-    logs = np.array([0.0, 0.0, log])[varies]
-    setting = Setting(tasks, loss.likelihood, varies, constant, 3, signs, logs)
-    at = setting.coefficients(ranker.crowd_.prior)
-    surface = Surface(Simulation(setting, at, 40), at, form_of(kind, setting, at, 1))
-    start = surface.start + 0.1 * np.random.default_rng(0).standard_normal(len(surface.start))
-    steps = 1e-6 * np.eye(len(start))
-    expected = [(surface(start + e)[0] - surface(start - e)[0]) / 2e-6 for e in steps]
-    np.testing.assert_allclose(surface(start)[1], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_weights_that_are_alike_enter_the_likelihood_exactly():

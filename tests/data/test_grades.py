@@ -6,7 +6,6 @@ import pytest
 
 from likeminds import Annotations, HierarchicalRanker, fingerprint
 from likeminds.data.grades import divide_evenly, read_answers
-from likeminds.data.labels import LabelReading
 
 WORDS = ["bad", "fair", "good"]
 
@@ -67,7 +66,7 @@ def test_ordered_categories_of_a_frame():
     frame["label"] = pd.Series(["good", "bad", "fair"], dtype=kinds)
     said = Annotations.from_frame(frame)
     assert said.grades.tolist() == [2, 0, 1]
-    assert said.reading == LabelReading(threshold=0.0, grades=tuple(WORDS))
+    assert said.reading.grades == tuple(WORDS)
     assert repr(said) == "Annotations: 3 grades from bad to good by 2 people on 3 items, 1 feature"
     assert Annotations.from_frame(frame[["user", "x"]].assign(label=[1, 2, 5])).grades[2] == 5
 
@@ -102,7 +101,7 @@ def test_grades_are_read_as_before():
     with pytest.raises(ValueError):
         read_answers([1, 2], known=known, threshold=9)
     with pytest.raises(ValueError):
-        read_answers([1, 2, 3], known=LabelReading(1, 0), grades=True)
+        read_answers([1, 2, 3], known=graded([0, 1]).reading, grades=True)
 
 
 def test_grades_count_in_fingerprints_and_duplicates():

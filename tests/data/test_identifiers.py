@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds.data.columns import dictionary_codes
 from likeminds.data.identifiers import (
-    Coded,
     as_distinct,
     as_id_array,
     compact,
@@ -164,21 +162,6 @@ def test_join_keeps_kinds():
     assert join_ids(np.array([1], np.int8), np.array([300])).dtype == np.int64
     large = join_ids(np.array([2**63 + 1], np.uint64), np.array([-1]))
     assert large.tolist() == [2**63 + 1, -1]
-
-
-@given(st.lists(st.text(max_size=2).filter(bool), min_size=1), st.integers(1, 3))
-def test_codes_of_arrow_are_those_of_objects(ids, n_chunks):
-    column = pa.chunked_array([ids[k::n_chunks] for k in range(n_chunks)], type=pa.string())
-    coded = dictionary_codes(column)
-    assert isinstance(coded, Coded)
-    assert list(coded) == column.to_pylist()
-    for ours, plain in zip(encode(coded, "users"), encode(list(coded), "users"), strict=True):
-        assert ours.tolist() == plain.tolist()
-
-
-def test_texts_with_gaps_are_left_to_who_says_where_they_are():
-    assert dictionary_codes(pa.chunked_array([["a", None]])) is None
-    assert dictionary_codes(pa.chunked_array([["a", ""]])) is None
 
 
 @given(st.lists(st.floats(-9, 9).map(round).map(float), min_size=1))

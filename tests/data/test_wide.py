@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 from likeminds import Annotations, wide_to_long
-from likeminds.prior.choices import are_choices
 
 WIDE = pd.DataFrame(
     {
@@ -39,7 +38,7 @@ def test_a_row_per_alternative_that_was_there():
     assert long["CAR"].to_pylist() == [0, 1, 0, 0, 1]
     said = Annotations.from_frame(long)
     assert said.feature_names == ("TT", "WAIT", "CAR")
-    assert are_choices(said)
+    assert said.group_codes.tolist() == [0, 0, 1, 2, 2]
 
 
 def test_what_was_chosen_was_there():

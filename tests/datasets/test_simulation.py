@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeminds.datasets import Simulation, make_schools, make_simulation
+from likeminds import make_schools, make_simulation
+from likeminds.datasets import Simulation
 from likeminds.metrics import auc_by_person, mean_auc
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from likeminds import Annotations, load_electricity, score_choices
+from likeminds import Annotations, load_electricity
+from likeminds.metrics import score_choices
 
 
 def test_choices_are_judged_set_by_set():

@@ -9,7 +9,6 @@ from learned_model import OFF_ZERO, Items
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.prior import apportioning
 from likeminds.prior.apportioning import Regression, SeenItems, apportion, judged_alone
-from likeminds.rankers import learning
 
 
 def make_items(n_items=12, seed=0):
@@ -73,7 +72,7 @@ def test_known_items_keep_their_scores_and_features_lose_what_is_not_theirs(monk
         crowd = Annotations(user, item, said, X, item_ids=np.arange(30))
         found = []
         for divide in (apportion, lambda learned, *_: learned):
-            monkeypatch.setattr(learning, "apportion", divide)
+            monkeypatch.setattr("likeminds.rankers.learning.apportion", divide)
             ranker = HierarchicalRanker(n_groups=0, n_item_factors=0).fit(crowd)
             found.append((X @ ranker.consensus_, X @ ranker.consensus_ + ranker.item_effect_))
         lengths.append([consensus.std() for consensus, _ in found])

@@ -6,7 +6,6 @@ from scipy.special import logsumexp
 
 from learned_model import Coordinates, coordinates_of, tasks_of
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.prior import tasks
 from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
 from likeminds.prior.likelihoods import Choice
 from likeminds.prior.losses import choose_loss
@@ -156,7 +155,7 @@ def test_features_that_take_much_memory_become_coordinates_block_by_block(monkey
     )
     coordinates = coordinates_of(said, intercept=False)
     at_once = ChoiceTasks.of_annotations(said, coordinates)
-    monkeypatch.setattr(tasks, "_KEPT_BYTES", 0)
+    monkeypatch.setattr("likeminds.prior.tasks._KEPT_BYTES", 0)
     by_block = ChoiceTasks.of_annotations(said, coordinates)
     assert at_once.is_ready
     assert not by_block.is_ready

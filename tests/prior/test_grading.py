@@ -7,14 +7,13 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
+from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.grading import CumulativeLogit, Scale, StandardNormal
 from likeminds.prior.likelihoods import Logistic
 from likeminds.prior.losses import GRADE_LOSSES
 from likeminds.prior.tasks import Task
-from likeminds.rankers.grading import CANDIDATES, choose_grade_loss
-from likeminds.rankers.voices import Here
 
 SEVERAL = 30
 
@@ -140,22 +139,9 @@ def test_very_many_grades_are_binned_by_rank():
     assert (np.diff(codes[order]) >= 0).all()
 
 
-def crowd(rng, n_people=SEVERAL, n_items=40, n_each=20):
-    """People who grade shared items from 1 to 7, in their own part of the scale."""
-    X = rng.normal(size=(n_items, 3))
-    effect = rng.normal(size=n_items)
-    taste = np.array([1.0, -1.0, 0.0]) + 0.5 * rng.normal(size=(n_people, 3))
-    users = np.repeat(np.arange(n_people), n_each)
-    items = np.concatenate([rng.permutation(n_items)[:n_each] for _ in range(n_people)])
-    liked = np.einsum("nd,nd->n", X[items], taste[users]) + effect[items]
-    own = np.exp(0.4 * rng.normal(size=n_people))[users], rng.normal(size=n_people)[users]
-    grades = np.clip(np.round(4 + own[1] + own[0] * (liked + rng.logistic(size=len(users)))), 1, 7)
-    return Annotations(users, items, grades, X)
-
-
 @pytest.mark.parametrize("loss", [*GRADE_LOSSES, "logistic"])
 def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
-    said = crowd(np.random.default_rng(0))
+    said = make_grades(np.random.default_rng(0))
     old, new = said[said.user_codes < SEVERAL - 2], said[said.user_codes >= SEVERAL - 2]
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(old)
     assert ranker.item_effects_
@@ -175,7 +161,7 @@ def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
 
 @pytest.mark.parametrize("loss", GRADE_LOSSES)
 def test_newcomers_to_a_crowd_that_grades_may_say_yes_or_no(loss):
-    said = crowd(np.random.default_rng(0))
+    said = make_grades(np.random.default_rng(0))
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(said)
     somebody = said.of_person(3)
     liked = somebody.grades > np.median(somebody.grades)
@@ -188,7 +174,7 @@ def test_newcomers_to_a_crowd_that_grades_may_say_yes_or_no(loss):
 
 
 def test_new_items_are_known_by_their_grades():
-    said = crowd(np.random.default_rng(3), n_people=40)
+    said = make_grades(np.random.default_rng(3), n_people=40)
     fresh = said.item_codes >= 28
     ranker = HierarchicalRanker(loss="gaussian", n_item_factors=0, n_groups=0)
     whole = ranker.fit(said).item_effect_
@@ -199,46 +185,10 @@ def test_new_items_are_known_by_their_grades():
         ranker.new_items(Annotations([1, 2], [99, 99], [0, 1], {99: [0.0, 0, 0]}))
 
 
-@pytest.mark.slow
-def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
-    said = crowd(np.random.default_rng(1))
-    ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
-    chosen, scores = choose_grade_loss(ranker, Here(said))
-    assert set(scores) == set(CANDIDATES)
-    assert scores[chosen] == max(scores.values())
-    first, more = said[said.user_codes < 25], said[said.user_codes >= 25]
-    ranker.fit(first)
-    kept = ranker.loss_
-    assert kept == max(ranker.grade_scores_, key=ranker.grade_scores_.get)
-    assert ranker.update(more).loss_ == kept
-    assert choose_grade_loss(ranker, Here(said[said.user_codes < 5])) == ("cumulative", {})
-
-
-@pytest.mark.parametrize(("n_features", "n_groups"), [(3, "auto"), (200, 0)])
-def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
-    n_features, n_groups, monkeypatch
-):
-    rng, tried = np.random.default_rng(2), []
-
-    def judge(ranker, loss, learners, asked, held_out):
-        tried.append((ranker.n_groups, loss))
-        return rng.random(asked.n_people)
-
-    monkeypatch.setattr("likeminds.rankers.grading._judge", judge)
-    said = crowd(rng)
-    wide = Annotations(
-        said.users, said.items, said.grades, rng.normal(size=(said.n_items, n_features))
-    )
-    ranker = HierarchicalRanker()
-    choose_grade_loss(ranker, Here(wide))
-    assert set(tried) == {(n_groups, loss) for loss in CANDIDATES}
-    assert ranker.n_groups == "auto"
-
-
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
 @pytest.mark.slow
 def test_grades_go_with_covariates_and_without_items(loss):
-    said = crowd(np.random.default_rng(0), n_people=24)
+    said = make_grades(np.random.default_rng(0), n_people=24)
     ages = {person: {"age": float(person % 5)} for person in range(24)}
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0)
     ranker.fit(said.with_people(ages))
@@ -257,7 +207,7 @@ def test_grades_go_with_covariates_and_without_items(loss):
 
 
 def test_words_are_predicted_as_words_and_yes_or_no_has_no_grades():
-    said = crowd(np.random.default_rng(2))
+    said = make_grades(np.random.default_rng(2))
     words = np.array(["bad", "poor", "fair", "good"])
     code = np.minimum((said.grades - 1) // 2, 3).astype(int)
     graded = Annotations(said.users, said.items, words[code], said.features, grades=words.tolist())
@@ -286,7 +236,7 @@ def test_slopes_are_those_of_the_loss():
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian", "logistic"])
 def test_newcomers_get_the_grades_that_they_would_give(loss):
-    said = crowd(np.random.default_rng(5), n_people=40)
+    said = make_grades(np.random.default_rng(5), n_people=40)
     known, new = said[said.user_codes < 30], said[said.user_codes >= 30]
     ranker = HierarchicalRanker(loss=loss, n_groups=0, n_item_factors=0).fit(known)
     place = np.arange(len(new)) % 2 == 0

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from learned_model import PickledShards, Prior, Pulls, coordinates_of
+from learned_model import PickledShards, Prior, Pulls, coordinates_of, find_mode
 from likeminds import Annotations, HierarchicalRanker, make_schools
 from likeminds.prior.likelihoods import Logistic
 from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.modes import find_mode
 from likeminds.prior.settling import _known, _nearly_known, posterior_of
 
 

@@ -15,10 +15,10 @@ from likeminds import (
     ThreeLevelRankerCV,
     load_electricity,
     make_schools,
-    mean_auc,
     split_within_people,
 )
 from likeminds.losses import LOSSES
+from likeminds.metrics import mean_auc
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 

@@ -6,7 +6,6 @@ from likeminds import RankerCV, ThreeLevelRanker, baselines, default_rankers
 from likeminds.paper.experiments import published
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.registry import COMPETITORS, RANKERS, as_rankers, ranker_called
-from likeminds.storage.contents import MODELS
 
 
 def _public_rankers():
@@ -20,7 +19,6 @@ def test_every_public_ranker_is_in_the_registry():
 
 
 def test_all_lists_of_rankers_come_from_the_registry():
-    assert set(RANKERS) - set(MODELS) == {"DecomposedRanker"}  # made of components
     assert set(RANKERS) - set(default_rankers()) == {"DecomposedRanker", "RankerCV"}
     assert all(ranker_called(name.upper())[0] == name for name in default_rankers())
 

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 
 import naive
 from crowds import make_crowd
-from likeminds import Annotations, ThreeLevelRanker, auc_by_person, load, make_schools, save
+from likeminds import Annotations, ThreeLevelRanker, load, make_schools, save
+from likeminds.metrics import auc_by_person
 from likeminds.solvers import PaperSolver
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")

@@ -5,8 +5,6 @@ import pytest
 
 import likeminds
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.rankers.fitting import refuse_too_wide
-from likeminds.rankers.widths import WIDE, choose_way, directions_of
 
 
 def crowd_of_pairs(seed=0, n_people=60, n_pairs=24, d=40, strength=2.0):
@@ -211,33 +209,3 @@ def test_a_known_consensus_is_saved(crowd, tmp_path):
 def test_a_consensus_that_does_not_fit_is_refused(crowd, consensus, said):
     with pytest.raises(ValueError, match=said):
         HierarchicalRanker(consensus=consensus).fit(crowd[0])
-
-
-def labels_of(n_items, n_features):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_items, n_features))
-    return Annotations(np.arange(n_items) % 7, None, X[:, 0] > 0, X, features_per="row")
-
-
-def test_the_way_is_chosen_by_features_and_items():
-    many = WIDE + 1
-    assert choose_way("auto", directions_of(labels_of(many, many)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(many, WIDE)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(WIDE, many)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(many, many)), {}, shared=True)
-    assert not choose_way(False, directions_of(labels_of(many, many)), {}, shared=False)
-
-
-def test_what_needs_matrices_says_so():
-    said = labels_of(WIDE + 1, WIDE + 1)
-    with pytest.raises(ValueError, match="wide="):
-        HierarchicalRanker(wide=True, covariance="full").fit(said)
-    with pytest.warns(UserWarning, match="GiB"):
-        assert not choose_way("auto", directions_of(said), {'loss="auc"': True}, shared=False)
-
-
-def test_the_papers_ranker_says_what_wide_features_take():
-    with pytest.warns(UserWarning, match="GiB"):
-        refuse_too_wide("ThreeLevelRanker", 2000)
-    with pytest.raises(ValueError):
-        refuse_too_wide("ThreeLevelRanker", 20_000)

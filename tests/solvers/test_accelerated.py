@@ -18,8 +18,13 @@ from likeminds.components import (
     Sparse,
 )
 from likeminds.losses import LOSSES, LeastSquares
-from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
-from likeminds.solvers.base import objective, optimality_residual
+from likeminds.solvers import (
+    AcceleratedSolver,
+    FastSolver,
+    PaperSolver,
+    objective,
+    optimality_residual,
+)
 
 CONVEX = [
     [Consensus(0.3)],

@@ -6,8 +6,7 @@ from crowds import make_crowd
 from likeminds import Annotations, Statistics
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
-from likeminds.solvers import FastSolver, PaperSolver
-from likeminds.solvers.base import objective, optimality_residual, zero_parts
+from likeminds.solvers import FastSolver, PaperSolver, objective, optimality_residual, zero_parts
 from likeminds.theory import convergence_certificate
 
 

@@ -6,7 +6,14 @@ an object with a ``solve`` method (see `Solver`); rankers take one by name or as
 """
 
 from likeminds.solvers.accelerated import AcceleratedSolver
-from likeminds.solvers.base import History, Solution, Solver
+from likeminds.solvers.base import (
+    History,
+    Solution,
+    Solver,
+    objective,
+    optimality_residual,
+    zero_parts,
+)
 from likeminds.solvers.fast import FastSolver
 from likeminds.solvers.paper import PaperHistory, PaperSolver
 
@@ -19,6 +26,9 @@ __all__ = [
     "PaperSolver",
     "Solution",
     "Solver",
+    "objective",
+    "optimality_residual",
+    "zero_parts",
 ]
 
 SOLVERS: dict[str, Solver] = {
