@@ -122,7 +122,7 @@ def test_large_matrices_are_looked_at_everywhere(dtype, is_turned):
     assert as_matrix(matrix, "X") is matrix
     for bad in (np.nan, np.inf, -np.inf):
         matrix[3, -1] = bad
-        with pytest.raises(ValueError, match="NaN"):
+        with pytest.raises(ValueError):
             as_matrix(matrix, "X")
 
 

@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_an_error_every_time():
 
     thing = Thing({"part_": fail})
     for _ in range(2):
-        with pytest.raises(ValueError, match="damaged"):
+        with pytest.raises(ValueError):
             thing.part_  # noqa: B018
 
 

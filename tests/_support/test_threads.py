@@ -45,7 +45,7 @@ def test_an_error_ends_the_work_and_the_threads_go_on(monkeypatch):
             raise ValueError("three")
         return number
 
-    with pytest.raises(ValueError, match="three"):
+    with pytest.raises(ValueError):
         list(in_threads(work, range(100)))
     assert list(in_threads(str, range(3))) == ["0", "1", "2"]
 

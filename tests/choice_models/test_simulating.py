@@ -89,5 +89,5 @@ def test_weights_that_are_alike_enter_the_likelihood_exactly():
 
 def test_too_many_draws_are_refused(one_feature):
     crowd, ranker = one_feature
-    with pytest.raises(ValueError, match="draws"):
+    with pytest.raises(ValueError):
         ranker.log_likelihood(crowd, draws=10**9)

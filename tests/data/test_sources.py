@@ -117,7 +117,7 @@ def test_numpy_files_that_are_no_tables_are_refused(tmp_path):
     (tmp_path / "bad.npy").write_text("nothing")
     with pytest.raises(ValueError):
         read_table(tmp_path / "bad.npy")
-    with pytest.raises(FileNotFoundError, match="no file"):
+    with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.npz")
 
 
@@ -190,7 +190,7 @@ class TestCsv:
 def test_lists_of_numbers_are_spread_out():
     table = pa.table({"item": ["a", "b"], "x": [[1.0, 2.0], [3.0, 4.0]]})
     assert spread(table).to_pydict() == {"item": ["a", "b"], "x0": [1.0, 3.0], "x1": [2.0, 4.0]}
-    with pytest.raises(ValueError, match="lengths"):
+    with pytest.raises(ValueError):
         spread(pa.table({"x": [[1.0], [1.0, 2.0]]}))
 
 

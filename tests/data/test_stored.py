@@ -311,7 +311,7 @@ def test_folders_without_labels_are_refused(tmp_path):
         AnnotationFolder(tmp_path / "nowhere")
     with pytest.raises(ValueError):
         AnnotationFolder(tmp_path)
-    with pytest.raises(ValueError, match="no rows"):
+    with pytest.raises(ValueError):
         AnnotationFolder(in_parts(tmp_path / "empty", a_table().slice(0, 0)))
 
 

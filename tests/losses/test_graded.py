@@ -92,7 +92,7 @@ def test_the_laplacian_of_grades_gives_the_loss():
 
 def test_other_losses_take_grades_as_yes_or_no():
     said = crowd_of(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="grade"):
+    with pytest.raises(ValueError):
         LeastSquares().of(Statistics.from_annotations(said, graded=True))
 
 

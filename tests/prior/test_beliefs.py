@@ -202,7 +202,7 @@ def test_beliefs_refuse_what_they_do_not_know(fitted, items):
     several = fitted.newcomer(items[:4], [True, False, False, True], users=["a", "a", "b", "b"])
     assert several.coef.shape == (2, 6)
     assert several.decision_function(items[:2], ["b", "a"]).shape == (2,)
-    with pytest.raises(ValueError, match="users="):
+    with pytest.raises(ValueError):
         several.standard_error(items)
     with pytest.raises(ValueError):
         several.standard_error(items[:1], ["c"])

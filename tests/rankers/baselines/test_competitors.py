@@ -194,7 +194,7 @@ def test_bad_parameters_are_refused(crowd):
         RMTL(-1.0).fit(crowd)
     with pytest.raises(ValueError):
         JFL(loss="hinge").fit(crowd)
-    with pytest.raises(ValueError, match="rho1"):
+    with pytest.raises(ValueError):
         CMTL(0.0).fit(crowd)
 
 

@@ -103,7 +103,7 @@ def test_nothing_to_tune_is_simply_fitted(schools):
     assert search.best_params_ == {}
     assert np.isnan(search.best_score_)
     few = Annotations(users=["a", "b"], items=None, labels=[0, 1], features=[[1.0], [1.0]])
-    with pytest.raises(ValueError, match="folds"):
+    with pytest.raises(ValueError):
         RankerCV(PooledLogistic()).fit(few)
     assert RankerCV(Popularity()).fit(few).decision_function(few).tolist() == [1.0, 0.0]
 
