@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from rich.progress import Progress
 from commands import run
 from likeminds import read_card
 from likeminds.cli import update
+from likeminds.cli._ending import run_to_the_end
 from likeminds.cli._talk import Talk
 
 LABELS = ("--annotations", "none.csv", "--features", "none.csv")
@@ -140,6 +143,60 @@ sys.exit(run_to_the_end(work))
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False
     )
     assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "Error: Interrupted.\n")
+
+
+class _Ringing:
+    """A lock that gets a signal in one of its methods, while it is held."""
+
+    def __init__(self, moment):
+        self.moment, self.lock, self.rings = moment, threading.Lock(), 1
+
+    def acquire(self, *more):
+        return self.lock.acquire(*more)
+
+    def release(self):
+        self.lock.release()
+
+    def _release_save(self):
+        self.release()
+        self._ring("wait")
+
+    def _acquire_restore(self, _):
+        self.acquire()
+
+    def _is_owned(self):
+        return True
+
+    def __enter__(self):
+        self.acquire()
+        self._ring("enter")
+
+    def __exit__(self, *_):
+        self._ring("exit")
+        self.release()
+
+    def _ring(self, moment):
+        if moment == self.moment and self.rings:
+            self.rings = 0
+            signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("moment", ["enter", "wait", "exit"])
+def test_a_signal_while_a_lock_changes_hands_leaves_it_free(moment, request):
+    inherited = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(signal.SIGTERM, inherited))
+    ringing = _Ringing(moment)
+    condition = threading.Condition(ringing)
+
+    def work():
+        with condition:
+            if moment != "exit":
+                condition.wait(30)
+        time.sleep(30)
+        return 0
+
+    assert run_to_the_end(work) == 128 + signal.SIGTERM
+    assert not ringing.lock.locked()
 
 
 def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):

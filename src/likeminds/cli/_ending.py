@@ -17,6 +17,8 @@ _BY_A_SIGNAL = 128
 _NAMES = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hung up"}
 # After so many seconds, a signal that came at a bad moment comes again.
 _SOON = 0.05
+_WAIT = threading.Condition.wait.__code__
+_LOCKING = {threading.Condition.__enter__.__code__, threading.Condition.__exit__.__code__}
 
 
 class SignalledError(BaseException):
@@ -69,7 +71,7 @@ def _signals_raised() -> Iterator[None]:
     former: dict[int, Any] = {}
 
     def raise_it(number: int, frame: FrameType | None) -> None:
-        if not _is_finalizing(frame):
+        if not _is_bad_moment(frame):
             raise SignalledError(number)
         again = threading.Timer(_SOON, _send, [number])
         again.daemon = True
@@ -87,10 +89,18 @@ def _signals_raised() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_finalizing(frame: FrameType | None) -> bool:
-    """Say whether an object is going: what is raised then is printed, and forgotten."""
+def _is_bad_moment(frame: FrameType | None) -> bool:
+    """Say whether an exception raised in a frame would be lost, or would leave a lock behind.
+
+    Python prints and forgets what ``__del__`` raises. A `threading.Condition` that is interrupted
+    while it takes or gives back its lock has the lock in the wrong state: it stays locked, or is
+    released twice.
+    """
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        if frame.f_code.co_name == "__del__" or frame.f_code in _LOCKING:
+            return True
+        # Until this name is assigned, nothing restores the lock that `wait` has released.
+        if frame.f_code is _WAIT and "gotit" not in frame.f_locals:
             return True
         frame = frame.f_back
     return False
