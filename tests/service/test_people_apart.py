@@ -1,5 +1,6 @@
 """Models whose people are in files of their own are served: read when somebody is asked about."""
 
+import os
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -81,3 +82,19 @@ def test_damage_is_said(settings, ranker, tmp_path):
     victim.write_bytes(victim.read_bytes()[:-1])
     with pytest.raises(ModelFileError, match="not a complete likeminds model"):
         make_app(replace(settings, model=str(folder)), watching=False)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "overwritten"])
+def test_files_of_people_changed_in_place_are_refused(settings, ranker, tmp_path, damage):
+    with served(settings, ranker, tmp_path / "apart") as client:
+        expected = ask(client, "/v1/rank", person=None, top=5)
+        ask(client, "/v1/rank", person="person-03", top=5)
+        for victim in (tmp_path / "apart").glob("people-*"):
+            content = victim.read_bytes()
+            kept = content[:100] if damage == "truncated" else bytes(len(content))
+            victim.write_bytes(kept)
+            os.utime(victim, ns=(0, 0))  # clocks of file systems may be coarse
+        refused = client.post("/v1/rank", json={"person": "person-03", "top": 5})
+        assert refused.status_code == 503
+        assert "Save the model again" in refused.json()["detail"]
+        assert ask(client, "/v1/rank", person=None, top=5) == expected

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, load, load_electricity, save
+from likeminds.service import refreshing
 from likeminds.service.holder import Holder
 from likeminds.service.keys import hashed
 from likeminds.service.refreshing import Refresher, fold_in, refresh_file
 from likeminds.service.store import Label
+from likeminds.storage import safetensors
+from likeminds.storage.folders import main_file
 from likeminds.storage.models import ModelFileError
 
 
@@ -89,6 +92,32 @@ def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     assert Path(settings.model).read_bytes() != settings.refreshed.read_bytes()
 
 
+@pytest.mark.parametrize("moment", ["fold_in", "save"])
+def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch, moment):
+    other = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
+    holder = Holder(settings)
+    holder.store.add_person("zoe", "no token")
+    holder.store.put_labels("zoe", [("", "shoe-01", True)])
+    work, replaced = getattr(refreshing, moment), []
+
+    def late(*given, **options):
+        if not replaced:  # another program writes a model while this one is worked on
+            replaced.append(save(other, settings.model, with_data=True))
+        return work(*given, **options)
+
+    monkeypatch.setattr(refreshing, moment, late)
+    assert refresh_file(settings) == "1 labels"
+    assert replaced
+    holder.look_at_model()
+    assert holder.served.model.n_groups == 0
+    refresh_file(settings)
+    holder.look_at_model()
+    assert holder.served.model.n_groups == 0
+    assert holder.served.knows("zoe", frozenset())
+    assert len(list(Path(settings.state).glob("refreshed*"))) == 1
+    holder.close()
+
+
 @pytest.mark.slow
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
@@ -130,6 +159,28 @@ def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
     assert client.post("/v1/rank", json={"person": "person-01"}).json() == before
     assert "likeminds_swaps_refused_total" in client.get("/metrics").text
     assert client.get("/ready").status_code == 200
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("content", [b"", b"0" * (1 << 20)], ids=["truncated", "overwritten"])
+def test_a_mapped_model_changed_in_place_is_served_on(  # noqa: PLR0917
+    serve, settings, ranker, monkeypatch, content, apart
+):
+    monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
+    if apart:
+        Path(settings.model).unlink()
+        save(ranker, settings.model, people_per_file=100, with_data=True)
+    client = serve()
+    before = client.post("/v1/rank", json={"person": "person-01"}).json()
+    model = main_file(Path(settings.model))
+    if Path("/proc/self/maps").exists():
+        assert str(model) not in Path("/proc/self/maps").read_text()
+    model.write_bytes(content)
+    for _ in range(2):
+        assert client.post("/v1/rank", json={"person": "person-01"}).json() == before
+        assert client.post("/v1/explain", json={"person": "person-02", "item": "shoe-01"}).json()
+        assert not client.app.state.holder.look_at_model()
+    assert "likeminds_swaps_refused_total" in client.get("/metrics").text
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "newer", "none"])

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from likeminds._support.files import FileVersion
@@ -117,22 +118,25 @@ class Holder:
         settings = self.settings
         pictures = None if settings.pictures is None else Path(settings.pictures)
         started = time.perf_counter()
-        served = Served.read(path, settings.items, pictures)
+        served = Served.read(path, Path(settings.state), settings.items, pictures)
         self.metrics.set("likeminds_model_people", len(served.model.people_))
         self.metrics.set("likeminds_model_items", len(served.catalogue))
         self.metrics.set("likeminds_model_read_seconds", time.perf_counter() - started)
         return served
 
     def _current(self) -> tuple[Path, FileVersion]:
-        """Return the newer one of the model and the refreshed model."""
-        there = [Path(self.settings.model), self.settings.refreshed]
-        there = [main_file(path) for path in there]
-        found = [(path, FileVersion.of(path.stat())) for path in there if path.exists()]
-        if not found:
+        """Return the refreshed file of the current model, or the model where there is none."""
+        path = main_file(Path(self.settings.model))
+        try:
+            version = FileVersion.of(path.stat())
+        except FileNotFoundError:
             if hasattr(self, "served"):  # between two models, or gone: what was read is there
                 return self.served.path, self.served.version
-            raise FileNotFoundError(f"There is no model at {self.settings.model}.")
-        return max(found, key=lambda one: one[1].modified)
+            raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
+        refreshed = self.settings.refreshed_from(version)
+        with suppress(FileNotFoundError):
+            return refreshed, FileVersion.of(refreshed.stat())
+        return path, version
 
     def _watch(self) -> None:
         while not self._stop.wait(_LOOK_EVERY):

@@ -1,5 +1,6 @@
 """Errors as answers: problem+json (RFC 9457), one sentence each."""
 
+import logging
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -9,9 +10,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from likeminds.service.catalogue import UnknownNameError
+from likeminds.service.observing import log
 from likeminds.service.opinions import UnableError
 from likeminds.service.served import NoAttributeError
 from likeminds.service.store import KeyReusedError, StoreDownError
+from likeminds.storage.models import ModelFileError
 
 KIND = "application/problem+json"
 _TITLES = {
@@ -111,6 +114,16 @@ def add_problems(app: FastAPI) -> None:
             request,
             "The database cannot be reached or written to; nothing was stored. Reading what the "
             "model knows goes on.",
+        )
+
+    @app.exception_handler(ModelFileError)
+    async def _(request: Request, error: ModelFileError) -> JSONResponse:
+        log("model file damaged", logging.ERROR, reason=str(error))
+        return told(
+            503,
+            request,
+            "A file of the model was changed while it is served, and cannot be read any more. "
+            "Save the model again; questions that do not need this file are answered.",
         )
 
     @app.exception_handler(RequestValidationError)

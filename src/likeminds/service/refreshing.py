@@ -36,14 +36,15 @@ def refresh_file(settings: Settings) -> str:
     """Make the refreshed model from the model and everything stored; return what was done.
 
     The model itself is never changed: a label that was taken back, or a person who was deleted,
-    is simply not there when the next one is made.
+    is simply not there when the next one is made. If the model is replaced meanwhile, the refresh
+    starts again with the new one.
     """
     store = open_store(settings.database)
     try:
-        path = main_file(Path(settings.model))
+        path, target = main_file(Path(settings.model)), settings.refreshed
         version = store.version()
-        mark = json.dumps([*version, path.stat().st_mtime_ns])
-        if mark == store.state(_STATE) and (settings.refreshed.exists() or not any(version)):
+        mark = json.dumps([*version, target.name])
+        if mark == store.state(_STATE) and (target.exists() or not any(version)):
             return "nothing new"
         if not any(version):
             return "nothing stored"
@@ -55,7 +56,11 @@ def refresh_file(settings: Settings) -> str:
             )
         labels, gone = store.all_labels(), store.forgotten()
         grown = fold_in(model, labels, gone, _catalogue(settings, model))
-        save(grown, settings.refreshed, with_data=True)
+        if target != settings.refreshed:
+            return refresh_file(settings)
+        save(grown, target, with_data=True)
+        for other in set(target.parent.glob("refreshed*.likeminds")) - {target}:
+            other.unlink(missing_ok=True)
         store.set_state(_STATE, mark)
         return f"{len(labels)} labels"
     finally:

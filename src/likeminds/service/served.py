@@ -1,5 +1,6 @@
 """The model that is served: one generation at a time, swapped whole."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.files import FileVersion
+from likeminds._support.files import FileVersion, alone_with, write_whole
 from likeminds._support.lazy_rows import IdsElsewhere
 from likeminds.rankers.model import NAMELESS
 from likeminds.service.catalogue import (
@@ -19,8 +20,12 @@ from likeminds.service.catalogue import (
 )
 from likeminds.service.keys import hashed
 from likeminds.service.opinions import Opinion, Question, Said, UnableError
+from likeminds.storage import safetensors
 from likeminds.storage.folders import main_file
 from likeminds.storage.models import load, read_card, read_people
+
+# Bytes that are copied at a time.
+_PIECE = 1 << 22
 
 
 class NoAttributeError(ValueError):
@@ -52,13 +57,15 @@ class Served:
     questions: dict[str, Question]
 
     @classmethod
-    def read(cls, path: Path, items: Path, pictures: Path | None) -> "Served":
+    def read(cls, path: Path, state: Path, items: Path, pictures: Path | None) -> "Served":
         """Read a model and its items; damage of any kind is an error, before anything is served.
 
         Parameters
         ----------
         path : Path
             The model.
+        state : Path
+            The folder for the service's own copy of a model that is mapped into memory.
         items : Path
             The folder with items and texts, if they are not the model's own.
         pictures : Path, optional
@@ -66,8 +73,9 @@ class Served:
         """
         path = main_file(path)
         version = FileVersion.of(path.stat())
+        file = own_copy(path, state)
         # People in files of their own are checked when somebody asks about them.
-        model, card = load(path, verify=not read_people(path)), read_card(path)
+        model, card = load(file, verify=not read_people(file)), read_card(file)
         if has_items(items):
             catalogue = read_catalogue(items, pictures)
         elif model.kept_ is not None:
@@ -159,6 +167,32 @@ class Served:
         for name in self.people:
             if not (forgotten and hashed(name) in forgotten):
                 yield name
+
+
+def own_copy(path: Path, state: Path) -> Path:
+    """Return a file that only the service writes to, with the content of a model's file.
+
+    A model that `load` maps into memory is copied to the state folder: truncating a mapped file
+    ends all processes that read it. Workers share the copy. Files of people stay where they are;
+    the copy links to them.
+    """
+    version = FileVersion.of(path.stat())
+    if version.size <= safetensors.READ_AT_ONCE or path.parent == state:
+        return path
+    folder = state / f"served-{version.modified:x}-{version.inode:x}-{version.size:x}"
+    copy = folder / path.name
+    lock = state / "copy.lock"
+    lock.touch()
+    with alone_with(lock, lambda: None):
+        if not copy.exists():
+            for other in state.glob("served-*"):  # who still reads one has it open
+                shutil.rmtree(other, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for one in read_people(path):
+                (folder / one.name).symlink_to((path.parent / one.name).absolute())
+            with path.open("rb") as file:
+                write_whole(copy, iter(lambda: file.read(_PIECE), b""))
+    return copy
 
 
 class IdsByText(Mapping[str, Any]):

@@ -4,6 +4,9 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
+from likeminds._support.files import FileVersion
+from likeminds.storage.folders import main_file
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,8 +57,16 @@ class Settings:
 
     @property
     def refreshed(self) -> Path:
-        """The model with the labels that the service was told."""
-        return Path(self.state) / "refreshed.likeminds"
+        """The file of the current model with all stored labels folded in."""
+        return self.refreshed_from(FileVersion.of(main_file(Path(self.model)).stat()))
+
+    def refreshed_from(self, version: FileVersion) -> Path:
+        """Return the refreshed file of one version of the model; another version has another.
+
+        So a refresh that began with a model that was replaced meanwhile is never served.
+        """
+        name = "-".join(f"{part:x}" for part in (version.modified, version.inode, version.size))
+        return Path(self.state) / f"refreshed-{name}.likeminds"
 
     @property
     def items(self) -> Path:

@@ -147,9 +147,13 @@ class PeopleFiles:
         return slice(int(self.ends[number]) - self.files[number].n_people, int(self.ends[number]))
 
     def array(self, number: int, name: str) -> NDArray[Any]:
-        """Return an array of a file, mapped; it is checked when it is first asked for."""
+        """Return an array of a file, mapped; it is checked when it is first asked for.
+
+        Rows of it are copied before they are used, as the file may be truncated at any time.
+        """
         with self._lock:
             file = self.opened(number)
+            file.check_unchanged()
             first = not file.was_read(name)
             with file.damage_told():
                 found = file.array(name)
@@ -210,7 +214,7 @@ class StoredRows(RowsElsewhere):
         return f"{self.name} ({size}) in {len(self.files)} files of {self.files.folder}"
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the rows from one place to another: those of one file as they are there."""
+        """Return the rows from one place to another."""
         first, last = np.searchsorted(self.files.ends, [start, stop - 1], side="right").tolist()
         parts = []
         for number in range(first, last + 1) if stop > start else ():
@@ -231,7 +235,7 @@ class StoredRows(RowsElsewhere):
         return found
 
     def _rows(self, number: int, own: slice) -> NDArray[Any]:
-        return self.files.array(number, self.name)[own]
+        return self.files.array(number, self.name)[own].copy()
 
     def _some(self, number: int, own: Index) -> NDArray[Any]:
         return self.files.array(number, self.name)[own]

@@ -16,7 +16,7 @@ import math
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -151,6 +151,20 @@ class ArrayFile:
         """Hold nothing of a mapped file in memory: what is asked for again is read again."""
         if isinstance(self._content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._content.madvise(mmap.MADV_DONTNEED)
+
+    def check_unchanged(self) -> None:
+        """Refuse a mapped file that was changed in place: reading a truncated one ends the process.
+
+        A file that was replaced by another one, or removed, is still there for this process.
+        """
+        if not isinstance(self._content, mmap.mmap):
+            return
+        if self._content.size() < self.version.size:
+            raise self.incomplete("it was truncated in place")
+        with suppress(FileNotFoundError):
+            now = FileVersion.of(self.path.stat())
+            if now[:2] == self.version[:2] and now != self.version:
+                raise self.incomplete("it was overwritten in place")
 
     def incomplete(self, why: object) -> ModelFileError:
         """Return the error for an incomplete or damaged file."""
