@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from commands import run, told
+from likeminds import load
 
 NAMES = ("Matrix", "Godfather", "Sting")
 GENRES = ("Comedy", "Crime", "Drama")
@@ -131,3 +132,46 @@ def test_similar_people_and_films(films):
     done = run(folder, *ask)
     assert done.code == 2
     assert "--person or --item" in done.err
+
+
+def test_new_users_name_films_by_title(films):
+    folder, _ = films
+    (folder / "by_id.csv").write_text("movieId,rating\n0,1\n4,0\n")
+    (folder / "by_title.csv").write_text(
+        'title,rating\n"Matrix, The (1980)",1\n"Godfather, The (1984)",0\n'
+    )
+    ask = ("newcomer", "--model", "films.likeminds", "--top", "30", "--labels")
+    found = told(folder, *ask, "by_title.csv")["rankings"]
+    assert found == told(folder, *ask, "by_id.csv")["rankings"]
+    assert not {"0", "4"} & {row["item"] for row in found}
+    everything = told(folder, *ask, "by_id.csv", "--labelled")["rankings"]
+    assert len(everything) == 30
+    likeminds_says = load(folder / "films.likeminds").newcomer({"0": True, "4": False})
+    assert [row["item"] for row in everything] == likeminds_says.rank(labelled=True).items.tolist()
+    (folder / "wrong.csv").write_text('title,rating\n"Matrix (1980)",1\n')
+    done = run(folder, *ask, "wrong.csv")
+    assert done.code != 0
+    assert "Matrix, The (1980)" in " ".join(done.err.split())
+
+
+def test_labels_by_title_are_those_by_id(films):
+    folder, _ = films
+    titles = dict(row.split(",", 1) for row in (folder / "movies.csv").read_text().splitlines()[1:])
+    names = {movie: rest.rsplit(",", 1)[0] for movie, rest in titles.items()}
+    rows = [row.split(",") for row in (folder / "ratings.csv").read_text().splitlines()[1:]]
+    lines = ["userId,title,rating", *(f"{u},{names[m]},{r}" for u, m, r, _ in rows)]
+    (folder / "titled.csv").write_text("\n".join(lines) + "\n")
+    done = run(folder, "fit", "-a", "titled.csv", "-f", "movies.csv", "--out", "titled.likeminds")
+    assert done.code == 0, done.err
+    assert "'title' as the items" in done.out
+    ask = ("--person", "3", "--top", "5")
+    by_title = told(folder, "rank", "--model", "titled.likeminds", *ask)["rankings"]
+    assert by_title == told(folder, "rank", "--model", "films.likeminds", *ask)["rankings"]
+
+
+def test_a_table_without_items_is_named(films):
+    folder, _ = films
+    (folder / "no_item.csv").write_text("userId,rating\nzoe,1\n")
+    done = run(folder, "newcomer", "--model", "films.likeminds", "--labels", "no_item.csv")
+    assert done.code != 0
+    assert "features" not in done.err

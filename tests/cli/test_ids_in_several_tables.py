@@ -137,7 +137,7 @@ def test_newcomers_name_items_exactly(tmp_path):
     write_crowd(tmp_path, ["ann", "bob", "eve"], items)
     succeed(tmp_path, *FIT)
     words = ("newcomer", "--model", "m.likeminds", "--labels", "-")
-    assert "no features of item(s) v1." in refused(tmp_path, *words, stdin="item,label\nv1,1\n")
+    assert "no item 'v1'" in refused(tmp_path, *words, stdin="item,label\nv1,1\n")
     assert succeed(tmp_path, *words, stdin="item,label\nv1.1,1\n")
 
 

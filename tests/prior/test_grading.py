@@ -273,3 +273,28 @@ def test_grades_tell_more_of_a_new_item_than_which_are_above_the_cut():
     assert apart[0] > 0.8
     assert apart[0] > apart[1]
     assert (found.item_effect_error_[fresh:] > ranker.item_effect_error_.max()).all()
+
+
+def test_shifts_are_found_from_far_away():
+    grades = np.concatenate([np.tile([1.0, 2, 3, 4, 5], 20), np.repeat([1.0, 4, 5], [2, 40, 200])])
+    people = np.concatenate([np.repeat(np.arange(10), 10), np.full(242, 10)])
+    first = CumulativeLogit.first(grades, people)
+    codes, eta = first.scale.codes(grades), np.zeros(len(grades))
+    near = first.with_shifts(codes, people, eta, variance=9.0)
+    far = replace(first, shifts=np.full(11, 3.0)).with_shifts(codes, people, eta, variance=9.0)
+    np.testing.assert_allclose(far.shifts, near.shifts, atol=1e-3)
+
+
+def test_utilities_are_means_between_the_cuts():
+    cuts, use, eta = np.array([-1.0, 0.5]), np.array([1.5]), np.array([0.8, 0.8, 0.8])
+    scale = Scale(np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1.0, 0.0, 2.0)
+    grading = CumulativeLogit(scale, cuts, use, slope=2.0)
+    found = grading.utility(eta, np.array([0, 1, 2]), np.zeros(3, dtype=int))
+    grid = np.linspace(-60, 60, 1_200_001)
+    density = expit(grid - 1.6) * expit(1.6 - grid)
+    grade = np.searchsorted(1.5 * cuts, grid)
+    means = [np.average(grid[grade == k], weights=density[grade == k]) / 2.0 for k in range(3)]
+    np.testing.assert_allclose(found, means, atol=1e-4)
+    yes = Logistic().utility(np.array([3.0, 3.0]), np.array([1, 0]), np.zeros(2, dtype=int))
+    assert yes[0] > 3.0
+    assert yes[1] < 0.0

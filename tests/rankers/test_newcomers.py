@@ -313,3 +313,63 @@ def test_newcomers_learn_faster_from_the_items_asked_for():
     at_random, asked = curves["items at random"], curves["next_items"]
     assert asked[0] == at_random[0]  # nothing asked, nothing learned
     assert (asked[1:] > at_random[1:] + 0.01).all()
+
+
+@pytest.fixture(scope="module")
+def stars():
+    """Two kinds of people who rate the same 20 items, some of which all like better."""
+    rng = np.random.default_rng(0)
+    quality, kind = rng.normal(0, 1.0, 20), np.repeat([1.0, -1.0], 10)
+    users = np.repeat(np.arange(40), 20)
+    taste = np.repeat(rng.choice([1.0, -1.0], 40), 20)
+    items = np.tile([f"item {j}" for j in range(20)], 40)
+    raw = 3 + np.tile(quality, 40) + taste * np.tile(kind, 40) + rng.normal(0, 0.5, 800)
+    crowd = Annotations(users, items, np.clip(np.round(raw), 1, 5))
+    best = f"item {quality.argmax()}"
+    return HierarchicalRanker(loss="cumulative").fit(crowd), best
+
+
+def test_answers_are_given_by_item(stars):
+    ranker, best = stars
+    new = ranker.newcomer({best: 1, "item 3": 5}, users=["zoe"])
+    said = Annotations(["zoe"] * 2, [best, "item 3"], [1, 5], reading=ranker.label_reading_)
+    np.testing.assert_array_equal(new.coef, ranker.newcomer(said).coef)
+    assert "item 3" not in repr(new)
+    with pytest.raises(KeyError, match="item 5"):
+        ranker.newcomer({"item 5x": 1})
+    with pytest.raises(ValueError, match="one user"):
+        ranker.newcomer({best: 1}, users=["zoe", "ann"])
+
+
+def test_labelled_items_are_left_out_unless_asked_for(stars):
+    ranker, best = stars
+    new = ranker.newcomer({best: 1, "item 3": 5})
+    assert len(new.rank()) == 18
+    assert not {best, "item 3"} & set(new.rank().items)
+    everything = new.rank(labelled=True)
+    places = dict(zip(everything.items.tolist(), everything.scores.tolist(), strict=True))
+    given = dict(zip(everything.items.tolist(), everything.expected.tolist(), strict=True))
+    assert (given[best], given["item 3"]) == (1.0, 5.0)
+    # What all like best, and this user does not, is not near the top.
+    assert places[best] < np.median(everything.scores)
+    assert ((new.rank().expected > 1) & (new.rank().expected < 5)).all()
+
+
+def test_a_label_of_an_item_adds_its_residual_to_that_item_alone(stars):
+    ranker, best = stars
+    new = ranker.newcomer({best: 1, "item 3": 5})
+    asked = ranker.annotations_.of_person(0)
+    bare = type(new)(**{**vars(new), "answered": None})
+    added = new.decision_function(asked) - bare.decision_function(asked)
+    assert set(asked.items[added != 0]) == {best, "item 3"}
+    assert added[asked.items == best][0] < 0 < added[asked.items == "item 3"][0]
+
+
+def test_rankings_of_several_new_users_name_the_user(stars):
+    ranker, best = stars
+    said = Annotations(["ann", "zoe"], [best, best], [1, 5], reading=ranker.label_reading_)
+    new = ranker.newcomer(said)
+    assert "zoe" in repr(new)
+    with pytest.raises(ValueError, match="user"):
+        new.rank()
+    assert len(new.rank("zoe", k=3)) == 3

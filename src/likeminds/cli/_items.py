@@ -24,6 +24,10 @@ class Shown:
     # What items are called, by their ids, where that is more than the id.
     names: "dict[Any, str]" = field(default_factory=dict)
 
+    def called(self, item: Any) -> dict[str, Any]:
+        """Return an item, and its name where items have names, as columns of a table."""
+        return {"item": item} | ({"name": self.names.get(item)} if self.names else {})
+
 
 def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:
     """Read items to be ranked; without any, those that a model has kept of its training."""
@@ -48,7 +52,7 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    from likeminds.cli._names import names_of
+    from likeminds.rankers.shown import names_of
 
     if model.kept_ is None:
         return None
@@ -60,11 +64,12 @@ def _shown_in_table(
     talk: Talk, source: str, named: str | None, model: Any, item: str | None
 ) -> Shown:
     from likeminds._support.secrets import mask
-    from likeminds.cli._names import find_names, item_key, names_in, names_of
+    from likeminds.cli._names import find_names, item_key, names_in
     from likeminds.data.columns import as_frame, item_texts, read_values
     from likeminds.data.feature_columns import feature_matrix
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
+    from likeminds.rankers.shown import names_of
 
     table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")
@@ -105,22 +110,39 @@ def with_features(
     known: Sequence[str] | None,
 ) -> tuple[Any, Any, dict[Any, str] | None]:
     """Return the labels, the features a model knows, and what items are called."""
-    from likeminds.cli._names import find_names, item_key, names_in
+    from likeminds.cli._names import find_names, is_name, item_key, names_in
     from likeminds.data.columns import item_texts
     from likeminds.data.sources import read_table
 
     source = items.features
     assert source is not None
     column = item_column(table, names)
-    features = read_table(source, item_texts(column))
+    features = read_table(source, item_texts("item" if is_name(column) else column))
     key = item_key(features, column)
     names_column = find_names(features, key, items.item_name)
     called = names_in(features, key, names_column)
     features = _as_numbers(talk, features, key, known, names_column)
     if known is not None:
         features = features.select([key, *_known_columns(features, known, source)])
+    table = _by_id(table, column, features[key].to_pylist(), called)
     features = features.rename_columns([column if c == key else c for c in features.column_names])
     return table, features, called
+
+
+def _by_id(table: Any, column: str, ids: Sequence[Any], called: "dict[Any, str] | None") -> Any:
+    """Return labels whose items have ids, where some go by the names of items."""
+    from likeminds.data.columns import as_arrow
+    from likeminds.data.identifiers import as_id_array
+    from likeminds.rankers.shown import places_of_items
+
+    given = table[column].unique().to_pylist()
+    if not called or set(given) <= set(ids) or set(given).isdisjoint(called.values()):
+        return table
+    known = as_id_array(list(ids), "items")
+    meant = known[places_of_items(given, known, called)].tolist()
+    by_name = dict(zip(given, meant, strict=True))
+    found = as_arrow([by_name[value] for value in table[column].to_pylist()])
+    return table.set_column(table.column_names.index(column), column, found)
 
 
 @dataclass(frozen=True)
@@ -207,6 +229,7 @@ def with_kept(
             "--images."
         )
     column = item_column(table, names)
+    table = _by_id(table, column, kept.ids.tolist(), kept.names)
     columns = dict(zip(known, kept.features.T, strict=True))
     return table, pa.table({column: as_arrow(kept.ids.tolist())} | columns)
 

@@ -16,6 +16,11 @@ _NAMES_OF_TEXTS = ("text", "title", "name", "statement", "comment-body")
 _COMPARED = 100_000
 
 
+def is_name(column: str) -> bool:
+    """Say whether a column has a usual name for the names of items."""
+    return column.lower() in _USUAL
+
+
 def find_names(table: Any, key: str, column: str | None) -> str | None:
     """Return the column of a table that has the names of its items; None where there is none.
 
@@ -26,7 +31,7 @@ def find_names(table: Any, key: str, column: str | None) -> str | None:
 
     columns = [name for name in table.column_names if name != key]
     if column is None:
-        usual = [name for name in columns if name.lower() in _USUAL]
+        usual = [name for name in columns if is_name(name)]
         return str(usual[0]) if len(usual) == 1 else None
     if column not in columns:
         raise ValueError(
@@ -53,34 +58,12 @@ def keep_names(model: Any, names: dict[Any, str] | None) -> None:
         model.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
 
 
-def names_of(model: Any) -> dict[Any, str]:
-    """Return what a model calls its items, by their ids; empty where it has no names."""
-    held = model.learned("item_names_")
-    if held is None:
-        return {}
-    return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
-
-
 def find_item(text: str, ids: "IdArray", names: dict[Any, str]) -> Any:
-    """Return the item that somebody means, by its id or its name; suggest others if none is."""
-    from likeminds._support.suggesting import did_you_mean
+    """Return the item of an id or a name; suggest others if there is none."""
+    from likeminds.rankers.shown import places_of_items
 
-    try:
-        return as_known(text, ids, "item")
-    except ValueError:
-        there = set(ids.tolist())
-        meant = [one for one, name in names.items() if name == text and one in there]
-        if len(meant) == 1:
-            return meant[0]
-        if len(meant) > 1:
-            several = ", ".join(map(str, meant))
-            raise ValueError(
-                f"Several items are called {text!r}: {several}. Give the id."
-            ) from None
-        hint = did_you_mean(text, names.values())
-        if not hint:
-            raise
-        raise ValueError(f"There is no item {text!r}.{hint}") from None
+    place = int(places_of_items([text], ids, names)[0])
+    return ids[place : place + 1].tolist()[0]
 
 
 def read_texts(source: str, column: str = "item") -> dict[Any, str]:
@@ -124,21 +107,22 @@ def as_known(text: str, known: "IdArray", what: str) -> Any:
     return known[place : place + 1].tolist()[0]
 
 
-def item_key(features: Any, column: str = "item") -> str:
-    """Return the column of a table of features that names the items."""
+def item_key(features: Any, column: str = "item", what: str = "features") -> str:
+    """Return the column of a table (``what`` it holds) that names the items."""
     from likeminds._support.checks import listing
     from likeminds._support.suggesting import did_you_mean
     from likeminds.data.columns import COLUMN_NAMES, usual_columns
 
-    if column in features.column_names:
-        return column
     matches = usual_columns("item", features.column_names)
+    by_name = is_name(column) and len(matches) == 1  # ids come before names
+    if column in features.column_names and not by_name:
+        return column
     if not matches and features.column_names[0] in _INDEX:
         matches = [features.column_names[0]]  # a data frame that was written with its index
     if len(matches) != 1:
+        called = " or ".join(dict.fromkeys([column, *COLUMN_NAMES["item"][:2]]))
         raise ValueError(
-            "The table of features needs one column with the ids of the items, called "
-            f"{column} or {COLUMN_NAMES['item'][0]}; it has {listing(features.column_names)}."
-            f"{did_you_mean(column, features.column_names)}"
+            f"The table of {what} needs one column with the ids of the items, called {called}; it "
+            f"has {listing(features.column_names)}.{did_you_mean(column, features.column_names)}"
         )
     return str(matches[0])

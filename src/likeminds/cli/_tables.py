@@ -25,6 +25,7 @@ def read_tables(
     if source is not None:
         names = {role: getattr(columns, role) for role in _ROLES}
         table = read_table(source, id_texts(names))
+        names = with_item(talk, table, names)
         _tell_of_label(talk, table, names)
         tables.append((table, names))
     if pairs.comparisons is not None:
@@ -35,6 +36,22 @@ def read_tables(
     if not tables:
         raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
     return tables, texts
+
+
+def with_item(talk: Talk, table: Any, names: dict[str, str | None]) -> dict[str, str | None]:
+    """Return the names of columns; without a column of items, a title or name says which it is."""
+    from likeminds.cli._names import find_names
+    from likeminds.data.columns import find_column
+
+    if names["item"] is not None or find_column("item", table.column_names) is not None:
+        return names
+    taken = [name for name in names.values() if name is not None]
+    person = find_column("person", table.column_names)
+    column = find_names(table, person or "", None)
+    if column is None or column in taken:
+        return names
+    talk.tell(f"Using column {column!r} as the items.")
+    return names | {"item": column}
 
 
 def _tell_of_label(talk: Talk, table: Any, names: dict[str, str | None]) -> None:

@@ -89,8 +89,9 @@ def explain(
     """
     from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
-    from likeminds.cli._names import names_of, read_texts
+    from likeminds.cli._names import read_texts
     from likeminds.cli._reasons import tell_reasons
+    from likeminds.rankers.shown import names_of
     from likeminds.schools import Explanation
     from likeminds.schools.finding import items_of
 

@@ -1,6 +1,6 @@
 """``likeminds newcomer``: somebody new, from any number of labels, without a refit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,7 @@ from likeminds.cli._command import command
 from likeminds.cli._options import Columns, ItemOptions, Model, Pairs, Table
 from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
-from likeminds.cli.rank import Like, NotLike, Scores, Top, as_wish, best, show
+from likeminds.cli.rank import Like, NotLike, Top, as_rows, as_wish, best, show
 
 if TYPE_CHECKING:
     from likeminds._support.arrays import IdArray, Index
@@ -54,13 +54,17 @@ def newcomer(
     ask: Annotated[
         int, typer.Option(min=0, help="Propose so many items whose labels would teach most.")
     ] = 0,
+    labelled: Annotated[
+        bool, typer.Option("--labelled", help="Rank the items they labelled, too.")
+    ] = False,
     like: Like = None,
     not_like: NotLike = None,
     out: Table = None,
 ) -> None:
     """Rank items for people the model does not know, by a few labels of theirs.
 
-    Nothing is fitted again. Without labels, the ranking is that of the consensus; or, with
+    Labels name items by id or by title. Nothing is fitted again, and labelled items are left out.
+    Without labels, the ranking is that of the consensus; or, with
     --people, of what goes with their covariates in the crowd the model has learned from.
     """
     from likeminds.cli._items import read_shown
@@ -72,12 +76,14 @@ def newcomer(
     refuse_several_from_stdin(labels, items.features, columns.people, pairs.comparisons)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
-    said = _read_both(labels, pairs, columns, shown, known)
+    said = _read_both(talk, labels, pairs, columns, shown, known)
     new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:
-        for about, scores in new.questions(person, like or [], not_like or [], shown.ids):
-            rows += best(shown, scores(shown.features), top, person, about)
+        if like or not_like:
+            rows += new.by_wish(person, shown, like or [], not_like or [], top)
+        else:
+            rows += new.rankings(person, shown, top, labelled=labelled)
         asked += new.items_to_ask(person, shown, ask) if ask else []
     more = {"ask": asked} if ask else {}
     show(talk, rows, out, more=more, verbs=verbs_of(known))
@@ -127,38 +133,47 @@ class _Newcomers:
         labelled = [] if self.said is None else list(self.said.user_ids.tolist())
         return list(dict.fromkeys([*labelled, *self.described])) or [_NEW]
 
-    def questions(
-        self, person: Any, like: Sequence[str], not_like: Sequence[str], items: Any
-    ) -> Iterator[tuple[str, Scores]]:
-        """Give, by what it is about, each function that scores items for a newcomer."""
-        if like or not_like:
-            from likeminds.rankers.attributes import AttributeNewcomers
+    def by_wish(
+        self, person: Any, shown: "Shown", like: Sequence[str], not_like: Sequence[str], top: int
+    ) -> list[dict[str, Any]]:
+        """Return the best items by a wish for attributes, as rows of a table."""
+        from likeminds.rankers.attributes import AttributeNewcomers
 
-            if not self.model.has_attributes:
-                raise ValueError("This model tells no attributes apart: leave out --like, --not.")
-            new = AttributeNewcomers(self.model, self.beliefs)
-            yield (
-                as_wish(like, not_like),
-                lambda X: new.match(X, person, like=like, not_like=not_like),
-            )
-            return
+        if not self.model.has_attributes:
+            raise ValueError("This model tells no attributes apart: leave out --like, --not.")
+        new = AttributeNewcomers(self.model, self.beliefs)
+        scores = new.match(shown.features, person, like=like, not_like=not_like)
+        return best(shown, scores, top, person, as_wish(like, not_like))
+
+    def rankings(
+        self, person: Any, shown: "Shown", top: int, *, labelled: bool
+    ) -> list[dict[str, Any]]:
+        """Return the best items by each attribute, as rows of a table."""
+        from likeminds.rankers.shown import ShownItems
+
+        rows = []
         for name in self.strangers:
             belief, who = self._belief(name, person)
-            yield name, _scores(belief, who, items)
+            items = ShownItems(belief.ranker, shown.ids, shown.features)
+            found = belief.rank(who, items, k=top, labelled=labelled)
+            rows += as_rows(shown, found, person, name)
+        return rows
 
     def items_to_ask(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
         """Return the items to ask about, most telling first, as rows of a table."""
         import numpy as np
 
+        from likeminds.rankers.newcomers import to_score
+
         rows = []
         for name in self.strangers:
             belief, who = self._belief(name, person)
             left = np.setdiff1d(np.arange(len(shown.ids)), self._rows_labelled(name, person))
-            asked = _about(who, shown.ids[left], shown.features[left])
+            asked = to_score(who, shown.ids[left], shown.features[left])
             chosen = left[belief.next_items(asked, who, min(n, len(left)))]
             named = {"attribute": name} if name else {}
             rows += [
-                {"person": person} | named | {"place": place, "item": shown.ids[i]}
+                {"person": person} | named | {"place": place} | shown.called(shown.ids[i])
                 for place, i in enumerate(chosen, start=1)
             ]
         return rows
@@ -191,55 +206,36 @@ def _covariates(columns: Columns) -> "Covariates | None":
     return Covariates.read(columns.people, columns.person)
 
 
-def _scores(belief: Any, person: Any, items: Any) -> Scores:
-    return lambda X: belief.decision_function(_about(person, items, X))
-
-
-def _about(person: Any, items: Any, features: Any) -> "Annotations":
-    """Return items to be scored for a person: rows whose labels nobody knows yet."""
-    import numpy as np
-
-    from likeminds.data.annotations import Annotations
-
-    users = np.empty(len(items), dtype=object)
-    users[:] = [person] * len(items)
-    return Annotations(
-        users=users,
-        items=items,
-        labels=np.zeros(len(items), dtype=bool),
-        features=features,
-        features_per="row",
-    )
-
-
-def _read_both(
-    labels: str | None, pairs: Pairs, columns: Columns, shown: "Shown", model: Any
+def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
+    talk: Talk, labels: str | None, pairs: Pairs, columns: Columns, shown: "Shown", model: Any
 ) -> "Annotations | None":
     """Read labels, comparisons, or both, of items that are shown."""
     from likeminds.cli._pairs import read_pairs
     from likeminds.data.annotations import Annotations
 
-    said = None if labels is None else _read_labels(labels, columns, shown, model)
+    said = None if labels is None else _read_labels(talk, labels, columns, shown, model)
     if pairs.comparisons is None:
         return said
     table = read_pairs(pairs, columns.person, alone=_NEW)
     names = {"users": "person", "labels": "label", "weights": "weight", "groups": "group"}
     compared = Annotations(
         **{argument: table[name].to_numpy() for argument, name in names.items()},
-        items=_rows(table["item"].to_numpy(), shown),
-        features=shown.features,
+        **_items(table["item"].to_numpy(), shown),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
     ).without_group_names()
     return compared if said is None else said.concat(compared)
 
 
-def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "Annotations":
+def _read_labels(
+    talk: Talk, source: str, columns: Columns, shown: "Shown", model: Any
+) -> "Annotations":
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 
+    from likeminds.cli._items import item_column
     from likeminds.cli._labels import label_reading
-    from likeminds.cli._names import item_key
+    from likeminds.cli._tables import with_item
     from likeminds.data.annotations import Annotations
     from likeminds.data.columns import as_frame, find_column, find_columns, id_texts, read_values
     from likeminds.data.sources import read_table
@@ -247,17 +243,17 @@ def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "
     roles = ("person", "item", "label", "attribute", "weight", "group")
     names = {role: getattr(columns, role) for role in roles}
     table = read_table(source, id_texts(names))
-    names["item"] = item_key(table, columns.item or "item")
+    names = with_item(talk, table, names)
     if columns.person is None and find_column("person", table.column_names) is None:
         table = table.append_column("person", pa.array([_NEW] * table.num_rows))
+    names["item"] = item_column(table, names)
     frame = as_frame(table)
     found = find_columns(frame, names, ())
     values = {role: read_values(frame, name) for role, name in found.items() if name is not None}
     return Annotations(
         users=values["person"],
-        items=_rows(values["item"], shown),
+        **_items(values["item"], shown),
         labels=values["label"],
-        features=shown.features,
         attributes=values.get("attribute"),
         weights=values.get("weight"),
         groups=values.get("group"),
@@ -267,21 +263,20 @@ def _read_labels(source: str, columns: Columns, shown: "Shown", model: Any) -> "
     )
 
 
+def _items(called: "IdArray", shown: "Shown") -> dict[str, Any]:
+    """Return the items of labels and the features of all items, as `Annotations` takes them."""
+    items = shown.ids[_rows(called, shown)]
+    return {"items": items, "features": shown.features, "item_ids": shown.ids}
+
+
 def _rows(called: "IdArray", shown: "Shown") -> "Index":
-    """Return where items are that are called exactly so; pictures, as when a model is fitted."""
-    from likeminds._support.checks import listing
+    """Return where items are, by their ids or names; pictures, as when a model is fitted."""
     from likeminds.data.identifiers import encode, lookup
     from likeminds.data.item_features import find_names
-    from likeminds.data.spelling import write_as_known
+    from likeminds.rankers.shown import places_of_items
 
-    codes, distinct = encode(called, "items")
     if shown.pictures:
+        codes, distinct = encode(called, "items")
         names = find_names([str(name) for name in distinct], shown.ids.tolist(), "--images")
         return lookup(names, shown.ids, "items")[codes]
-    found = lookup(write_as_known(distinct, shown.ids, "items"), shown.ids, "items")
-    if (found < 0).any():
-        raise ValueError(
-            f"There are no features of item(s) {listing(distinct[found < 0])}. Give them with "
-            "--features, or drop the rows about these items."
-        )
-    return found[codes]
+    return places_of_items(called.tolist(), shown.ids, shown.names)

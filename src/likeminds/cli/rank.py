@@ -1,6 +1,6 @@
 """``likeminds rank``: the best items for a person, or for everyone."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,13 +11,9 @@ from likeminds.cli._talk import Talk
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
-    from likeminds._support.arrays import IdArray
     from likeminds.cli._items import Shown
 
 _EVERYONE = "everyone"
-
-# From the features of some items to their scores.
-Scores = Callable[[Any], Any]
 
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many items.")]
 Like = Annotated[
@@ -64,16 +60,17 @@ def rank(
 ) -> None:
     """Rank items for a person, or for everyone: by what all agree on.
 
-    For everyone, the score is what an item has at least, with a probability of 95 %, so that what
-    one person praised does not come before what hundreds like.
+    For everyone, items are sorted by the lower 95 % bound of their score. Models of grades show the
+    expected grade as well.
     A model of several attributes ranks by each of them, or by a wish, such as
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those the model has learned from.
     """
     from likeminds.cli._items import read_shown
-    from likeminds.cli._models import open_model, verbs_of
+    from likeminds.cli._models import open_model, rankers_of, verbs_of
     from likeminds.cli._names import as_known
     from likeminds.cli._show import refuse_two_outputs
+    from likeminds.rankers.shown import ShownItems
 
     to_folder = each_person and out is not None and _is_folder(out)
     refuse_two_outputs(talk, None if to_folder else out)
@@ -97,10 +94,13 @@ def rank(
         rows, people = _for_everybody(known, shown, top), []
     for one in people:
         fresh = _unseen(shown, known, one) if unseen else shown
-        for about, scores in questions(
-            known, one, attribute, like or [], not_like or [], items=fresh.ids
-        ):
-            rows += best(fresh, scores(fresh.features), top, one, about)
+        if like or not_like:
+            scores = _by_wish(known, fresh, one, attribute, like or [], not_like or [])
+            rows += best(fresh, scores, top, one, as_wish(like or [], not_like or []))
+            continue
+        for about, ranker in rankers_of(known, attribute).items():
+            items_shown = ShownItems(ranker, fresh.ids, fresh.features)
+            rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
     show(talk, rows, out, brief=each_person, verbs=verbs_of(known))
 
 
@@ -131,7 +131,7 @@ def _for_everybody(model: Any, shown: "Shown", top: int) -> list[dict[str, Any]]
     items = ShownItems(ranker, shown.ids, shown.features)
     rows = []
     for found in ranker.rank_everybody(items, k=top):
-        rows += _as_rows(shown, found.items, found.scores, found.person, about)
+        rows += as_rows(shown, found, found.person, about)
     return rows
 
 
@@ -146,69 +146,39 @@ def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
     return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])
 
 
-def questions(
+def _by_wish(  # noqa: PLR0917 - who wishes for what
     model: Any,
+    shown: "Shown",
     person: Any,
     attribute: str | None,
     like: Sequence[str],
     not_like: Sequence[str],
-    *,
-    items: "IdArray",
-) -> Iterator[tuple[str, Scores]]:
-    """Give, by what it is about, each function that scores items for a person (None: all)."""
-    from likeminds.cli._models import rankers_of
-
-    if like or not_like:
-        if attribute is not None:
-            raise ValueError("A wish names its attributes: leave out --attribute.")
-        if not model.has_attributes:
-            raise ValueError("This model tells no attributes apart: leave out --like and --not.")
-        yield (
-            as_wish(like, not_like),
-            lambda X: model.match(X, person, like=like, not_like=not_like),
-        )
-        return
-    for name, ranker in rankers_of(model, attribute).items():
-        yield name, scores_by(ranker, person, items)
-
-
-def scores_by(ranker: Any, person: Any, items: "IdArray") -> Scores:
-    """Return the function that scores items for a person, or for everyone."""
-
-    def scores(X: Any) -> Any:
-        import numpy as np
-
-        from likeminds.rankers.ranking import sure_scores
-
-        if person is None:
-            return sure_scores(ranker, X, items)
-        users = np.empty(len(X), dtype=object)
-        users[:] = [person] * len(X)
-        return ranker.decision_function(X, users, items)
-
-    return scores
+) -> Any:
+    """Return the scores of items by a wish for attributes."""
+    if attribute is not None:
+        raise ValueError("A wish names its attributes: leave out --attribute.")
+    if not model.has_attributes:
+        raise ValueError("This model tells no attributes apart: leave out --like and --not.")
+    return model.match(shown.features, person, like=like, not_like=not_like)
 
 
 def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list[dict[str, Any]]:
     """Return the best items as rows of a table."""
     import numpy as np
 
+    from likeminds.rankers.ranking import Ranking
+
     order = np.argsort(-scores, kind="stable")[:top]
-    return _as_rows(shown, shown.ids[order], scores[order], person, about)
+    return as_rows(shown, Ranking(person, shown.ids[order], scores[order]), person, about)
 
 
-def _as_rows(
-    shown: "Shown", items: "IdArray", scores: Any, person: Any, about: str
-) -> list[dict[str, Any]]:
+def as_rows(shown: "Shown", ranking: Any, person: Any, about: str) -> list[dict[str, Any]]:
     """Return items, the best first, as rows of a table."""
+    from dataclasses import replace
+
     for_whom = {"person": _EVERYONE if person is None else person}
     named = {"attribute": about} if about else {}
-    rows = []
-    for place, (one, score) in enumerate(zip(items, scores, strict=True), start=1):
-        called = {"name": shown.names.get(one)} if shown.names else {}
-        row = for_whom | named | {"rank": place, "item": one} | called
-        rows.append(row | {"score": float(score)})
-    return rows
+    return [for_whom | named | row for row in replace(ranking, names=shown.names).rows()]
 
 
 def show(
@@ -247,7 +217,7 @@ def _print_each(
 
     tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for row in rows:
-        wanted = ("rank", "item", "name", "score")
+        wanted = ("rank", "item", "name", "score", "expected")
         line = {str(key): row[key] for key in wanted if key in row}
         tables.setdefault((row["person"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():

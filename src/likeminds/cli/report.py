@@ -52,7 +52,8 @@ def report(
     from likeminds._support.files import place_for
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, rankers_of
-    from likeminds.cli._names import names_of, read_texts
+    from likeminds.cli._names import read_texts
+    from likeminds.rankers.shown import names_of
     from likeminds.report import write_report
 
     place_for(out, "the report")

@@ -13,6 +13,7 @@ from likeminds._support.stacks import row_dots
 from likeminds._support.visits import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
+from likeminds.prior.answered import Answered
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import StandardNormal
@@ -53,6 +54,8 @@ class Beliefs:
         items they are; rows of features are taken for items that nobody has labelled.
     ways : Ways, optional
         How they turn scores into grades, where the crowd gave grades.
+    answered : Answered, optional
+        Residuals of the items that new users labelled: part of these items' scores.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Beliefs:
     likelihood: Likelihood
     items: Items | None = None
     ways: Ways | None = None
+    answered: Answered | None = None
 
     @classmethod
     def given(
@@ -110,7 +114,10 @@ class Beliefs:
         if self.items is None or not isinstance(X, Annotations) or not X.has_items:
             return np.asarray(scores)
         own = self.items.of(X.item_ids).take(X.item_codes)
-        return np.asarray(scores + own.scores(self.points[people, self.coordinates.size :]))
+        scores += own.scores(self.points[people, self.coordinates.size :])
+        if self.answered is not None:
+            scores += self.answered.at(people, X.items)
+        return np.asarray(scores)
 
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None

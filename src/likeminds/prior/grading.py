@@ -19,7 +19,7 @@ from likeminds._support.lazy_modules import Later
 from likeminds._support.stacks import row_dots
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.likelihoods import Diagonal, Said
-from likeminds.prior.odds import damping
+from likeminds.prior.odds import damping, mean_between
 from likeminds.prior.tasks import Task
 
 optimize: Any = Later("scipy.optimize")
@@ -30,8 +30,10 @@ _MOST_BINS = 20
 _ENOUGH_GRADES = 4
 # Nodes over which posteriors of scores are averaged.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-# Newton's steps to people's shifts, and the least variance of these.
+# Newton's steps to people's shifts, the longest of them, and the least variance of shifts. Far from
+# all cuts the likelihood is nearly flat: an unlimited step leads farther away still.
 _SHIFT_STEPS = 8
+_LONGEST_SHIFT = 1.0
 _LEAST_VARIANCE = 1e-6
 # The least distance between two cuts.
 _LEAST_STEP = 1e-3
@@ -174,6 +176,12 @@ class CumulativeLogit:
         above, below = self._sides(eta / rough, codes, self.use[people] / rough)
         return np.asarray(-np.log(np.maximum(above - below, 1e-300)))
 
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:
+        """Return the mean latent utility eta + noise, given each grade: between two cuts."""
+        codes, use = np.asarray(response, dtype=np.intp), self.use[people]
+        low, up = self._bounds(codes)
+        return mean_between(self.slope * eta, use * low, use * up) / self.slope
+
     def telling(self, eta: Float) -> Float:
         """Return the mean information of one more grade."""
         up_to = expit(self.cuts - eta[:, None])
@@ -214,7 +222,8 @@ class CumulativeLogit:
             slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
             pull = np.bincount(people, weights=slope, minlength=n_people)
             known = np.bincount(people, weights=h, minlength=n_people) + 1.0 / held
-            shifts = shifts + (pull - shifts / held) / known
+            step = (pull - shifts / held) / known
+            shifts = shifts + np.clip(step, -_LONGEST_SHIFT, _LONGEST_SHIFT)
             if variance is None:
                 held = max(float((shifts**2 + 1.0 / known).mean()), _LEAST_VARIANCE)
         return replace(self, shifts=shifts)
@@ -255,10 +264,14 @@ class CumulativeLogit:
 
     def _sides(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
         """Return the probabilities of a grade no higher than each row's, and of a lower one."""
-        padded = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        low, up = padded[codes], padded[codes + 1]
+        low, up = self._bounds(codes)
         score = self.slope * eta
         return expit(use * up - score), expit(use * low - score)
+
+    def _bounds(self, codes: Index) -> tuple[Float, Float]:
+        """Return the cuts below and above each grade."""
+        padded = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        return padded[codes], padded[codes + 1]
 
 
 def _by_cut(up: Float, low: Float, codes: Index, n_cuts: int) -> Float:
@@ -340,6 +353,10 @@ class StandardNormal:
         """Return the loss of every label, of weight one."""
         codes = np.asarray(response, dtype=np.intp)
         return np.asarray(0.5 * (self.standardised(codes, people) - eta) ** 2)
+
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+        """Return the latent utility eta + noise, which is the standardised grade."""
+        return self.standardised(np.asarray(response, dtype=np.intp), people)
 
     def telling(self, eta: Float) -> Float:
         """Return the same for all items."""

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import row_dots
-from likeminds.prior.odds import damping
+from likeminds.prior.odds import damping, mean_between
 from likeminds.prior.tasks import Task
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
@@ -127,6 +127,12 @@ class Logistic:
         eta = eta / damping(variance)
         loss = np.maximum(eta, 0.0) - response * eta + np.log1p(np.exp(-np.abs(eta)))
         return np.asarray(loss)
+
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+        """Return the mean latent utility eta + noise, given each label: above zero for a yes."""
+        yes = np.asarray(response, dtype=np.bool_)
+        bounds = np.where(yes, 0.0, -np.inf), np.where(yes, np.inf, 0.0)
+        return mean_between(eta, *bounds)
 
     def telling(self, eta: Float) -> Float:
         """Return the variance of a label."""

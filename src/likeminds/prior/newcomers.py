@@ -1,12 +1,15 @@
 """People who come after the prior was learned: their labels meet it, and nothing is fitted anew."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._support.arrays import Float
 from likeminds.data.annotations import Annotations
+from likeminds.prior.answered import Answered
+from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.losses import PriorLoss
 from likeminds.prior.posterior import Pulls
@@ -45,3 +48,14 @@ class PriorNewcomers:
         # Coordinates that only newcomers have served their purpose: scores need none of them.
         size = len(self.crowd.prior.mean)
         return points[:, :size], known[:, :, :size]
+
+    def answered(self, said: Annotations, beliefs: Beliefs) -> Answered | None:
+        """Return the residuals of labelled items, where items are known by their ids."""
+        if self.crowd.items is None or not said.has_items:
+            return None
+        said, crowd = self.loss.welcome(said, self.crowd)
+        people = said.user_codes
+        eta, _ = beliefs.from_zero(beliefs.see(said.X, said.items), people)
+        likelihood: Any = crowd.likelihood
+        utility = likelihood.utility(eta, said.outcomes, people)
+        return Answered(people, said.items, utility - eta)

@@ -29,6 +29,13 @@ class GradePredictions:
     probabilities: Float
     expected: Float
 
+    @property
+    def typical(self) -> NDArray[np.generic]:
+        """The expected grade; for words, the word nearest to it."""
+        if self.grades.dtype != object:
+            return self.expected
+        return np.asarray(self.grades[np.rint(self.expected).astype(np.intp)])
+
 
 @dataclass(frozen=True)
 class Ways:

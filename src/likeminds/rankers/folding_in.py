@@ -26,6 +26,7 @@ from likeminds.losses.quadratic import Factors, LossOfPeople
 from likeminds.losses.shared_column import SharedColumn
 from likeminds.losses.spectra import spectrum_of_factors
 from likeminds.losses.statistics import Statistics
+from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.items import Items
@@ -123,6 +124,9 @@ class FoldingIn:
             weight = weight * crowd.likelihood.precision
         self._let_be_different(points, factors, weight, crowd.prior)
         return points, known
+
+    def answered(self, said: Annotations, beliefs: Beliefs) -> None:
+        """Return nothing: the squared loss is not a likelihood of labels."""
 
     def _loss_of(self, said: Annotations) -> tuple[Statistics, QuadraticLoss]:
         """Return statistics and loss of labels; what all see in items is part of the scores."""

@@ -32,7 +32,7 @@ _TOL = 1e-3
 _HELD_OUT = 0.4
 # Labels, and numbers of their features, from which it is learned what scores say of labels.
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
-_ROUNDS = 3
+_ROUNDS = 8
 
 
 def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float]]:
@@ -104,7 +104,10 @@ def _judge(
 
 
 def predict_grades(  # the method of every ranker with a learned prior
-    self: Any, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    self: Any,
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+    items: Iterable[Hashable] | None = None,
 ) -> GradePredictions:
     """Return the grades that people would give: their probabilities, and the expected grade.
 
@@ -113,7 +116,7 @@ def predict_grades(  # the method of every ranker with a learned prior
 
     Parameters
     ----------
-    X, users
+    X, users, items
         As in `decision_function`.
 
     Returns
@@ -132,7 +135,7 @@ def predict_grades(  # the method of every ranker with a learned prior
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    beliefs, seen, places, _ = seen_from(self, X, users)
+    beliefs, seen, places, _ = seen_from(self, X, users, items)
     return beliefs.grades(seen, places)
 
 

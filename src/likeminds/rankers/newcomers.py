@@ -1,21 +1,30 @@
 """People not seen in training: their posteriors, given their labels."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, IdArray
+from likeminds._support.arrays import Bool, Float, IdArray
+from likeminds._support.grammar import counted
+from likeminds.choice_models.tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
-from likeminds.data.identifiers import encode
+from likeminds.data.identifiers import encode, lookup
+from likeminds.prior.answered import Answered
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.ways import Ways
 from likeminds.rankers.inputs import Elsewhere, refuse_extras
+from likeminds.rankers.ranking import Ranking, best_of, gives_grades, repeated
+from likeminds.rankers.shown import ShownItems, frames_of
+
+# Items and users that are printed.
+_PRINTED, _MOST_PRINTED = 5, 10
 
 
 class Newcomers(Protocol):
@@ -30,10 +39,144 @@ class Newcomers(Protocol):
         """Return everybody's mode and matrix K; see `Beliefs`."""
         ...
 
+    def answered(self, said: Annotations, beliefs: Beliefs) -> Answered | None:
+        """Return the residuals of labelled items, where labels have a likelihood."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NewUsers(Beliefs):
+    """Posteriors of new users, who can be asked for rankings: see `newcomer`.
+
+    Attributes
+    ----------
+    ranker : Ranker
+        The ranker whose prior they have.
+    said : Annotations or None
+        Their labels; None without any.
+
+    Examples
+    --------
+    >>> from likeminds import Annotations, HierarchicalRanker
+    >>> films, people = ["Heat", "Alien", "Big", "Up"], [f"user {n}" for n in range(12)]
+    >>> stars = [[5, 4, 1, 2] if n % 2 else [2, 1, 4, 5] for n in range(12)]
+    >>> crowd = Annotations(np.repeat(people, 4), films * 12, np.ravel(stars))
+    >>> new = HierarchicalRanker(loss="cumulative").fit(crowd).newcomer({"Heat": 5, "Big": 1})
+    >>> new.rank()
+    Ranking for 0: Alien, Up
+    """
+
+    ranker: Any = None
+    said: Annotations | None = None
+
+    def rank(
+        self,
+        user: Hashable | None = None,
+        items: Any = None,
+        *,
+        k: int | None = None,
+        labelled: bool = False,
+    ) -> Ranking:
+        """Rank items for a new user, without the items that they labelled.
+
+        Parameters
+        ----------
+        user : id, optional
+            For whom; not needed where there is one new user.
+        items : mapping from item to features, or Annotations, optional
+            The items; without them, those the ranker was fitted to, where it has kept them.
+        k : int, optional
+            How many of the best to return; all by default.
+        labelled : bool
+            Rank labelled items, too: by the mean utility given the label, and with the grade they
+            got as the expected one.
+
+        Returns
+        -------
+        Ranking
+        """
+        shown = ShownItems.of(self.ranker, items)
+        person = self._only_user() if user is None else user
+        has_label = self._labelled_by(person, shown.ids)
+        kept = slice(None) if labelled else ~has_label
+        ids, features, has_label = shown.ids[kept], shown.features[kept], has_label[kept]
+        frames, names = frames_of(self.ranker), shown.names
+        if not len(ids):
+            return Ranking(person, ids, np.empty(0), frames, names=names)
+        asked = to_score(person, ids, features)
+        scores = self.decision_function(asked, asked.users)
+        best = best_of(scores, len(ids) if k is None else k)
+        expected = None
+        if gives_grades(self.ranker):
+            expected = self._expected(asked[best], has_label[best])
+        return Ranking(person, ids[best], scores[best], frames, expected, names)
+
+    def _expected(self, asked: Annotations, has_label: Bool) -> NDArray[Any]:
+        """Return expected grades; for labelled items, the grades they got."""
+        expected = self.predict_grades(asked, asked.users).typical.copy()
+        if self.said is not None and has_label.any():
+            mine = self.said.of_person(asked.users[0])
+            assert mine.grades is not None
+            given = dict(zip(mine.items.tolist(), mine.grades.tolist(), strict=True))
+            words = self.ranker.chosen_.label_reading_.grades
+            for row in np.flatnonzero(has_label).tolist():
+                grade = given[asked.items[row]]
+                expected[row] = words[int(grade)] if expected.dtype == object else grade
+        return expected
+
+    def _only_user(self) -> Any:
+        if len(self.users) > 1:
+            raise ValueError(f"There are {len(self.users)} new users: pass user= to choose one.")
+        return self.users[:1].tolist()[0]
+
+    def _labelled_by(self, user: Hashable, ids: IdArray) -> Bool:
+        if self.said is None or not self.said.has_items or user not in self.said.user_ids.tolist():
+            return np.zeros(len(ids), dtype=np.bool_)
+        labelled = encode(self.said.of_person(user).items, "items")[1]
+        return np.asarray(lookup(ids, labelled, "items") >= 0)
+
+    def _rows_printed(self) -> list[dict[str, Any]]:
+        """Return the best items of one user, or a row for each of several."""
+        can_rank = self.ranker is not None and self.ranker.kept_ is not None
+        if len(self.users) == 1:
+            return self.rank(k=_PRINTED).rows() if can_rank else []
+        rows = []
+        for user in self.users[:_MOST_PRINTED].tolist():
+            counts = {} if self.said is None else {"labels": self._n_labels(user)}
+            best = {"best items": repr(self.rank(user, k=3)).partition(": ")[2]} if can_rank else {}
+            rows.append({"user": user} | counts | best)
+        return rows
+
+    def _n_labels(self, user: Hashable) -> int:
+        assert self.said is not None
+        return int((self.said.user_codes == lookup([user], self.said.user_ids, "users")[0]).sum())
+
+    def _table(self) -> Table:
+        n_labels = 0 if self.said is None else len(self.said)
+        title = f"{counted(len(self.users), 'new user')}, {counted(n_labels, 'label')}"
+        return Table(title, self._rows_printed())
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+
+def to_score(person: Hashable, items: IdArray, features: Any) -> Annotations:
+    """Return items to be scored for one user; their labels mean nothing."""
+    return Annotations(
+        users=repeated(person, len(items)),
+        items=items,
+        labels=np.zeros(len(items), dtype=np.bool_),
+        features=features,
+        features_per="row",
+    )
+
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
     self: Any,
-    X: ArrayLike | Annotations | Elsewhere | None = None,
+    X: ArrayLike | Annotations | Mapping[Hashable, Any] | Elsewhere | None = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -42,6 +185,9 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 ) -> Beliefs:
     """Return the posteriors of people not seen in training, given their labels, without a refit.
 
+    ``newcomer({item: answer})`` takes the answers of one user by the ids or names of items:
+    stars where the ranker learned from stars, yes or no where it learned from those.
+
     Any number of labels will do. Without any, the posterior is the prior: the consensus, with
     the covariance of the crowd. Labels of one class are informative with the logistic loss;
     the AUC loss has no pair to learn from, and leaves the consensus.
@@ -49,9 +195,10 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     Parameters
     ----------
     X, y, users, sample_weight
-        As in `fit`: the labels of one person, or of several with ``users``. Without X (or
-        with no rows), nobody has labels. Where the crowd gave grades, newcomers may say yes or
-        no: that counts as a grade in the middle of those above, or below, where grades divide.
+        As in `fit`: the labels of one person, or of several with ``users``; or a mapping from
+        item to answer, of one person. Without X (or with no rows), nobody has labels. Where the
+        crowd gave grades, newcomers may say yes or no: that counts as a grade in the middle of
+        those above, or below, where grades divide.
     people : Covariates, mapping by person, data frame or path, optional
         Covariates of these people, as in `Annotations`, where the ranker has learned from such:
         they start from what goes with theirs instead of the consensus. Without X and ``users``,
@@ -59,8 +206,8 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 
     Returns
     -------
-    Beliefs
-        Weights, scores, standard errors, and which items to ask about next.
+    NewUsers
+        Weights, scores, standard errors, rankings, and which items to ask about next.
 
     Examples
     --------
@@ -79,6 +226,9 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         refuse_extras(y=y, users=users, sample_weight=sample_weight, people=people)
         found: Beliefs = X.newcomers(self)
         return found
+    if isinstance(X, Mapping):
+        refuse_extras(y=y, sample_weight=sample_weight)
+        return newcomer(self, _by_item(self, X, users) if X else None, people=people)
     newcomers: Newcomers = self._newcomers()
     crowd = newcomers.crowd
     covariates = _covariates(people, crowd)
@@ -94,7 +244,35 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         who = said.user_ids
         points, known = newcomers.fold_in(said)
     beliefs, ways = Beliefs.given(crowd, who, points, known), ways_of(self)
-    return beliefs if ways is None else beliefs.with_ways(ways, said)
+    answered = None if said is None else newcomers.answered(said, beliefs)
+    if ways is not None:
+        beliefs = beliefs.with_ways(ways, said)
+    values = {one.name: getattr(beliefs, one.name) for one in fields(Beliefs)}
+    return NewUsers(**values | {"answered": answered}, ranker=self, said=said)
+
+
+def _by_item(
+    ranker: Any, answers: Mapping[Hashable, Any], users: Iterable[Hashable] | None
+) -> Annotations:
+    """Return the answers of one user about items, by their ids or names."""
+    who = [0] if users is None else list(users)
+    if len(who) != 1:
+        raise ValueError(
+            f"A mapping has the answers of one user, but users has {len(who)}: pass Annotations."
+        )
+    shown = ShownItems.of(ranker, None)
+    places = shown.places_of(list(answers))
+    labels = list(answers.values())
+    plain = all(isinstance(label, bool | np.bool_) for label in labels)
+    return Annotations(
+        users=repeated(who[0], len(labels)),
+        items=shown.ids[places],
+        labels=labels,
+        features=shown.features[places],
+        features_per="row",
+        feature_names=[str(name) for name in ranker.feature_names_],
+        reading=None if plain else ranker.label_reading_,
+    )
 
 
 def ways_of(ranker: Any) -> Ways | None:

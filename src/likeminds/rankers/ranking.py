@@ -1,10 +1,11 @@
 """The best items for a person, as a short list."""
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.checks import listing
@@ -26,8 +27,13 @@ class Ranking:
     items : array of shape (n_items,)
         Ids, the best first.
     scores : array of shape (n_items,)
-        Their scores, which order them and have no meaning beyond; of the consensus, what they
-        surely are (see `rank`).
+        Their scores, which order them and have no meaning beyond; for the consensus, the lower
+        bounds of their scores (see `rank`).
+    expected : array of shape (n_items,), optional
+        The expected grade of each item, where the model learned from grades; for grades that are
+        words, the word nearest to it.
+    names : mapping
+        What items are called, by their ids, where the model has names.
     frames : str
         The kind of table that `table` returns.
     """
@@ -36,6 +42,8 @@ class Ranking:
     items: IdArray
     scores: Float
     frames: Frames = "pyarrow"
+    expected: NDArray[Any] | None = None
+    names: Mapping[Any, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -44,19 +52,36 @@ class Ranking:
         """Go through pairs of item and score."""
         return iter(list(zip(self.items.tolist(), self.scores.tolist(), strict=True)))
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per item: rank, item, its name, score and expected grade, as known."""
+        expected = None if self.expected is None else self.expected.tolist()
+        return [
+            {"rank": place + 1, "item": item}
+            | ({"name": self.names.get(item)} if self.names else {})
+            | {"score": score}
+            | ({} if expected is None else {"expected": expected[place]})
+            for place, (item, score) in enumerate(self)
+        ]
+
     def table(self) -> Any:
-        """Return a table with columns rank, item and score."""
+        """Return a table with the columns of `rows`."""
         import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
         ranks, items = np.arange(1, len(self) + 1), as_arrow(self.items.tolist())
-        return as_kind(pa.table({"rank": ranks, "item": items, "score": self.scores}), self.frames)
+        columns: dict[str, Any] = {"rank": ranks, "item": items}
+        if self.names:
+            columns["name"] = pa.array([self.names.get(one) for one in self.items.tolist()])
+        columns["score"] = self.scores
+        if self.expected is not None:
+            columns["expected"] = self.expected
+        return as_kind(pa.table(columns), self.frames)
 
     def __repr__(self) -> str:
-        return f"{self._headline()}: {listing(self.items)}"
+        called = [self.names.get(item, item) for item in self.items.tolist()]
+        return f"{self._headline()}: {listing(called)}"
 
     def _repr_html_(self) -> str:
-        rows = [{"rank": n, "item": i, "score": s} for n, (i, s) in enumerate(self, start=1)]
-        return html_page(self._headline(), html_table(rows))
+        return html_page(self._headline(), html_table(self.rows()))
 
     def _headline(self) -> str:
         return f"Ranking for {'everyone' if self.person is None else self.person}"
@@ -108,19 +133,32 @@ def rank(
     if unseen:
         fresh = ~judged_by(ranker, person, ids)
         ids, features = ids[fresh], features[fresh]
-    owners = None
-    if person is not None:
-        owners = np.empty(len(ids), dtype=object)
-        owners[:] = [person] * len(ids)
-    frames = frames_of(ranker)
+    frames, names = frames_of(ranker), shown.names
     if not len(ids):
-        return Ranking(person, ids, np.empty(0), frames)
+        return Ranking(person, ids, np.empty(0), frames, names=names)
+    owners = None if person is None else repeated(person, len(ids))
     if person is None:
         scores = sure_scores(ranker, features, ids)
     else:
         scores = ranker.decision_function(features, owners, items=ids)
-    best = _best(scores, len(ids) if k is None else k)
-    return Ranking(person, ids[best], scores[best], frames)
+    best = best_of(scores, len(ids) if k is None else k)
+    expected = None
+    if gives_grades(ranker):
+        whose = None if owners is None else owners[best]
+        expected = ranker.chosen_.predict_grades(features[best], whose, ids[best]).typical
+    return Ranking(person, ids[best], scores[best], frames, expected, names)
+
+
+def gives_grades(ranker: Any) -> bool:
+    """Say whether a ranker predicts grades."""
+    return ranker.chosen_.learned("grading_") is not None
+
+
+def repeated(person: Hashable, n: int) -> IdArray:
+    """Return one id n times, whatever its type."""
+    users = np.empty(n, dtype=object)
+    users[:] = [person] * n
+    return users
 
 
 def sure_scores(ranker: Any, features: Any, ids: IdArray) -> Float:
@@ -143,7 +181,7 @@ def judged_by(ranker: Any, person: Hashable | None, ids: IdArray) -> Bool:
     return np.asarray(lookup(ids, seen, "items") >= 0)
 
 
-def _best(scores: Float, k: int) -> Index:
+def best_of(scores: Float, k: int) -> Index:
     """Return the places of the best, in order; equal ones as they came."""
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")

@@ -1,18 +1,19 @@
 """The items that somebody asks a ranker about: their features, and what was learned about them."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float, FloatArray, IdArray
+from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._support.checks import listing
 from likeminds._support.frames import Frames
 from likeminds._support.grammar import counted
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.data.spelling import write_as_known
 
 # People whose names a mistaken one is compared with.
@@ -61,15 +62,18 @@ class ShownItems:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @cached_property
+    def names(self) -> dict[Any, str]:
+        """What the ranker calls items, by their ids."""
+        return names_of(self.ranker)
+
     def place_of(self, item: Hashable) -> int:
-        """Return where an item is, however its id is written; suggest others if it is nowhere."""
-        place = int(lookup(write_as_known([item], self.ids, "items"), self.ids, "items")[0])
-        if place < 0:
-            raise KeyError(
-                f"There is no item {item!r} among these {counted(len(self), 'item')}."
-                f"{did_you_mean(item, self.ids.tolist())}"
-            )
-        return place
+        """Return where an item is, by its id or its name; suggest others if it is nowhere."""
+        return int(self.places_of([item])[0])
+
+    def places_of(self, items: Sequence[Hashable]) -> Index:
+        """Return where items are, by their ids or names."""
+        return places_of_items(items, self.ids, self.names)
 
     @cached_property
     def rows(self) -> Float:
@@ -85,6 +89,48 @@ class ShownItems:
         """What all see in each item beyond its features; zeros where that was not learned."""
         learned = self.ranker.learned_items()
         return np.zeros(len(self)) if learned is None else learned.of(self.ids).effects
+
+
+def names_of(model: Any) -> dict[Any, str]:
+    """Return what a model calls its items, by their ids; empty where it has no names."""
+    held = model.learned("item_names_")
+    if held is None:
+        return {}
+    return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
+
+
+def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
+    """Return where items are among ids, each by its id or its name.
+
+    Examples
+    --------
+    >>> ids = np.array(["f1", "f2"], dtype=object)
+    >>> places_of_items(["f2", "Heat (1995)"], ids, {"f1": "Heat (1995)"})
+    array([1, 0])
+    """
+    codes, asked = encode(items, "items")
+    places = lookup(write_as_known(asked, ids, "items"), ids, "items")
+    if (places < 0).any() and names:
+        called: dict[str, list[int]] = {}
+        there = lookup(list(names), ids, "items").tolist()
+        for name, place in zip(names.values(), there, strict=True):
+            called.setdefault(name, []).extend([place] if place >= 0 else [])
+        for row in np.flatnonzero(places < 0).tolist():
+            meant = called.get(str(asked[row]), [])
+            if len(meant) > 1:
+                raise ValueError(
+                    f"{len(meant)} items are called {asked[row]!r}: {listing(ids[meant])}. "
+                    "Give the id."
+                )
+            places[row] = meant[0] if meant else -1
+    missing = asked[places < 0].tolist()
+    if missing:
+        hint = did_you_mean(missing[0], [*names.values(), *ids[:_COMPARED].tolist()])
+        raise KeyError(
+            f"There is no item {listing(list(map(repr, missing)))} among these "
+            f"{counted(len(ids), 'item')}.{hint}"
+        )
+    return places[codes]
 
 
 def columns_of(ranker: Any) -> tuple[str, ...]:
