@@ -113,7 +113,7 @@ def test_columns_are_asked_for_by_the_names_of_arguments():
     with pytest.raises(ValueError):
         Annotations.from_preferences(table)
     said = Annotations.from_preferences(table, chosen="better")
-    assert said.statements() == "1 choice"
+    assert said.statements() == "1 choice among 2"
 
 
 def test_cycles_are_fine_and_so_is_one_person():

@@ -27,17 +27,17 @@ OPTIONS = {
 
 def test_a_row_per_alternative_that_was_there():
     wide = WIDE.drop(columns=["TRAIN_"]).rename(columns=lambda c: c.replace("_AV", "AV"))
-    long = wide_to_long(wide, availability="{alternative}AV", constants=True, **OPTIONS)
-    assert long.column_names == ["person", "choice_set", "item", "label", "TT", "WAIT", "CAR"]
+    long = wide_to_long(wide, availability="{alternative}AV", **OPTIONS)
+    assert long.column_names == ["person", "choice_set", "alternative", "label", "TT", "WAIT"]
     assert long["person"].to_pylist() == [7, 7, 7, 8, 8]
     assert long["choice_set"].to_pylist() == [0, 0, 1, 2, 2]
-    assert long["item"].to_pylist() == ["TRAIN", "CAR", "TRAIN", "TRAIN", "CAR"]
+    assert long["alternative"].to_pylist() == ["TRAIN", "CAR", "TRAIN", "TRAIN", "CAR"]
     assert long["label"].to_pylist() == [0, 1, 1, 1, 0]
     assert long["TT"].to_pylist() == [30, 20, 40, 20, 25]
     assert long["WAIT"].to_pylist() == [5, 0, 6, 7, 0]
-    assert long["CAR"].to_pylist() == [0, 1, 0, 0, 1]
     said = Annotations.from_frame(long)
-    assert said.feature_names == ("TT", "WAIT", "CAR")
+    assert said.feature_names == ("TT", "WAIT", "alternative: TRAIN")
+    assert said.X[:, 2].tolist() == [1, 0, 1, 1, 0]
     assert said.group_codes.tolist() == [0, 0, 1, 2, 2]
 
 

@@ -6,7 +6,8 @@ from scipy.special import logsumexp
 
 from learned_model import Coordinates, coordinates_of, tasks_of
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
+from likeminds.data.choice_sets import are_choices
+from likeminds.prior.choices import ChoiceTasks, are_mixed
 from likeminds.prior.likelihoods import Choice
 from likeminds.prior.losses import choose_loss
 

@@ -39,6 +39,7 @@ def refine(
         return learned
     likelihood = learned.model.likelihood
     setting = specification.setting(tasks, likelihood, coordinates, shifts)
+    specification.refuse_unidentified(tasks, likelihood, coordinates)
     start = _start(setting, learned.model.prior)
     kind, n_groups, n_draws = learned.shape.kind, learned.n_groups, specification.n_draws
     with one_blas_thread():

@@ -11,14 +11,17 @@ from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds._support.suggesting import did_you_mean
 from likeminds.choice_models.simulating import Setting
+from likeminds.data.alternatives import null_space
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
 from likeminds.prior.lognormal import LogNormal, matched
-from likeminds.prior.tasks import Tasks
+from likeminds.prior.tasks import Tasks, task_of
 
 # Draws for each person where the specification asks for simulation, but not for a number.
 _DRAWS = 200
+# Features with a smaller share of a direction are no part of it.
+_PART = 1e-6
 # How a weight may be distributed over people.
 DISTRIBUTIONS = ("normal", "censored", "lognormal")
 
@@ -37,12 +40,15 @@ class Specification:
         1 or -1 for features whose weights are log-normal, with this sign, else 0.
     n_draws : int
         Draws for each person; 0 where nothing is simulated.
+    names : array of shape (d,)
+        The names of the features.
     """
 
     fixed: Index
     signs: Float
     logs: Float
     n_draws: int
+    names: IdArray
 
     @classmethod
     def read(
@@ -73,12 +79,31 @@ class Specification:
             raise ValueError(
                 'fixed and signs are learned by simulation: draws cannot be 0; leave it at "auto".'
             )
-        return cls(np.unique(which), known * ~is_log, known * is_log, n_draws)
+        return cls(np.unique(which), known * ~is_log, known * is_log, n_draws, names)
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing is known and nothing is simulated."""
         return self.n_draws == 0
+
+    def refuse_unidentified(
+        self, tasks: Tasks, likelihood: Likelihood, coordinates: Coordinates
+    ) -> None:
+        """Refuse features whose weights the labels do not identify; name them.
+
+        Features that follow from others among all items are allowed where no single weight is
+        named: their weights are the shortest ones with the same utilities.
+        """
+        named = self.fixed.size or self.signs.any() or self.logs.any()
+        if coordinates.basis is not None and not named:
+            return
+        unknown = self.names[unidentified(tasks, likelihood, coordinates)]
+        if len(unknown):
+            raise ValueError(
+                f"The labels do not identify the weights of {listing(unknown)}: these features are "
+                "constant, or follow from each other (dummies of all categories add up to one), "
+                "among items shown together. Leave out one of each such set."
+            )
 
     def setting(
         self,
@@ -93,13 +118,6 @@ class Specification:
                 "Only choices and labels of yes or no are simulated, not grades, and not "
                 'loss="auc": draws, fixed, signs and tables of part-worths need loss="choice" or '
                 '"logistic".'
-            )
-        named = self.fixed.size or self.signs.any() or self.logs.any()
-        if coordinates.basis is not None and named:
-            raise ValueError(
-                "Some features follow from others (dummies of all categories add up to one, say), "
-                "so that no single weight is known, and none can be in fixed or signs: leave out "
-                "a feature of each such set."
             )
         size, n_weights = coordinates.size, coordinates.n_weights
         varies = np.setdiff1d(np.arange(size), self.fixed)
@@ -129,6 +147,25 @@ class Specification:
             wider=matched(crowd.wider, logs),
             logs=LogNormal(logs, crowd.prior, crowd.wider),
         )
+
+
+def unidentified(tasks: Tasks, likelihood: Likelihood, coordinates: Coordinates) -> Bool:
+    """Tell which features' weights the labels do not identify, shape (d,).
+
+    The information of labels has no directions in which features are constant or collinear among
+    the items that were shown together.
+    """
+    n_weights = coordinates.n_weights
+    information = np.zeros((n_weights, n_weights))
+    for task in tasks.ask(task_of, None):
+        said = likelihood.at(np.zeros(task.rows.shape[:2]), task)
+        root = said.curvature.times_root_back(task.rows[:, :, :n_weights]).reshape(-1, n_weights)
+        information += root.T @ root
+    null = null_space(information)
+    if coordinates.basis is None:
+        return np.asarray((null**2).sum(axis=1) > _PART)
+    missing = 1.0 - (coordinates.basis**2).sum(axis=1)
+    return np.asarray(missing + ((coordinates.basis @ null) ** 2).sum(axis=1) > _PART)
 
 
 def _log_normal(names: IdArray, signs: Float, distributions: Mapping[Any, Any]) -> Bool:

@@ -7,8 +7,6 @@ from typing import Any
 
 from likeminds.cli._options import Columns, ItemOptions
 
-_ROLES = ("person", "item", "label", "attribute", "weight", "group")
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -42,7 +40,9 @@ class Asked:
     @property
     def names(self) -> dict[str, str | None]:
         """What columns are called, by their roles."""
-        return {role: getattr(self.columns, role) for role in _ROLES}
+        from likeminds.data.columns import LABEL_ROLES
+
+        return {role: getattr(self.columns, role) for role in LABEL_ROLES}
 
     def folder(self, option: str) -> str:
         """Return the folder of labels; refuse what does not go with an option."""

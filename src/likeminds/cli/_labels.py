@@ -99,6 +99,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     options: dict[str, Any] = {**names, "people": columns.people}
     if names is not NAMES:
         options |= label_reading(columns, model)
+        options |= {"constants": columns.constants, "base": columns.base}
         if texts is not None or items.images is not None:  # bad labels are told before long work
             Annotations.from_frame(table, **options, features=[])
     known = None if model is None else [str(name) for name in model.feature_names_]
@@ -107,7 +108,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
         table, options["features"], reduction = with_pictures(talk, table, names, items, model)
     elif items.features is not None:
         table, options["features"], called = with_features(talk, table, names, items, known)
-    elif known is not None and set(known) <= set(table.column_names):
+    elif known is not None and _has_features(table, names, known):
         options["features"] = known
     elif known is not None:
         table, options["features"] = with_kept(table, names, model, known)
@@ -123,6 +124,17 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     if names is NAMES:  # pairs have no names that others could have, too
         said = said.without_group_names()
     return ReadLabels(said, reduction, called, words_only)
+
+
+def _has_features(table: Any, names: dict[str, str | None], known: list[str]) -> bool:
+    """Say whether a table has the features that a model knows, constants of alternatives too."""
+    from likeminds.data.columns import find_column
+
+    here = set(table.column_names)
+    column = names.get("alternative") or find_column("alternative", here)
+    if column is not None:  # an alternative that these rows do not have is zero in all of them
+        here |= {name for name in known if name.startswith(f"{column}: ")}
+    return set(known) <= here
 
 
 def refuse_several_from_stdin(*sources: str | None) -> None:

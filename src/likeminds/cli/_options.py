@@ -101,7 +101,7 @@ class Columns:
     ] = None
     label: Annotated[
         str | None,
-        typer.Option(help="What they said: label, rating, ...", rich_help_panel=_COLUMNS),
+        typer.Option(help="What they said: label, rating, chosen, ...", rich_help_panel=_COLUMNS),
     ] = None
     attribute: Annotated[
         str | None,
@@ -111,7 +111,39 @@ class Columns:
     ] = None
     group: Annotated[
         str | None,
-        typer.Option(help="What was shown together: group, choice_set.", rich_help_panel=_COLUMNS),
+        typer.Option(
+            help="What was shown together: group, choice_set, chid.", rich_help_panel=_COLUMNS
+        ),
+    ] = None
+    alternative: Annotated[
+        str | None,
+        typer.Option(
+            help="Which alternative of a choice set a row is about: alternative, alt. Each but "
+            "the base gets an alternative-specific constant.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help="The base alternative of the constants; by default the first in sorted order.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+    constants: Annotated[
+        bool,
+        typer.Option(
+            "--constants/--no-constants",
+            help="Whether alternatives get constants.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = True
+    availability: Annotated[
+        str | None,
+        typer.Option(
+            help="Whether an alternative was available (1 or 0): availability, av.",
+            rich_help_panel=_COLUMNS,
+        ),
     ] = None
     weight: Annotated[
         str | None, typer.Option(help="How much a row counts.", rich_help_panel=_COLUMNS)

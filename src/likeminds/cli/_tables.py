@@ -5,7 +5,6 @@ from typing import Any
 from likeminds.cli._options import Columns, Pairs
 from likeminds.cli._talk import Talk
 
-_ROLES = ("person", "item", "label", "attribute", "weight", "group")
 _Tables = list[tuple[Any, dict[str, str | None]]]
 
 
@@ -17,13 +16,13 @@ def read_tables(
     Beside them is what items say, by their ids, where an export has told it.
     """
     from likeminds.cli._pairs import NAMES, read_pairs
-    from likeminds.data.columns import id_texts
+    from likeminds.data.columns import LABEL_ROLES, id_texts
     from likeminds.data.sources import read_table
 
     tables: _Tables = []
     texts: dict[Any, str] = {}
     if source is not None:
-        names = {role: getattr(columns, role) for role in _ROLES}
+        names = {role: getattr(columns, role) for role in LABEL_ROLES}
         table = read_table(source, id_texts(names))
         names = with_item(talk, table, names)
         _tell_of_label(talk, table, names)
@@ -56,12 +55,12 @@ def with_item(talk: Talk, table: Any, names: dict[str, str | None]) -> dict[str,
 
 def _tell_of_label(talk: Talk, table: Any, names: dict[str, str | None]) -> None:
     """Say which column is taken for the label, where neither its name nor anybody says so."""
-    from likeminds.data.columns import as_frame, find_columns, is_usual
+    from likeminds.data.columns import as_frame, find_columns, usual_columns
 
     if names["label"] is not None:
         return
     label = find_columns(as_frame(table), names, ())["label"]
-    if label is not None and not is_usual("label", label):
+    if label is not None and label not in usual_columns("label", table.column_names):
         talk.tell(f"{label}: taken for the label, as the only column left (--label names another).")
 
 
@@ -72,7 +71,7 @@ def _read_export(
     import pyarrow as pa
 
     from likeminds.cli._pairs import NAMES, as_sides
-    from likeminds.data.columns import as_arrow
+    from likeminds.data.columns import LABEL_ROLES, as_arrow
     from likeminds.data.connectors import read_export
 
     export = read_export(tool, path)
@@ -81,7 +80,7 @@ def _read_export(
     if export.labels or not export.comparisons:
         labels = export.to_table(attribute)
         export.refuse_mixed(attribute)
-        names = {role: role if role in labels.column_names else None for role in _ROLES}
+        names = {role: role if role in labels.column_names else None for role in LABEL_ROLES}
         asked = export.attributes if attribute is None else [attribute]
         if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
             labels = labels.rename_columns({"label": asked[0]})

@@ -1,6 +1,7 @@
 """How the commands talk: results on standard output, all else on standard error."""
 
 import json
+import logging
 import os
 import re
 import sys
@@ -130,10 +131,20 @@ class Talk:
 
     @contextmanager
     def _warnings_as_notes(self) -> Iterator[None]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: self.note(str(message))
-            yield
+        """Show warnings, and messages about how data was read, as notes."""
+        logger, handler = logging.getLogger("likeminds.data"), logging.Handler()
+        handler.emit = lambda record: self.note(record.getMessage())  # type: ignore[method-assign]
+        logger.addHandler(handler)
+        level = logger.level
+        logger.setLevel(logging.INFO)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default", UserWarning)
+                warnings.showwarning = lambda message, *_, **__: self.note(str(message))
+                yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
     def _refuse(self, text: str, code: int) -> None:
         if self.debug:

@@ -190,10 +190,10 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 
     Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
+    from likeminds.data.choice_sets import are_choices
     from likeminds.data.splits import split_within_people
     from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_person, measure_of
-    from likeminds.prior.choices import are_choices
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}

@@ -74,7 +74,7 @@ def update(
     talk.result(found | {"card": card})
     of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""
     talk.tell(
-        f": {said.statements()} more, {counted(new, 'new person', 'new people')}{of_items}; "
+        f": added {said.statements()}, {counted(new, 'new person', 'new people')}{of_items}; "
         f"{card['people']:,} people in all",
         head=str(path),
     )

@@ -10,10 +10,11 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics
-from likeminds.prior.choices import are_choices, are_mixed
+from likeminds.prior.choices import are_mixed
 from likeminds.prior.coordinates import labels_of_rows
 from likeminds.prior.crossed import labelled_by
 from likeminds.prior.grades_given import GradesGiven

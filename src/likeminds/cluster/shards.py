@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from likeminds._support.grammar import counted
 from likeminds._support.optional import require
 from likeminds.cluster import scores_and_newcomers
 from likeminds.cluster.catalogue import Catalogue, is_in_rows, read_catalogue
@@ -26,6 +27,7 @@ from likeminds.cluster.teaching import (
 from likeminds.data.covariates import Covariates
 from likeminds.data.stored.parts import files_in
 from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.losses import ChoiceLoss
 from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.inputs import Elsewhere
@@ -241,7 +243,10 @@ class Shards(Elsewhere):
 
     def __repr__(self) -> str:
         census = self.census
-        what = f"Shards: {census.n_labels:,} labels by {len(census.user_ids):,} people"
+        said = counted(census.n_labels, "label")
+        if census.loss == ChoiceLoss.name:
+            said = counted(census.n_positive, "choice")
+        what = f"Shards: {said} by {len(census.user_ids):,} people"
         if not self.are_statistics:
             what += f" on {len(self.catalogue.ids):,} items"
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics

@@ -23,6 +23,7 @@ from likeminds.data.splits import folds_within_people
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.prior.crossed import NOT_SHARED
+from likeminds.prior.losses import ChoiceLoss
 from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.rankers.fitting import StatisticsRanker
 from likeminds.rankers.items import ItemColumn, Opinions, sums_of_items, with_column
@@ -214,4 +215,6 @@ def _begin(crowd: Any, ranker: Any) -> None:
     label = True if crowd.labels.grades is None else crowd.labels.grades[-1]
     one = rows_about(crowd, ["nobody"], np.zeros(1, np.intp), np.array([label]))
     ranker._as_annotations(one, None, None, None)
-    ranker.n_labels_ = crowd.census.n_labels
+    census = crowd.census
+    ranker.n_labels_ = census.n_labels
+    ranker.n_choices_ = census.n_positive if census.loss == ChoiceLoss.name else 0

@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import order_within_people
 from likeminds.metrics.by_person import MetricByPerson
@@ -16,7 +17,6 @@ from likeminds.metrics.choices import score_choices
 from likeminds.metrics.concordance import concordance_by_person, measure_of
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.chances import chances_of_sets
-from likeminds.prior.choices import are_choices
 from likeminds.rankers.model import Ability
 
 

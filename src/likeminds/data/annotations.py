@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._support import checks
-from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import listing
 from likeminds._support.grammar import counted, guess_verb, read_verb
 from likeminds.data import tables
 from likeminds.data.arguments import arguments_of
+from likeminds.data.choice_sets import are_choices
 from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
@@ -203,6 +204,10 @@ class Annotations(ComparedLabels):
         attribute: str | None = None,
         weight: str | None = None,
         group: str | None = None,
+        alternative: str | None = None,
+        availability: str | None = None,
+        constants: bool = True,
+        base: Hashable | None = None,
         features: Any = None,
         item_column: str | None = None,
         positive: Hashable | None = None,
@@ -222,6 +227,14 @@ class Annotations(ComparedLabels):
         person, item, label, attribute, weight, group : str, optional
             The names of the columns. Without them, columns with usual names are taken:
             see `likeminds.data.tables.COLUMN_NAMES`. Only person and label must exist.
+        alternative, availability : str, optional
+            Columns of choice experiments: which alternative a row is about (alt, alternative), and
+            whether it was available (availability, av): rows with 0 are left out.
+        constants : bool, default=True
+            Whether to add alternative-specific constants: a dummy of each alternative but the base,
+            unless other features imply it. Messages of the logger `likeminds` name them.
+        base : optional
+            The base alternative; by default the first in sorted order.
         features : list of str, data frame or path, optional
             Columns of ``frame``; or a second table with one row per item, which has no other
             columns than numbers and the id of the item. By default all columns of numbers
@@ -251,6 +264,10 @@ class Annotations(ComparedLabels):
             attribute=attribute,
             weight=weight,
             group=group,
+            alternative=alternative,
+            availability=availability,
+            constants=constants,
+            base=base,
             features=features,
             item_column=item_column,
             positive=positive,
@@ -301,30 +318,56 @@ class Annotations(ComparedLabels):
             words = self.reading.grades
             named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
             said += f" from {named[0]} to {named[1]}"
-        elif self.group_codes is None or self.group_ids is not None:
+        elif not self._has_sets:
             word = None if self.reading is None else self.reading.positive
             which = f": {word!r}" if isinstance(word, str) else ""
             said += f" ({self.labels.mean():.0%} positive{which})"
+        items = f" on {of_all}{counted(self.n_items, 'item')}"
+        if self._has_sets and not self.has_items:  # each row of a choice set is a profile
+            items = ""
         return (
-            f"Annotations: {said} by {counted(self.n_people, 'person', 'people')} on {of_all}"
-            f"{counted(self.n_items, 'item')}, {counted(self.n_features, 'feature')}{attributes}"
+            f"Annotations: {said} by {counted(self.n_people, 'person', 'people')}{items}, "
+            f"{counted(self.n_features, 'feature')}{attributes}"
         )
 
+    @property
+    def _has_sets(self) -> bool:
+        """Whether all groups are choice sets, or single labels beside them."""
+        if self.grades is not None or self.group_codes is None:
+            return False
+        return self.group_ids is None or are_choices(self)
+
+    @property
+    def n_choices(self) -> int:
+        """How many choices there are; 0 where rows are single labels or grades."""
+        if not self._has_sets:
+            return 0
+        return len(self._set_sizes) if are_choices(self) else int((self._set_sizes > 1).sum())
+
+    @property
+    def _set_sizes(self) -> Index:
+        sizes = np.bincount([] if self.group_codes is None else self.group_codes)
+        return np.asarray(sizes[sizes > 0])
+
     def statements(self) -> str:
-        """Return how much people said, in words: of choices, not how many items were shown.
+        """Return how much people said, in words: labels, grades, or choices.
 
         Examples
         --------
         >>> Annotations.from_comparisons(["ann", "bob"], ["a", "b"], ["b", "c"]).statements()
-        '2 choices'
+        '2 choices among 2'
         """
-        if self.grades is not None:
-            return counted(len(self), "grade")
-        if self.group_codes is None or self.group_ids is not None:
-            return counted(len(self), "label")
-        sizes = np.bincount(self.group_codes)
-        parts = {"choice": int((sizes > 1).sum()), "label": int((sizes == 1).sum())}
-        return " and ".join(counted(number, what) for what, number in parts.items() if number)
+        if not self._has_sets:
+            return counted(len(self), "label" if self.grades is None else "grade")
+        sizes = self._set_sizes
+        sets = sizes if are_choices(self) else sizes[sizes > 1]
+        n_single = len(sizes) - len(sets)
+        parts = [counted(n_single, "label")] if n_single else []
+        if sets.size:
+            least, most = sets.min(), sets.max()
+            among = f"{least}" if least == most else f"{least} to {most}"
+            parts.insert(0, f"{counted(len(sets), 'choice')} among {among}")
+        return " and ".join(parts)
 
     def concat(self, other: Self) -> Self:
         """Append the rows of other annotations about the same features.

@@ -4,10 +4,10 @@ from typing import Any
 
 from likeminds._support.frames import kind_of
 from likeminds._support.grammar import guess_verb
+from likeminds.data.columns import LABEL_ROLES
 from likeminds.data.covariates import Covariates
 from likeminds.data.tables import FrameOptions, read_columns
 
-_ROLES = ("person", "item", "label", "attribute", "weight", "group")
 # What the constructor takes as it is.
 _AS_GIVEN = ("positive", "threshold", "reading")
 
@@ -21,8 +21,8 @@ def arguments_of(frame: Any, options: FrameOptions) -> tuple[dict[str, Any], Any
     kind, held = kind_of(frame), [frame]
     del frame
     given: dict[str, Any] = dict(options)
-    names = {role: given.get(role) for role in _ROLES}
-    columns = read_columns(held.pop(), names, given.get("features"), given.get("item_column"))
+    names = {role: given.get(role) for role in LABEL_ROLES}
+    columns = read_columns(held.pop(), names, given)
     columns |= {name: given.get(name) for name in _AS_GIVEN}
     if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
         columns["grades"] = given.get("grades")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
 from likeminds._support.checks import as_names, as_weights, listing, same_length
 from likeminds.data import tables
+from likeminds.data.alternatives import as_available
 from likeminds.data.coded import CodedLabels
 from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
 
@@ -258,6 +259,27 @@ def choice_sets(
     return sets
 
 
+def only_available(
+    shown: Iterable[Iterable[Hashable]], availability: Iterable[Iterable[bool]]
+) -> list[list[Hashable]]:
+    """Return the items of each choice that were available.
+
+    Examples
+    --------
+    >>> only_available([["tea", "milk"], ["tea", "milk"]], [[1, 0], [True, True]])
+    [['tea'], ['tea', 'milk']]
+    """
+    menus, free = ([_as_list(one, "set") for one in given] for given in (shown, availability))
+    same_length(shown=menus, availability=free)
+    for number, (menu, there) in enumerate(zip(menus, free, strict=True)):
+        same_length(**{f"shown[{number}]": menu, f"availability[{number}]": there})
+    allowed = [as_available(there, f"[{number}]") for number, there in enumerate(free)]
+    return [
+        [item for item, is_there in zip(menu, there, strict=True) if is_there]
+        for menu, there in zip(menus, allowed, strict=True)
+    ]
+
+
 def _without(items: Sequence[Hashable], one: Hashable, where: str | None = None) -> list[Hashable]:
     rest = [item for item in items if item != one]
     if where is not None and not rest:
@@ -283,6 +305,35 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
             f"{where} (counted from 0) chose what was not shown: {listing(strange)}; shown were "
             f"{listing(shown)}."
         )
+
+
+def are_choices(annotations: CodedLabels) -> bool:
+    """Say whether rows came in groups of which just one each was chosen, counted alike."""
+    groups = annotations.group_codes
+    if groups is None:
+        return False
+    chosen, _ = classes_by_group(groups, annotations)
+    return bool((chosen == 1).all() and counted_alike(groups, annotations).all())
+
+
+def counted_alike(groups: Index, annotations: CodedLabels) -> Bool:
+    """Say of each group whether all of its rows weigh the same."""
+    n_groups = int(groups.max()) + 1
+    if annotations.weights is None:
+        return np.ones(n_groups, dtype=np.bool_)
+    least, most = np.full(n_groups, np.inf), np.zeros(n_groups)
+    np.minimum.at(least, groups, annotations.weights)
+    np.maximum.at(most, groups, annotations.weights)
+    return np.asarray(least == most)
+
+
+def classes_by_group(groups: Index, annotations: CodedLabels) -> tuple[Index, Index]:
+    """Return how many rows of each group were chosen, and how many were not."""
+    n_groups, chosen = int(groups.max()) + 1, annotations.chosen
+    return (
+        np.bincount(groups[chosen], minlength=n_groups),
+        np.bincount(groups[~chosen], minlength=n_groups),
+    )
 
 
 def difference_columns(said: CodedLabels) -> dict[str, Any]:

@@ -31,20 +31,31 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "rating", "y", "answer", "response", "vote", "votes"),
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
-    "group": ("group", "choice_set"),
+    "group": (
+        *("group", "choice_set", "chid", "choice_id", "choice_situation", "obs_id", "case_id"),
+    ),
+    "alternative": ("alternative", "alt", "alternative_id", "alt_id"),
+    "availability": ("availability", "available", "avail", "av"),
     "winner": ("winner", "chosen", "preferred", "winner_id", "chosen_id"),
     "loser": ("loser", "rejected", "loser_id", "rejected_id"),
     "tie": ("tie", "ties", "tied", "draw"),
     "strength": ("strength", "weight"),
 }
 # Names that mean something else, too: taken only where no column has one of the usual names.
-_LESS_USUAL: Mapping[str, tuple[str, ...]] = {"item": ("comment",)}
+_LESS_USUAL: Mapping[str, tuple[str, ...]] = {
+    "item": ("comment",),
+    "label": ("chosen", "choice"),
+}
 # Numbers by which rows are told apart or dated: never a feature unless somebody says so.
 _NO_FEATURES = (
     *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
     *("index", "level_0", "row", "row_id", "unnamed: 0"),
 )
 
+# The roles of a table with one row per label.
+LABEL_ROLES = (
+    *("person", "item", "label", "attribute", "weight", "group", "alternative", "availability"),
+)
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
 ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
 
@@ -81,6 +92,8 @@ def find_columns(
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
+    if found.get("person", "") is None and found.get("alternative") is not None:
+        found["person"] = next((c for c in free if _letters(c) == "id"), None)
     if "label" in found and found["label"] is None:
         found["label"] = _left_for_label(found, free)
     for role in ("person", "label", "winner", "loser"):

@@ -16,6 +16,7 @@ from likeminds.data.choice_sets import (
     choice_sets,
     difference_columns,
     lower_graded,
+    only_available,
     pair_columns,
     ranking_sets,
     refuse_equal,
@@ -74,7 +75,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_comparisons(["ann", "ann", "bob"], ["a", "b", "a"], ["b", "c", "c"])
-        Annotations: 3 choices by 2 people on 3 items, 3 features
+        Annotations: 3 choices among 2 by 2 people on 3 items, 3 features
         """
         won, lost = as_id_array(winners, "winners"), as_id_array(losers, "losers")
         columns, sides = pair_columns(users, won, lost, ties, strength)
@@ -120,7 +121,7 @@ class ComparedLabels(CodedLabels):
         >>> pairs = {"user": ["ann", "bob"], "chosen": [[0.1, 2.0], [1.0, 0.0]]}
         >>> pairs |= {"rejected": [[0.5, 1.0], [0.0, 3.0]]}
         >>> Annotations.from_preferences(pyarrow.table(pairs))
-        Annotations: 2 choices by 2 people on 4 items, 2 features
+        Annotations: 2 choices among 2 by 2 people, 2 features
         """
         names = {"person": user, "winner": chosen, "loser": rejected}
         names |= {"tie": ties, "strength": strength}
@@ -201,7 +202,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_rankings(["ann", "bob"], [["tuna", "eel", "egg"], ["egg", "tuna"]])
-        Annotations: 3 choices by 2 people on 3 items, 3 features
+        Annotations: 3 choices among 2 to 3 by 2 people on 3 items, 3 features
         """
         who = as_id_array(users, "users")
         sets = ranking_sets(len(who), rankings, shown)
@@ -215,6 +216,7 @@ class ComparedLabels(CodedLabels):
         shown: Iterable[Iterable[Hashable]],
         chosen: Iterable[Hashable],
         *,
+        availability: Iterable[Iterable[bool]] | None = None,
         none: Hashable | None = None,
         strength: ArrayLike | None = None,
         features: Any = None,
@@ -228,6 +230,8 @@ class ComparedLabels(CodedLabels):
         ----------
         users, shown, chosen : sequences
             Who chose, among which items, and what.
+        availability : sequence of sequences of bool, optional
+            For each choice, which of the items shown were available; the others are left out.
         none : id, optional
             What it is called to choose none of those shown (missing values of ``chosen`` mean
             it, too). It is one more item of every set. Its features are zero, and a column of
@@ -240,9 +244,11 @@ class ComparedLabels(CodedLabels):
         >>> from likeminds import Annotations
         >>> shown = [["tea", "milk"], ["tea", "coffee", "milk"]]
         >>> Annotations.from_choices(["ann", "bob"], shown, ["tea", None], none="nothing")
-        Annotations: 2 choices by 2 people on 4 items, 4 features
+        Annotations: 2 choices among 3 to 4 by 2 people on 4 items, 4 features
         """
         who = as_id_array(users, "users")
+        if availability is not None:
+            shown = only_available(shown, availability)
         sets = choice_sets(shown, chosen, none=none, n_users=len(who))
         table = (features, item_ids, feature_names)
         return cls._of_choices(sets, who, strength, table, people, none)
@@ -277,7 +283,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_best_worst(["ann"], [["tea", "milk", "coffee"]], ["tea"], ["milk"])
-        Annotations: 2 choices by 1 person on 3 items, 3 features
+        Annotations: 2 choices among 2 to 3 by 1 person on 3 items, 3 features
         """
         who = as_id_array(users, "users")
         sets = choice_sets(shown, best, worst=worst, n_users=len(who))

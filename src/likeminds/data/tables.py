@@ -10,8 +10,15 @@ import numpy as np
 from likeminds._support.arrays import FloatArray, IdArray, Index
 from likeminds._support.checks import as_matrix, as_names, listing, same_length
 from likeminds._support.grammar import guess_verb
+from likeminds.data.alternatives import (
+    add_constants,
+    available_rows,
+    find_alternatives,
+    known_constants,
+)
 from likeminds.data.columns import (
     ID_ROLES,
+    LABEL_ROLES,
     as_frame,
     find_columns,
     find_item_column,
@@ -48,6 +55,10 @@ class FrameOptions(TypedDict, total=False):
     attribute: str | None
     weight: str | None
     group: str | None
+    alternative: str | None
+    availability: str | None
+    constants: bool
+    base: Hashable | None
     features: Any
     item_column: str | None
     positive: Hashable | None
@@ -258,29 +269,34 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
 
 def texts_among(options: Mapping[str, Any]) -> Texts:
     """Say which columns of a file hold ids, given the options of `Annotations.from_frame`."""
-    roles = ("person", "item", "attribute", "group", "label", "weight")
     features = options.get("features")
     listed = features if isinstance(features, list | tuple) else ()
-    return id_texts({role: options.get(role) for role in roles}, listed)
+    return id_texts({role: options.get(role) for role in LABEL_ROLES}, listed)
 
 
 def read_columns(
-    frame: Any, names: Mapping[str, str | None], features: Any, item_column: str | None
+    frame: Any, names: Mapping[str, str | None], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the columns of a frame as the arguments of Annotations.
 
     ``names`` has the column of each role (person, item, ...), or None to find it by itself;
-    the other parameters are those of `Annotations.from_frame`. Columns are let go as they are
+    ``options`` are those of `Annotations.from_frame`. Columns are let go as they are
     read: a frame that nobody else holds and its copy are not in memory at once.
     """
+    features = options.get("features")
     table = as_frame(frame)
     del frame
     found, columns = find_roles(table, names, features)
+    table = available_rows(table, found, options.get("positive"))
+    alternative, made = _alternatives(table, found, columns), {}
+    if alternative is not None and columns and isinstance(features, list | tuple):
+        made = known_constants(alternative[0], alternative[1], columns)
+        columns = [column for column in columns if column not in made]
     arguments: dict[str, Any] = {"items": None}
     arguments["grades"] = ordered_categories(table, found["label"])
     left = Counter([*found.values(), *(columns or ())])
     for role, column in found.items():
-        if column is None:
+        if column is None or role in {"alternative", "availability"}:
             continue
         # The constructor calls its columns items, labels, and so on, and people users.
         name = f"{role}s".replace("persons", "users")
@@ -294,15 +310,33 @@ def read_columns(
     arguments["verb"] = guess_verb(found["label"]) if found.get("attribute") is None else None
     if columns is None:
         assert found["item"] is not None
-        return arguments | read_items(features, found["item"], item_column)
-    if not columns and features is None:
+        return arguments | read_items(features, found["item"], options.get("item_column"))
+    if not columns and features is None and alternative is None:
         return arguments | {"features": None}
-    arguments |= {"feature_names": columns, "features_per": "row"}
-    if not columns:
-        return arguments | {"features": np.zeros((len(arguments["users"]), 0))}
-    numeric = numeric_columns(table, columns)
-    del table
-    return arguments | {"features": FiniteRows(matrix_of(numeric))}
+    arguments |= {"feature_names": [*columns, *made], "features_per": "row"}
+    matrix: FloatArray = np.zeros((len(arguments["users"]), 0))
+    if columns:
+        numeric = numeric_columns(table, columns)
+        del table
+        matrix = matrix_of(numeric)
+    if made:
+        matrix = np.column_stack([matrix, *made.values()])
+    elif alternative is not None and options.get("constants", True):
+        listed, base = features is not None, options.get("base")
+        arguments |= {"features": matrix}
+        arguments = add_constants(arguments, *alternative, base=base, listed=listed)
+        matrix = arguments["features"]
+    return arguments | {"features": FiniteRows(matrix) if matrix.shape[1] else matrix}
+
+
+def _alternatives(
+    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], columns: list[str] | None
+) -> tuple[str, IdArray] | None:
+    """Return the column of alternatives and its values, where features are in the rows."""
+    column = found.get("alternative")
+    if column is None or columns is None or found.get("group") is None:
+        return None
+    return column, read_values(table, column, as_ids=True)
 
 
 def find_roles(
@@ -311,6 +345,7 @@ def find_roles(
     """Return the column of each role, and those of features; None where they are elsewhere."""
     listed = list(features) if isinstance(features, list | tuple) else None
     found = find_columns(table, names, listed or ())
+    found = find_alternatives(table, found, names)
     if found["label"] in (listed or ()):
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
     if features is None:

@@ -8,7 +8,15 @@ import numpy as np
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
 from likeminds._support.checks import listing
-from likeminds.data.columns import as_arrow, as_frame, find_column, read_values, refuse_unknown
+from likeminds.data.alternatives import as_available, refuse_chosen
+from likeminds.data.columns import (
+    as_arrow,
+    as_frame,
+    find_column,
+    is_usual,
+    read_values,
+    refuse_unknown,
+)
 from likeminds.data.identifiers import encode
 
 if TYPE_CHECKING:
@@ -23,13 +31,12 @@ def wide_to_long(
     columns: str = "{feature}_{alternative}",
     availability: str | None = None,
     person: str | None = None,
-    constants: bool = False,
     absent: float = 0.0,
 ) -> Any:
     """Turn a table with one row per choice into one with a row per alternative.
 
-    `likeminds.Annotations.from_frame` reads the result; ``features=[...]`` names the features
-    where some are called like something else (a weight, a date).
+    `likeminds.Annotations.from_frame` reads the result and adds alternative-specific constants;
+    ``features=[...]`` names the features where some are called like something else (a weight).
 
     Parameters
     ----------
@@ -43,20 +50,19 @@ def wide_to_long(
     columns : str, default="{feature}_{alternative}"
         How the features' columns are called. All that fit are read.
     availability : str, optional
-        How columns are called that say whether an alternative was there ("{alternative}_AV");
-        one that was not is left out.
+        How columns are called that say whether an alternative was available
+        ("{alternative}_AV"): those with 0 are left out. By default, columns of a feature called
+        AV, avail, available or availability.
     person : str, optional
         The column of people; by default one with a usual name. Without any, each row is a
         person of its own.
-    constants : bool, default=False
-        Whether to add a column of zeros and ones for each alternative but the first.
     absent : float, default=0.0
         The value of a feature that an alternative has no column for.
 
     Returns
     -------
     pyarrow.Table
-        With columns person, choice_set, item, label, and the features.
+        With columns person, choice_set, alternative, label, and the features.
 
     Examples
     --------
@@ -64,9 +70,9 @@ def wide_to_long(
     >>> wide = pyarrow.table({"user": ["ann", "bob"], "price_tea": [2, 3], "price_milk": [1, 4],
     ...                       "chosen": ["tea", "milk"]})
     >>> long = wide_to_long(wide, alternatives=["tea", "milk"], choice="chosen")
-    >>> long.select(["person", "item", "label", "price"]).to_pylist()[:2]
-    [{'person': 'ann', 'item': 'tea', 'label': 1, 'price': 2.0}, \
-{'person': 'ann', 'item': 'milk', 'label': 0, 'price': 1.0}]
+    >>> long.select(["person", "alternative", "label", "price"]).to_pylist()[:2]
+    [{'person': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}, \
+{'person': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}]
     """
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -75,28 +81,22 @@ def wide_to_long(
     names = _names(alternatives)
     _check_pattern(columns, "columns", {"feature", "alternative"})
     features = _features(table, columns, list(names.values()))
+    free = _availability(table, availability, list(names.values()), features)
+    features = {name: found for name, found in features.items() if not set(found) & set(free)}
     chosen = _chosen(table, choice, names)
-    there = _there(table, availability, list(names.values()))
-    gone = np.flatnonzero(~there[np.arange(len(chosen)), chosen])
-    if gone.size:
-        raise ValueError(
-            f"In row(s) {listing(gone)}, counted from 0, what was chosen was not available. Drop "
-            "or correct them."
-        )
+    there = np.column_stack([_there(table, column) for column in free])
+    refuse_chosen(np.flatnonzero(~there[np.arange(len(chosen)), chosen]))
     row, place = np.nonzero(there)
     called = as_arrow(list(names.values()))
     long: dict[str, Any] = {
         "person": as_arrow(_people(table, person)[row].tolist()),
         "choice_set": row,
-        "item": called.take(pa.array(place)),
+        "alternative": called.take(pa.array(place)),
         "label": (chosen[row] == place).astype(np.int64),
     }
     for feature, by_alternative in features.items():
         found = [_numbers(table, name, absent) for name in by_alternative]
         long[feature] = np.column_stack(found)[row, place]
-    for position, name in enumerate(names.values() if constants else ()):
-        if position:
-            long[str(name)] = (place == position).astype(np.float64)
     return pa.table(long)
 
 
@@ -147,13 +147,27 @@ def _chosen(table: "nw.DataFrame[Any]", choice: str, names: Mapping[Any, Any]) -
     return np.array(places, dtype=np.intp)[codes]
 
 
-def _there(table: "nw.DataFrame[Any]", pattern: str | None, names: Sequence[Hashable]) -> Bool:
+def _availability(
+    table: "nw.DataFrame[Any]",
+    pattern: str | None,
+    names: Sequence[Hashable],
+    features: Mapping[str, list[str | None]],
+) -> list[str | int]:
+    """Return the column of each alternative's availability; its position where there is none."""
     if pattern is None:
-        return np.ones((len(table), len(names)), dtype=np.bool_)
+        usual = [found for name, found in features.items() if is_usual("availability", name)]
+        found = usual[0] if usual else [None] * len(names)
+        return [column or position for position, column in enumerate(found)]
     _check_pattern(pattern, "availability", {"alternative"})
     columns = [pattern.format(alternative=name) for name in names]
     refuse_unknown(table, columns, "availability")
-    return np.column_stack([read_values(table, column).astype(np.bool_) for column in columns])
+    return list(columns)
+
+
+def _there(table: "nw.DataFrame[Any]", column: str | int) -> Bool:
+    if isinstance(column, int):
+        return np.ones(len(table), dtype=np.bool_)
+    return as_available(read_values(table, column), column)
 
 
 def _people(table: "nw.DataFrame[Any]", person: str | None) -> IdArray:

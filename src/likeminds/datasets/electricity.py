@@ -44,7 +44,7 @@ def load_electricity() -> Annotations:
     Examples
     --------
     >>> load_electricity()
-    Annotations: 17,232 labels (25% positive) by 361 people on 17,232 items, 6 features
+    Annotations: 4,308 choices among 4 by 361 people, 6 features
     """
     with (
         files("likeminds.datasets").joinpath("data/electricity.npz").open("rb") as file,

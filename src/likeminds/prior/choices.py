@@ -9,6 +9,7 @@ import numpy as np
 from likeminds._support.arrays import Bool, Float, FloatArray, Index
 from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices, classes_by_group, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.tasks import KeptTasks, Task, is_cheap_table, plan_blocks
@@ -17,23 +18,14 @@ from likeminds.prior.tasks import KeptTasks, Task, is_cheap_table, plan_blocks
 _OUTSIDE = -1
 
 
-def are_choices(annotations: Annotations) -> bool:
-    """Say whether rows came in groups of which just one each was chosen, counted alike."""
-    groups = annotations.group_codes
-    if groups is None:
-        return False
-    chosen, _ = _classes_by_group(groups, annotations)
-    return bool((chosen == 1).all() and _counted_alike(groups, annotations).all())
-
-
 def are_mixed(annotations: Annotations) -> bool:
     """Say whether some groups are choices, and all others single labels."""
     groups = annotations.group_codes
     if groups is None or are_choices(annotations):
         return False
-    chosen, others = _classes_by_group(groups, annotations)
+    chosen, others = classes_by_group(groups, annotations)
     single = chosen + others == 1
-    are_sets = (chosen == 1) & _counted_alike(groups, annotations)
+    are_sets = (chosen == 1) & counted_alike(groups, annotations)
     return bool(single.any() and not single.all() and (single | are_sets).all())
 
 
@@ -43,7 +35,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
         return
     groups = annotations.group_codes
     assert groups is not None
-    chosen, _ = _classes_by_group(groups, annotations)
+    chosen, _ = classes_by_group(groups, annotations)
     wrong = np.flatnonzero(chosen != 1)
     if not wrong.size:
         raise ValueError(
@@ -63,34 +55,14 @@ def refuse_no_choices(annotations: Annotations) -> None:
     )
 
 
-def _counted_alike(groups: Index, annotations: Annotations) -> Bool:
-    """Say of each group whether all of its rows weigh the same."""
-    n_groups = int(groups.max()) + 1
-    if annotations.weights is None:
-        return np.ones(n_groups, dtype=np.bool_)
-    least, most = np.full(n_groups, np.inf), np.zeros(n_groups)
-    np.minimum.at(least, groups, annotations.weights)
-    np.maximum.at(most, groups, annotations.weights)
-    return np.asarray(least == most)
-
-
 def _shown_together(annotations: Annotations) -> Index:
     """Return the group of each row; the person, where a group has nothing to choose between."""
     groups = annotations.group_codes
     if groups is not None:
-        chosen, others = _classes_by_group(groups, annotations)
+        chosen, others = classes_by_group(groups, annotations)
         if chosen.all() and others.all():
             return groups
     return annotations.user_codes
-
-
-def _classes_by_group(groups: Index, annotations: Annotations) -> tuple[Index, Index]:
-    """Return how many rows of each group were chosen, and how many were not."""
-    n_groups, chosen = int(groups.max()) + 1, annotations.chosen
-    return (
-        np.bincount(groups[chosen], minlength=n_groups),
-        np.bincount(groups[~chosen], minlength=n_groups),
-    )
 
 
 @dataclass(frozen=True)
@@ -260,8 +232,8 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _Sets:
     each = weight[members[:, 1:]]
     groups = annotations.group_codes
     if groups is not None and together is not annotations.user_codes:
-        n_chosen, _ = _classes_by_group(groups, annotations)
-        is_set = (n_chosen == 1) & _counted_alike(groups, annotations)
+        n_chosen, _ = classes_by_group(groups, annotations)
+        is_set = (n_chosen == 1) & counted_alike(groups, annotations)
         each = np.where(is_set[groups[positives]][:, None], 1.0, each)
     counts = np.column_stack([np.ones(len(positives)), np.where(inside, each, 0.0)])
     people = annotations.user_codes[positives]

@@ -8,8 +8,9 @@ import numpy as np
 
 from likeminds._support.arrays import FloatArray
 from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices
 from likeminds.data.labels import block_medians
-from likeminds.prior.choices import ChoiceTasks, are_choices, are_mixed
+from likeminds.prior.choices import ChoiceTasks, are_mixed
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import BEND, CrossedTasks
 from likeminds.prior.crowd import Crowd

@@ -37,7 +37,8 @@ def _summary(ranker: Any) -> str:
     known = ranker.learned("known_items_") or getattr(ranker.learned("crowd_"), "items", None)
     told = {
         "people": len(people),
-        "labels": ranker.learned("n_labels_"),
+        "choices": ranker.learned("n_choices_") or None,
+        "labels": None if ranker.learned("n_choices_") else ranker.learned("n_labels_"),
         "features": None if names is None else len(names),
         "items known by their ids": None if known is None else len(known.ids),
         "features of items that were learned": ranker.learned("n_item_factors_") or None,

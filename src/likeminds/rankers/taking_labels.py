@@ -38,6 +38,7 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
 
     _positions: tuple[IdArray, Mapping[Hashable, int]]
     n_labels_: int
+    n_choices_: int
     fingerprint_: str
     label_reading_: LabelReading | None
     users_: IdArray
@@ -72,6 +73,7 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
             annotations = self._to_annotations(X, y, users, sample_weight, groups, reset=reset)
         if reset:
             self.n_labels_ = len(annotations)
+            self.n_choices_ = getattr(annotations, "n_choices", 0)
         return annotations
 
     def _take_annotations(self, annotations: Any, *, reset: bool) -> Any:
@@ -137,6 +139,8 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
         """Bring up to date what is known about the training data (files of old have nothing)."""
         if hasattr(self, "n_labels_"):
             self.n_labels_ += len(more)
+        if hasattr(self, "n_choices_"):
+            self.n_choices_ += more.n_choices
         self.label_reading_ = self._joint_reading(more)
         if hasattr(self, "fingerprint_"):
             self.fingerprint_ = joint_fingerprint(self.fingerprint_, fingerprint(more))

@@ -65,6 +65,8 @@ def _lead(card: Mapping[str, Any]) -> str:
     if card["attributes"]:
         about = f" about {', '.join(card['attributes'])}"
     labels = "" if card.get("labels") is None else f" from {counted(card['labels'], 'label')}"
+    if card.get("choices"):
+        labels = f" from {counted(card['choices'], 'choice')}"
     return (
         f"A {card['ranker']} of likeminds: one ranking "
         f"function for each of {people}{about}, learned{labels}. Each is the sum of what all agree "

@@ -71,8 +71,10 @@ def _who(facts: Facts) -> str:
     people = counted(facts.n_people, "person", "people")
     if facts.annotations is None:
         return f"The model knows {people}."
-    labels = counted(len(facts.annotations), "label")
-    return f"{people} gave {labels} about {counted(facts.n_items, 'distinct item')}."
+    said, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
+    if facts.annotations.n_choices:
+        return f"{people} made {said}, on {items}."
+    return f"{people} gave {said} about {items}."
 
 
 def _camps(facts: Facts) -> list[str]:

@@ -46,6 +46,7 @@ def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]
         "ranker": type(ranker).__name__,
         "people": len(ranker.users_),
         "labels": ranker.learned("n_labels_"),
+        "choices": ranker.learned("n_choices_"),
         "label_reading": None if reading is None else readable(asdict(reading)),
         "verb": ranker.verb.many(),
         "fingerprint": known_data,

@@ -40,6 +40,7 @@ _OF_THE_INPUT = (
     "feature_names_",
     "feature_names_in_",
     "fitted_on_annotations_",
+    "n_choices_",
     "n_features_in_",
     "n_labels_",
 )

@@ -1,0 +1,232 @@
+"""Choice experiments in long tables: alternatives, availability, alternative-specific constants."""
+
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
+from likeminds._support.checks import listing
+from likeminds.data.columns import read_values
+from likeminds.data.identifiers import encode
+from likeminds.data.labels import as_binary
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+logger = logging.getLogger(__name__)
+
+# More alternatives than this are items rather than labels of alternatives: no constants.
+_MOST_ALTERNATIVES = 50
+# Columns whose variance within choice sets is a smaller share are constant but for rounding.
+_IDLE = 1e-9
+# Columns that are checked at most: a check takes their square in memory.
+_MOST_COLUMNS = 500
+
+
+def find_alternatives(
+    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], names: Mapping[str, str | None]
+) -> dict[str, str | None]:
+    """Return the columns of roles; those of choice experiments only where rows are choice sets.
+
+    Rows are choice sets if a column says so, or if each user has one row per alternative: then a
+    user is a choice set. ``names`` are the columns that the caller named.
+    """
+    column = found.get("alternative")
+    if found.get("group") is not None:
+        return dict(found)
+    if column is not None:
+        rows = table.select([str(found["person"]), column])
+        if len(rows) == len(rows.unique()):
+            return {**found, "group": found["person"]}
+        if names.get("alternative") or (found["label"] or "").lower() in {"chosen", "choice"}:
+            raise ValueError(
+                f"Column {column!r} holds alternatives, but no column says which rows are one "
+                "choice set (usual names: choice_set, chid, obs_id). Pass group= to name it."
+            )
+    return {**found} | {role: names.get(role) for role in ("alternative", "availability")}
+
+
+def available_rows(
+    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], positive: Hashable | None
+) -> "nw.DataFrame[Any]":
+    """Drop the rows of alternatives that were not available; refuse those that were chosen."""
+    column, label = found.get("availability"), found["label"]
+    if column is None:
+        return table
+    there = as_available(read_values(table, column), column)
+    if there.all():
+        return table
+    assert label is not None
+    try:
+        chosen = as_binary(read_values(table, label), positive=positive)
+    except ValueError:  # grades, or labels that are refused with their own error
+        chosen = np.zeros(len(there), dtype=np.bool_)
+    refuse_chosen(np.flatnonzero(chosen & ~there))
+    logger.info(
+        "%s: %s rows of alternatives that were not available are left out.",
+        column,
+        f"{int((~there).sum()):,}",
+    )
+    return table.filter(there.tolist())
+
+
+def as_available(values: Any, column: str) -> Bool:
+    """Return a column of zeros and ones (or true and false) as booleans."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf" or not np.isin(given, [0, 1]).all():
+        strange = [value for value in np.unique(given).tolist() if value not in (0, 1)]
+        raise ValueError(
+            f"Availability {column!r} must be 1 (available) or 0, but has {listing(strange)}."
+        )
+    return given.astype(np.bool_)
+
+
+def refuse_chosen(rows: Index) -> None:
+    """Refuse rows whose chosen alternative was not available."""
+    if rows.size:
+        raise ValueError(
+            f"In row(s) {listing(rows)}, counted from 0, the chosen alternative was not available. "
+            "Drop or correct them."
+        )
+
+
+def constant_names(column: str, alternatives: Sequence[Any]) -> list[str]:
+    """Return the names of alternative-specific constants.
+
+    Examples
+    --------
+    >>> constant_names("mode", ["car", "train"])
+    ['mode: car', 'mode: train']
+    """
+    return [f"{column}: {one}" for one in alternatives]
+
+
+def add_constants(
+    arguments: dict[str, Any],
+    column: str,
+    alternatives: IdArray,
+    *,
+    base: Hashable | None,
+    listed: bool,
+) -> dict[str, Any]:
+    """Add a dummy of each alternative but the base to the arguments of Annotations.
+
+    Dummies that follow from other features within choice sets are not added. Features that are
+    the same for all alternatives of every choice set are left out, unless they are ``listed``.
+    """
+    codes, distinct = encode(alternatives, column)
+    names, features = list(arguments["feature_names"]), _matrix(arguments["features"])
+    sets = sets_of(arguments["users"], arguments["groups"])
+    if not listed and features.shape[1]:
+        differs = _squares(within_sets(features, sets)) > 0
+        same = [name for name, varies in zip(names, differs, strict=True) if not varies]
+        if same:
+            logger.info(
+                "%s: the same for all alternatives of every choice set, so not a feature.",
+                listing(same),
+            )
+        names = [name for name in names if name not in same]
+        features = features[:, differs]
+    if len(distinct) > _MOST_ALTERNATIVES:
+        logger.info("%s: %s alternatives, so no constants.", column, f"{len(distinct):,}")
+        dummies, called = np.zeros((len(codes), 0)), []
+    else:
+        first = _base_of(distinct, base, column)
+        others = [k for k in range(len(distinct)) if k != first]
+        dummies = (codes[:, None] == others).astype(features.dtype)
+        called = constant_names(column, distinct[others].tolist())
+        moved = within_sets(np.hstack([features, dummies]), sets)
+        n_told = len(sets) - len(np.unique(sets))  # what rows tell beside the means of sets
+        new = independent(moved, features.shape[1], n_told)
+        dummies, called = dummies[:, new], [called[k] for k in np.flatnonzero(new)]
+        told = f"alternative-specific constants relative to {distinct[first]}: {listing(called)}"
+        none = "no constants, as other features imply them"
+        logger.info("%s: %s.", column, told if called else none)
+    return arguments | {
+        "features": np.hstack([features, dummies]),
+        "feature_names": [*names, *called],
+    }
+
+
+def known_constants(column: str, alternatives: IdArray, names: Sequence[str]) -> dict[str, Float]:
+    """Return the constants among names of features, each as a column of zeros and ones."""
+    start = f"{column}: "
+    texts = np.array([str(one) for one in alternatives.tolist()])
+    return {
+        name: (texts == name.removeprefix(start)).astype(np.float64)
+        for name in names
+        if name.startswith(start)
+    }
+
+
+def _base_of(distinct: IdArray, base: Hashable | None, column: str) -> int:
+    if base is None:
+        return 0
+    same = [k for k, one in enumerate(distinct.tolist()) if str(one) == str(base)]
+    if not same:
+        raise ValueError(
+            f"base={base!r} is not an alternative: column {column!r} has {listing(distinct)}."
+        )
+    return same[0]
+
+
+def _matrix(features: Any) -> FloatArray:
+    return np.asarray(getattr(features, "matrix", features))
+
+
+def sets_of(users: Any, groups: Any) -> Index:
+    """Return the number of each row's choice set: a group of one user."""
+    who, _ = encode(users, "users")
+    which, _ = encode(groups, "groups")
+    pairs = who.astype(np.int64) * (int(which.max()) + 1) + which
+    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.intp)
+
+
+def within_sets(features: FloatArray, sets: Index) -> Float:
+    """Return features less their means in each choice set; zero where that is rounding."""
+    sizes = np.bincount(sets)
+    out = np.empty(features.shape, dtype=np.float64)
+    for k, column in enumerate(features.T):
+        mean = np.bincount(sets, column) / sizes
+        moved = column - mean[sets]
+        least = 1e-12 * float(np.abs(column).max(initial=0.0))
+        out[:, k] = np.where(np.abs(moved) <= least, 0.0, moved)
+    return out
+
+
+def _squares(columns: Float) -> Float:
+    return np.asarray(np.einsum("nd,nd->d", columns, columns))
+
+
+def independent(columns: Float, n_given: int, n_told: int) -> Bool:
+    """Tell which columns after the first ``n_given`` do not follow from those before them."""
+    if min(n_told, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
+        return np.ones(columns.shape[1] - n_given, dtype=np.bool_)
+    gram = _scaled(columns.T @ columns)
+    kept, found = list(range(n_given)), []
+    for k in range(n_given, len(gram)):
+        cross = gram[kept, k]
+        inverse = np.linalg.pinv(gram[np.ix_(kept, kept)], rcond=_IDLE, hermitian=True)
+        found.append(bool(gram[k, k] - cross @ inverse @ cross > _IDLE))
+        kept += [k] * found[-1]
+    return np.array(found, dtype=np.bool_)
+
+
+def null_space(gram: Float) -> Float:
+    """Return orthonormal directions, in columns, of no variance, in units of standard deviations.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> (null_space(rows.T @ rows) ** 2).sum(axis=1).round(6)
+    array([0.5, 0.5, 0. ])
+    """
+    values, vectors = np.linalg.eigh(_scaled(gram))
+    return np.asarray(vectors[:, values <= _IDLE * max(values[-1], 1e-300)])
+
+
+def _scaled(gram: Float) -> Float:
+    unit = np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
+    return np.asarray(gram / np.outer(unit, unit))

@@ -1,0 +1,44 @@
+"""Choice experiments on the command line, from files as mlogit and xlogit users have them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    sets = np.repeat(np.arange(120), 3)
+    price = rng.normal(size=len(sets)).round(3)
+    av = (rng.random(len(sets)) < 0.9).astype(int)
+    utility = np.where(av, rng.gumbel(size=len(sets)) - price, -np.inf).reshape(-1, 3)
+    chosen = (np.arange(3) == utility.argmax(axis=1)[:, None]).ravel().astype(int)
+    columns = {"id": sets // 6, "chid": sets, "alt": np.tile([1, 2, 3], 120), "chosen": chosen}
+    pd.DataFrame(columns | {"price": price, "av": av}).to_csv(tmp_path / "long.csv", index=False)
+    return tmp_path
+
+
+def test_alternatives_and_availability_are_read_and_announced(folder):
+    done = run(folder, "fit", "--annotations", "long.csv", "--out", "m.likeminds")
+    assert done.code == 0, done.err
+    assert "choices among" in done.out
+    assert "by 20 people, 3 features" in done.out
+    assert "relative to 1" in done.err
+    assert "not available" in done.err
+    ask = ("explain", "--model", "m.likeminds", "--table", "--json")
+    (facts,) = json.loads(run(folder, *ask).out)["explained"]
+    assert [row["feature"] for row in facts["rows"]] == ["price", "alt: 2", "alt: 3"]
+    again = run(folder, "evaluate", "--model", "m.likeminds", "--annotations", "long.csv")
+    assert again.code == 0, again.err
+    assert "choices" in run(folder, "card", "m.likeminds").out
+
+
+def test_other_bases_and_no_constants(folder):
+    fit = ("fit", "--annotations", "long.csv", "--out", "m.likeminds")
+    assert "relative to 3" in run(folder, *fit, "--base", "3").err
+    assert "1 feature" in run(folder, *fit, "--no-constants").out
+    assert run(folder, *fit, "--base", "9").code == 2
