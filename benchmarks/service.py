@@ -136,7 +136,7 @@ def _services(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     rows = []
     settings = _settings(folder / "few", n_few)
-    body = {"person": "person-03", "top": 10, "intervals": "scores"}
+    body = {"person": "person-03", "limit": 10, "intervals": "scores"}
     with _serving(settings, 1) as (port, process):
         size = len(_ask(_connect(port), "POST", "/v1/rank", body))
         rows.append(["rank 10, known person", *_load(port, process, "/v1/rank", body, n_requests)])
@@ -272,7 +272,7 @@ def _shared(settings: Settings) -> dict[str, Any]:
         while len(workers) < 2:
             workers.add(_worker(port))
         for _ in range(6):
-            _ask(_connect(port), "POST", "/v1/rank", {"person": "person-03", "top": 10})
+            _ask(_connect(port), "POST", "/v1/rank", {"person": "person-03", "limit": 10})
         rows = [
             [f"worker {n}", *(_memory(worker, name) for name in ("Rss", "Pss", "Private_Dirty"))]
             for n, worker in enumerate(sorted(workers), start=1)

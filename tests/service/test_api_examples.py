@@ -66,22 +66,21 @@ def test_where_there_are_several_attributes_one_has_to_be_named(client):
 
 
 def test_the_page_is_told_how_to_ask(client):
-    assert client.get("/v1/model").json()["wording"]["comfortable"] == {
-        "question": "Do you find this comfortable?",
-        "many": "find comfortable",
-        "most": "find most comfortable",
-    }
+    wording = client.get("/v1/model").json()["wording"]["comfortable"]
+    assert wording["question"] == "Do you find this comfortable?"
+    assert wording["many"] == "find comfortable"
+    assert wording["most"] == "find most comfortable"
+    answers = [{"label": False, "text": "No"}, {"label": True, "text": "Yes"}]
+    assert wording["answers"] == answers
 
 
 def test_attributes_are_ranked_and_taught_apart(client):
     ranked = {
-        name: [
-            one["item"]
-            for one in client.post("/v1/rank", json={"attribute": name, "top": 40}).json()["items"]
-        ]
+        name: client.post("/v1/rank", json={"attribute": name, "limit": 40}).json()["items"]
         for name in ("comfortable", "open")
     }
-    assert ranked["comfortable"] != ranked["open"]
+    comfortable, open_ = ([one["item"] for one in items] for items in ranked.values())
+    assert comfortable != open_
     person = client.post("/v1/newcomers", json={}).json()["person"]
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
     client.post(f"/v1/people/{person}/labels", json={"labels": rows})

@@ -32,7 +32,7 @@ def ask(client, path, **asked):
 def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tmp_path):
     with served(settings, ranker, tmp_path / "apart") as apart:
         for person in ("person-03", "person-23", None):
-            asked = {"person": person, "top": 5, "intervals": "scores"}
+            asked = {"person": person, "limit": 5, "intervals": "scores"}
             assert ask(apart, "/v1/rank", **asked) == ask(reader, "/v1/rank", **asked)
             asked = {"person": person, "item": "shoe-07"}
             found, expected = (ask(one, "/v1/explain", **asked) for one in (apart, reader))
@@ -60,7 +60,7 @@ def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
         others = [one for name, one in answers.items() if name not in told]
         assert all(one.status_code == 409 and "drawn by their ids" in one.text for one in others)
         for name in PEOPLE:
-            assert ask(client, "/v1/rank", person=name, top=3)["total"] == 40
+            assert ask(client, "/v1/rank", person=name, limit=3)["total"] == 40
             assert ask(client, f"/v1/people/{name}/standing")["school"] >= 1
 
 
@@ -71,7 +71,7 @@ def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, 
     with served(settings, ranker, tmp_path / "apart") as client:
         before = set(opened)
         assert len(before) < 5
-        ask(client, "/v1/rank", person="person-12", top=3)
+        ask(client, "/v1/rank", person="person-12", limit=3)
         assert set(opened) - before <= {2}
 
 

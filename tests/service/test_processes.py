@@ -132,7 +132,7 @@ def test_two_workers_agree_within_a_second_of_a_swap(settings, ranker, said):
 
 
 def ranked(address):
-    return ask(address, "/v1/rank", {"person": "person-01", "top": 5})[1]
+    return ask(address, "/v1/rank", {"person": "person-01", "limit": 5})[1]
 
 
 def ranking(address):

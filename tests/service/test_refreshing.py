@@ -75,12 +75,12 @@ def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     person = client.post("/v1/newcomers", json={"person": "zoe"}).json()["person"]
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(8)]
     client.post(f"/v1/people/{person}/labels", json={"labels": rows})
-    before = client.post("/v1/rank", json={"person": person, "top": 40}).json()
+    before = client.post("/v1/rank", json={"person": person, "limit": 40}).json()
     assert refresh_file(settings) == "8 labels"
     assert refresh_file(settings) == "nothing new"
     assert holder.look_at_model()
     assert not holder.look_at_model()
-    after = client.post("/v1/rank", json={"person": person, "top": 40}).json()
+    after = client.post("/v1/rank", json={"person": person, "limit": 40}).json()
     assert after["generation"] != before["generation"]
     assert holder.served.knows(person, frozenset())
     scores = [{one["item"]: one["score"] for one in said["items"]} for said in (before, after)]

@@ -26,11 +26,11 @@ def three_levels(settings, said):
 
 def test_the_papers_ranker_is_served_with_items_from_a_table(three_levels, said):
     client, ranker = three_levels
-    found = client.post("/v1/rank", json={"person": "person-03", "top": 40}).json()["items"]
+    found = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
     scores = ranker.decision_function(said.features, ["person-03"] * 40)
     assert [one["item"] for one in found] == said.item_ids[np.argsort(-scores)].tolist()
     assert next(one["text"] for one in found if one["item"] == "shoe-03") == "A clog"
-    asked = {"person": "person-03", "top": 3, "intervals": "ranks"}
+    asked = {"person": "person-03", "limit": 3, "intervals": "ranks"}
     first = client.post("/v1/rank", json=asked).json()["items"][0]
     assert (first["interval"], first["ranks"]) == (None, None)
     assert client.get("/v1/schools").status_code == 200

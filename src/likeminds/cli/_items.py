@@ -52,12 +52,10 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    from likeminds.rankers.shown import names_of
-
     if model.kept_ is None:
         return None
     ids, features = model.kept_.distinct_items()
-    return Shown(ids, features, names=names_of(model))
+    return Shown(ids, features, names=model.item_names)
 
 
 def _shown_in_table(
@@ -69,7 +67,6 @@ def _shown_in_table(
     from likeminds.data.feature_columns import feature_matrix
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
-    from likeminds.rankers.shown import names_of
 
     table = read_table(source, item_texts(item or "item"))
     key = item_key(table, item or "item")
@@ -81,7 +78,7 @@ def _shown_in_table(
     known = _known_columns(table, names, where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")
-    return Shown(ids, feature_matrix(frame, known), names=called or names_of(model))
+    return Shown(ids, feature_matrix(frame, known), names=called or model.item_names)
 
 
 def _as_ids(names: Sequence[str]) -> "IdArray":

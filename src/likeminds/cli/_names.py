@@ -49,15 +49,6 @@ def names_in(table: Any, key: str, column: str | None) -> dict[Any, str] | None:
     return {item: str(name) for item, name in both if name is not None}
 
 
-def keep_names(model: Any, names: dict[Any, str] | None) -> None:
-    """Keep with a model what its items are called."""
-    from likeminds.data.identifiers import as_id_array
-
-    if names:
-        called = as_id_array(list(names.values()), "names")
-        model.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
-
-
 def find_item(text: str, ids: "IdArray", names: dict[Any, str]) -> Any:
     """Return the item of an id or a name; suggest others if there is none."""
     from likeminds.rankers.shown import places_of_items

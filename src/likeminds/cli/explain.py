@@ -91,7 +91,6 @@ def explain(
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
     from likeminds.cli._names import read_texts
     from likeminds.cli._reasons import tell_reasons
-    from likeminds.rankers.shown import names_of
     from likeminds.schools import Explanation
     from likeminds.schools.finding import items_of
 
@@ -117,7 +116,7 @@ def explain(
         talk.result({"model": str(model), "explained": [about | facts]})
         return
     shown = _find_items(talk, items, known, item)
-    called = (names_of(known) or None) if texts is None else read_texts(texts)
+    called = (known.item_names or None) if texts is None else read_texts(texts)
     found = []
     for name, ranker in rankers.items():
         seen = items_of(ranker, shown, texts=called)

@@ -102,7 +102,6 @@ def fit(
     """
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import keep_schools_of
-    from likeminds.cli._names import keep_names
     from likeminds.storage.models import save, writable
 
     target = out if on_cluster.people_apart else writable(out)
@@ -129,7 +128,7 @@ def fit(
     model = _learn(talk, new, said.annotations, jobs)
     if said.reduction is not None:
         model.pictures_ = said.reduction.as_known()
-    keep_names(model, said.names)
+    model.name_items(said.names)
     if keep_data:
         keep_schools_of(model)
     # A model of several attributes knows the fingerprints of its data itself.

@@ -53,13 +53,12 @@ def report(
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.cli._names import read_texts
-    from likeminds.rankers.shown import names_of
     from likeminds.report import write_report
 
     place_for(out, "the report")
     known = open_model(model)
     said = None
-    called = (names_of(known) or None) if texts is None else read_texts(texts)
+    called = (known.item_names or None) if texts is None else read_texts(texts)
     if annotations is not None:
         said = read_said(talk, annotations, items, columns, known).annotations
     if diagnostics and said is None and known.kept_ is None:

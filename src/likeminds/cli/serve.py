@@ -204,7 +204,7 @@ def _prepare(talk: Talk, what: "Demo", items: ItemOptions, texts: str | None) ->
         write_texts(folder, called)
         return
     shown = read_shown(talk, items, open_model(what.model))
-    write_catalogue(folder, shown.ids, shown.features, called)
+    write_catalogue(folder, shown.ids, shown.features, shown.names | called)
 
 
 def _try_out(settings: Any) -> None:

@@ -21,6 +21,7 @@ from likeminds.plots.pictured import Pictured, label_ends, label_rows
 from likeminds.schools import School, Schools
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels
+from likeminds.schools.mapping import map_places, n_dimensions
 from likeminds.schools.naming import are_telling
 
 # More than these would be a blot, or thinner than a pixel.
@@ -32,13 +33,10 @@ _LETTERS = 34
 _WIDTH, _ROW, _LABEL = 8.2, 0.3, 8.5
 # The same of a row that is labelled by pictures; fewer of them are drawn.
 _PICTURED_ROW, _MOST_PICTURED = 0.42, 14
-_COLUMNS_OF_DOTS = 70
 # In a line of the map's title and legend.
 _LETTERS_OF_MAP = 86
 # Of the darkest colour: a level with none darker would look empty.
 _PALEST = 0.05
-# Of the differences, for a direction to be drawn.
-_LEAST_SHARE = 0.1
 
 
 def people_map(
@@ -75,7 +73,7 @@ def people_map(
     share = width / _WIDTH
     shown = np.zeros(len(schools.users), dtype=np.bool_)
     shown[evenly_spaced(len(shown), _MOST_DOTS)] = True
-    places = _places(schools, shown)
+    places = map_places(schools, shown)
     several, pictured = len(schools) > 1, Pictured.of(items, images)
     for school in schools.schools if schools.axes else ():
         position = school.number - 1
@@ -111,36 +109,7 @@ def _name_of(school: School, schools: Schools, pictured: Pictured | None, share:
 def _height_of_map(schools: Schools) -> float:
     if not schools.axes:
         return 1.2
-    return (5.2 if _n_drawn(schools) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
-
-
-def _n_drawn(schools: Schools) -> int:
-    """Return in how many directions people are drawn: a second one must hold its share."""
-    telling = [axis for axis in schools.axes[:2] if axis.share >= _LEAST_SHARE]
-    return min(len(telling), int(schools.coordinates.shape[1]))
-
-
-def _places(schools: Schools, shown: Bool) -> Float:
-    """Return where people are drawn: by their coordinates; along one direction, heaped up."""
-    n = _n_drawn(schools)
-    if n > 1:
-        return schools.coordinates[:, :2]
-    places = np.zeros((len(schools.users), 2))
-    if n:
-        places[:, 0] = schools.coordinates[:, 0]
-        places[shown, 1] = _heaps(places[shown, 0])
-    return places
-
-
-def _heaps(values: Float) -> Float:
-    """Return heights that heap up equal values, so that dots do not hide each other."""
-    spread = float(np.ptp(values)) or 1.0
-    column = np.round((values - values.min()) / spread * _COLUMNS_OF_DOTS).astype(np.intp)
-    heights = np.zeros(len(values))
-    for heap in np.unique(column):
-        mine = np.flatnonzero(column == heap)
-        heights[mine[np.argsort(values[mine], kind="stable")]] = np.arange(len(mine))
-    return heights
+    return (5.2 if n_dimensions(schools) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
 
 
 def _ring_loners(axes: Any, places: Float, loner: Bool) -> None:
@@ -158,7 +127,7 @@ def _label_axes(axes: Any, schools: Schools, pictured: Pictured | None, share: f
     axes.set_yticks([])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
     style = {"transform": axes.transAxes, "fontsize": "medium"}
-    for axis, upwards in zip(schools.axes[: _n_drawn(schools)], (False, True), strict=False):
+    for axis, upwards in zip(schools.axes[: n_dimensions(schools)], (False, True), strict=False):
         if pictured is not None and not are_telling(axis.strength, schools.feature_names):
             label_ends(axes, pictured, axis.weights, upwards=upwards, share=share)
             continue
@@ -175,7 +144,7 @@ def _label_axes(axes: Any, schools: Schools, pictured: Pictured | None, share: f
         else:
             axes.text(0, -0.02, f"{left} {low}", va="top", ha="left", **style)
             axes.text(1, -0.02, f"{high} {right}", va="top", ha="right", **style)
-    if _n_drawn(schools) < 2:
+    if n_dimensions(schools) < 2:
         axes.spines["left"].set_visible(False)
     if not schools.axes:
         axes.set_axis_off()

@@ -1,5 +1,6 @@
 """The interface of models: one ranker, or one for each of several attributes."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -9,6 +10,7 @@ from likeminds._support.grammar import Verb
 from likeminds._support.lazy_attributes import ReadLater
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import as_id_array
 
 # The name of the attribute where there is only one, without a name.
 NAMELESS = ""
@@ -44,6 +46,20 @@ class Model(ReadLater):
     def verb(self) -> Verb:
         """What people do with items, as far as the labels said; of files of old, "like"."""
         return Verb.of(self.learned("verb_"))
+
+    @property
+    def item_names(self) -> dict[Any, str]:
+        """Titles, names or texts of items, by their ids; empty where the model has none."""
+        held = self.learned("item_names_")
+        if held is None:
+            return {}
+        return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
+
+    def name_items(self, names: Mapping[Any, str] | None) -> None:
+        """Keep titles, names or texts of items, by their ids, with the model."""
+        if names:
+            called = as_id_array(list(names.values()), "names")
+            self.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
 
     def ranker_of(self, attribute: str) -> Any:
         """Return the ranker of an attribute."""

@@ -65,7 +65,7 @@ class ShownItems:
     @cached_property
     def names(self) -> dict[Any, str]:
         """What the ranker calls items, by their ids."""
-        return names_of(self.ranker)
+        return dict(self.ranker.item_names)
 
     def place_of(self, item: Hashable) -> int:
         """Return where an item is, by its id or its name; suggest others if it is nowhere."""
@@ -89,14 +89,6 @@ class ShownItems:
         """What all see in each item beyond its features; zeros where that was not learned."""
         learned = self.ranker.learned_items()
         return np.zeros(len(self)) if learned is None else learned.of(self.ids).effects
-
-
-def names_of(model: Any) -> dict[Any, str]:
-    """Return what a model calls its items, by their ids; empty where it has no names."""
-    held = model.learned("item_names_")
-    if held is None:
-        return {}
-    return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
 
 
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:

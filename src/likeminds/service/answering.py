@@ -67,7 +67,7 @@ class Answering:
         total = len(scores) if allowed is None else int(allowed.sum())
         if allowed is not None:
             order = np.where(allowed, order, -np.inf)
-        end = min(asked.offset + asked.top, total)
+        end = min(asked.offset + asked.limit, total)
         shown = best(order, end)[asked.offset :]
         among = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
         return {
@@ -89,6 +89,7 @@ class Answering:
         among: Index,
     ) -> list[dict[str, Any]]:
         errors = ranks = None
+        expected = question.expected(opinion, shown)
         if asked.intervals != "none" and len(shown):
             errors = question.errors(opinion, shown)
         if asked.intervals == "ranks" and len(shown):
@@ -105,6 +106,7 @@ class Answering:
             error = None if errors is None else float(errors[row])
             items.append(
                 {"rank": asked.offset + row + 1, "score": score, "interval": interval(score, error)}
+                | {"expected": None if expected is None else float(expected[row])}
                 | question.catalogue.facts(place)
                 | {"ranks": None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]}
             )
@@ -140,12 +142,15 @@ class Answering:
         places = np.array([question.catalogue.position(name) for name in asked.items])
         opinion = self.opinion(question, asked.person)
         scores, errors = question.scores(opinion, places), question.errors(opinion, places)
+        expected = question.expected(opinion, places)
         found = []
         for row, name in enumerate(asked.items):
             score = float(scores[row])
             error = None if errors is None else float(errors[row])
             found.append(
-                {"item": name, "score": score, "error": error, "interval": interval(score, error)}
+                {"item": name, "text": question.catalogue.texts.get(name)}
+                | {"score": score, "error": error, "interval": interval(score, error)}
+                | {"expected": None if expected is None else float(expected[row])}
             )
         return {
             "person": asked.person,
@@ -159,10 +164,13 @@ class Answering:
         question = self.question(asked.attribute)
         place = question.catalogue.position(asked.item)
         opinion = self.opinion(question, asked.person)
+        expected = question.expected(opinion, np.array([place]))
         named = {
             "person": asked.person,
             "attribute": question.attribute or None,
             "item": asked.item,
+            "text": question.catalogue.texts.get(asked.item),
+            "expected": None if expected is None else float(expected[0]),
         }
         return named | question.explain(opinion, place)
 
@@ -171,15 +179,16 @@ class Answering:
     ) -> dict[str, Any]:
         """Return where somebody stands among the others."""
         places = question.place(opinion)
-        school = int(places.membership[0].argmax())
+        schools = question.explanation.schools
+        number = int(places.membership[0].argmax()) + 1 if len(schools) > 1 else None
         coordinates = places.coordinates[0, :2].tolist()
         shares = places.standing[0].tolist()
         return {
             "person": person,
             "attribute": question.attribute or None,
             "coordinates": coordinates + [0.0] * (2 - len(coordinates)),
-            "school": school + 1,
-            "school_name": question.explanation.schools[school + 1].name,
+            "school": number,
+            "school_name": None if number is None else schools[number].name,
             "membership": places.membership[0].tolist(),
             "standing": dict(zip(("consensus", "group", "personal"), shares, strict=True)),
             "labels": told,

@@ -10,6 +10,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.staticfiles import StaticFiles
 
+from likeminds._support.threads import one_blas_thread
 from likeminds._version import __version__
 from likeminds.service.access import security_of
 from likeminds.service.gate import Gate
@@ -44,7 +45,8 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
         if watching:
             holder.start()
             refresher.start()
-        yield
+        with one_blas_thread():  # answers are small products: threads would wait for each other
+            yield
         refresher.close()
         holder.close()
 

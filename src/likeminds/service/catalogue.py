@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import FloatArray, IdArray
+from likeminds._support.arrays import Bool, FloatArray, IdArray
 from likeminds._support.checks import listing
 from likeminds._support.files import write_whole
 from likeminds.data.identifiers import as_id_array
@@ -81,6 +81,12 @@ class Catalogue:
         return [str(one) for one in self.ids.tolist()]
 
     @cached_property
+    def binary(self) -> Bool:
+        """Which features are yes or no: of two values, 0 and 1."""
+        table = self.features
+        return np.asarray(((table == 0) | (table == 1)).all(axis=0))
+
+    @cached_property
     def positions(self) -> dict[str, int]:
         """Where each item is, by the text of its id."""
         where = {name: place for place, name in enumerate(self.names)}
@@ -143,17 +149,20 @@ def write_catalogue(
     scratch.replace(folder / _FEATURES)
 
 
-def read_catalogue(folder: Path, pictures: Path | None) -> Catalogue:
-    """Read what `write_catalogue` wrote."""
+def read_catalogue(
+    folder: Path, pictures: Path | None, names: Mapping[Any, str] | None = None
+) -> Catalogue:
+    """Read what `write_catalogue` wrote; ``names`` are those that a model has for items."""
     ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
     features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
-    return Catalogue(ids, features, read_texts(folder), pictures)
+    return Catalogue(ids, features, read_texts(folder, names), pictures)
 
 
-def read_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of items in a folder; none if there are none."""
+def read_texts(folder: Path, names: Mapping[Any, str] | None = None) -> dict[str, str]:
+    """Return the texts of items in a folder, by default the names that a model has for them."""
     file = folder / _TEXTS
-    return dict(json.loads(file.read_text())) if file.exists() else {}
+    written = dict(json.loads(file.read_text())) if file.exists() else {}
+    return {str(item): name for item, name in (names or {}).items()} | written
 
 
 def write_texts(folder: Path, texts: Mapping[Any, str]) -> None:

@@ -12,12 +12,11 @@ from likeminds.datasets.exports import write_electricity
 from likeminds.features.png import png_bytes
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.service.catalogue import write_texts
 from likeminds.service.statements import statements
 from likeminds.storage.models import save
 
 # Another number makes another demo: what was made by an earlier version is not taken for it.
-_VERSION = 2
+_VERSION = 3
 _SHOES, _PEOPLE, _EACH, _SIZE = 160, 60, 40, 192
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
 
@@ -70,14 +69,13 @@ def _make_shoes(place: Path, tell: Callable[[str], None]) -> Demo:
     ids = drawn.annotations.item_ids.tolist()
     for name, picture in zip(ids, drawn.pictures, strict=True):
         write_whole(demo.pictures / f"{name}.png", png_bytes(picture))
-    write_texts(
-        demo.state / "items",
+    model = AttributeModel(HierarchicalRanker()).fit(drawn.annotations)
+    model.name_items(
         {
             name: f"{kind.capitalize()}, no. {int(name[-5:])}"
             for name, kind in zip(ids, drawn.kinds, strict=True)
-        },
+        }
     )
-    model = AttributeModel(HierarchicalRanker()).fit(drawn.annotations)
     save(model, demo.model, with_data=True)
     return demo
 
@@ -100,8 +98,9 @@ def _make_statements(place: Path, tell: Callable[[str], None]) -> Demo:
         return demo
     votes, texts = statements()
     tell(f"Fitting the votes of {votes.n_people} simulated residents on {len(texts)} statements.")
-    write_texts(demo.state / "items", texts)
-    save(HierarchicalRanker(n_item_factors=2).fit(votes), demo.model, with_data=True)
+    model = HierarchicalRanker(n_item_factors=2).fit(votes)
+    model.name_items(texts)
+    save(model, demo.model, with_data=True)
     return demo
 
 

@@ -11,7 +11,9 @@ from likeminds._support.arrays import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.items import Items as LearnedItems
+from likeminds.prior.odds import label_probability
 from likeminds.prior.seen import Seen
+from likeminds.rankers.answers import AnswerScale
 from likeminds.rankers.model import Ability
 from likeminds.rankers.reasons import interval, take_apart
 from likeminds.rankers.subset import some_of, within_reach
@@ -30,8 +32,8 @@ RANKED_AMONG = 100_000
 # Draws for the probability of each school.
 _PLACED = 200
 
-# By item: what somebody said, None for what they took back.
-Said = Mapping[str, bool | None]
+# By item: what somebody said, as numbers of an answer scale; None for what they took back.
+Said = Mapping[str, float | None]
 
 
 class UnableError(Exception):
@@ -97,6 +99,11 @@ class Question:
     def chosen(self) -> Any:
         """The ranker itself, out of a search."""
         return self.ranker.chosen_
+
+    @cached_property
+    def scale(self) -> AnswerScale:
+        """The answers that it takes."""
+        return AnswerScale.of_ranker(self.chosen)
 
     @cached_property
     def own(self) -> LearnedItems | None:
@@ -172,10 +179,9 @@ class Question:
     def known_with(self, place: int, said: Said) -> Opinion:
         """Return the opinion of somebody the model knows, who has said more since."""
         before = self.labels_of_known(place)
-        now = {
-            str(item): bool(label) for item, label in zip(before.items, before.labels, strict=True)
-        }
-        if all(now.get(item) is label for item, label in said.items()):
+        told = before.labels if before.grades is None else before.grades
+        now = {str(item): float(label) for item, label in zip(before.items, told, strict=True)}
+        if all(now.get(item) == label for item, label in said.items()):
             return self.known(place)
         rest = {item: label for item, label in (now | dict(said)).items() if label is not None}
         return self._given(self._annotations(rest) if rest else None, frozenset(rest))
@@ -194,12 +200,10 @@ class Question:
             return frozenset()
         return frozenset(map(str, kept.of_person(self.chosen.users_[place]).items.tolist()))
 
-    def _annotations(self, said: Mapping[str, bool]) -> Annotations:
+    def _annotations(self, said: Mapping[str, float]) -> Annotations:
+        """Return what somebody said as labelled rows."""
         places = np.array([self.catalogue.positions[item] for item in said], dtype=np.intp)
-        return self._about(places, np.array(list(said.values()), dtype=bool))
-
-    def _about(self, places: Index, labels: Any) -> Annotations:
-        """Return items as labelled rows of one person."""
+        labels, reading = self.scale.labels_of(list(said.values()))
         users: IdArray = np.zeros(len(places), dtype=np.intp)
         return Annotations(
             users=users,
@@ -208,6 +212,7 @@ class Question:
             features=self.catalogue.features[places],
             feature_names=[str(name) for name in self.chosen.feature_names_],
             features_per="row",
+            reading=reading,
         )
 
     def _seen(self, beliefs: Beliefs, places: Index) -> Seen:
@@ -241,6 +246,19 @@ class Question:
             return None
         seen = self._seen(opinion.beliefs, places)
         return opinion.beliefs.deviation(seen, np.zeros(len(places), dtype=np.intp))
+
+    def expected(self, opinion: Opinion, places: Index) -> Float | None:
+        """Return the expected grades of items, or the probabilities of a yes; None for choices."""
+        beliefs, crowd = opinion.beliefs, self.chosen.learned("crowd_")
+        if beliefs is None or crowd is None:
+            return None
+        seen, people = self._seen(beliefs, places), np.zeros(len(places), dtype=np.intp)
+        if beliefs.ways is not None:
+            return beliefs.grades(seen, people).expected
+        if self.scale.is_graded or crowd.likelihood.is_quadratic or not crowd.coordinates.intercept:
+            return None
+        eta, variance = beliefs.from_zero(seen, people)
+        return label_probability(eta, np.sqrt(variance))
 
     def rank_intervals(
         self, opinion: Opinion, among: Index, shown: Index

@@ -15,6 +15,7 @@ from likeminds._support.files import alone_with
 from likeminds._support.secrets import mask
 from likeminds.data.annotations import Annotations
 from likeminds.data.spelling import write_as_known
+from likeminds.rankers.answers import AnswerScale
 from likeminds.rankers.model import NAMELESS
 from likeminds.service.catalogue import Catalogue, has_items, read_catalogue
 from likeminds.service.holder import Holder
@@ -55,9 +56,11 @@ def refresh_file(settings: Settings) -> str:
                 "fit it with its data kept."
             )
         labels, gone = store.all_labels(), store.forgotten()
+        names = model.item_names
         grown = fold_in(model, labels, gone, _catalogue(settings, model))
         if target != settings.refreshed:
             return refresh_file(settings)
+        grown.name_items(names)
         save(grown, target, with_data=True)
         for other in set(target.parent.glob("refreshed*.likeminds")) - {target}:
             other.unlink(missing_ok=True)
@@ -88,7 +91,7 @@ def fold_in(
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
     kept = {name: ranker.learned("annotations_") for name, ranker in model.rankers_.items()}
-    more = {name: _said(said, model, catalogue) for name, said in by_attribute.items()}
+    more = {name: _said(said, model, name, catalogue) for name, said in by_attribute.items()}
     left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
     parts = {name: part for name, part in more.items() if part is not None}
     if all(part is None for part in left.values()):
@@ -158,16 +161,21 @@ def _joined(kept: Annotations, added: Annotations) -> Annotations:
     return kept._with(**changes).concat(added)
 
 
-def _said(said: list[Label], model: Any, catalogue: Catalogue) -> Annotations | None:
+def _said(
+    said: list[Label], model: Any, attribute: str, catalogue: Catalogue
+) -> Annotations | None:
     """Return stored labels as annotations, with people as the model writes them."""
-    given = [one for one in said if one.label is not None]
+    scale = AnswerScale.of_ranker(model.ranker_of(attribute).chosen_)
+    given = [one for one in said if one.label is not None and scale.holds(one.label)]
     if not given:
         return None
+    labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
     places = np.array([catalogue.positions[one.item] for one in given])
     return Annotations(
         users=write_as_known([one.person for one in given], model.people_, "people"),
         items=catalogue.ids[places],
-        labels=np.array([one.label for one in given], dtype=bool),
+        labels=labels,
+        reading=reading,
         features=catalogue.features,
         item_ids=catalogue.ids,
         feature_names=[str(name) for name in model.feature_names_],

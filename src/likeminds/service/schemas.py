@@ -70,11 +70,11 @@ class FeatureRange(Strict):
 class RankRequest(Strict):
     """Which items, in which order, for whom."""
 
-    model_config = _example(attribute=_ATTRIBUTE, person=None, top=3, intervals="scores")
+    model_config = _example(attribute=_ATTRIBUTE, person=None, limit=3, intervals="scores")
 
     person: Name | None = Field(None, description="For whom; without one, what all agree on")
     attribute: Name | None = None
-    top: Count = 10
+    limit: Count = 10
     offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     only: list[Name] | None = Field(default=None, description="Rank nothing but these items")
     exclude: list[Name] = Field(default=[], description="Leave these items out")
@@ -89,10 +89,16 @@ class RankBatch(Strict):
     """Several rankings at once."""
 
     model_config = _example(
-        requests=[{"attribute": _ATTRIBUTE, "top": 2}, {"attribute": _ATTRIBUTE, "only": [_ITEM]}]
+        requests=[{"attribute": _ATTRIBUTE, "limit": 2}, {"attribute": _ATTRIBUTE, "only": [_ITEM]}]
     )
 
     requests: Annotated[list[RankRequest], Field(min_length=1)]
+
+
+Expected = Annotated[
+    float | None,
+    Field(description="Expected grade, or probability of a yes; null where users choose"),
+]
 
 
 class RankedItem(BaseModel):
@@ -103,6 +109,7 @@ class RankedItem(BaseModel):
     text: str | None
     picture: bool
     score: float
+    expected: Expected
     interval: list[float] | None = Field(description="90 % of the score")
     ranks: list[int] | None = Field(description="90 % of the rank: lowest and highest")
 
@@ -137,7 +144,9 @@ class ScoredItem(BaseModel):
     """An item with its score."""
 
     item: str
+    text: str | None
     score: float
+    expected: Expected
     error: float | None
     interval: list[float] | None
 
@@ -215,7 +224,9 @@ class Explained(BaseModel):
     person: str | None
     attribute: str | None
     item: str
+    text: str | None
     score: float
+    expected: Expected
     average_item: float
     error: float | None
     interval: list[float] | None
@@ -245,7 +256,10 @@ class OneLabel(Strict):
 
     item: Name
     attribute: Name | None = None
-    label: bool | None = Field(description="Yes, no, or null to take it back")
+    label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
+        description="An answer of `/v1/model`: true or false, a grade, or a word; null to take "
+        "it back"
+    )
 
 
 class NewLabels(Strict):
@@ -269,7 +283,8 @@ class SaidLabel(BaseModel):
 
     item: str
     attribute: str | None
-    label: bool
+    text: str | None
+    label: bool | float | str
     at: float
 
 
@@ -302,8 +317,8 @@ class Standing(BaseModel):
     person: str | None
     attribute: str | None
     coordinates: list[float] = Field(description="On the map of people")
-    school: int
-    school_name: str
+    school: int | None = Field(description="The likeliest; null where no schools stand apart")
+    school_name: str | None
     membership: list[float] = Field(description="How likely it is each school")
     standing: LevelShares
     labels: int = Field(description="How many labels the service was told")

@@ -77,10 +77,11 @@ class Served:
         # People in files of their own are checked when somebody asks about them.
         model, card = load(file, verify=not read_people(file)), read_card(file)
         if has_items(items):
-            catalogue = read_catalogue(items, pictures)
+            catalogue = read_catalogue(items, pictures, model.item_names)
         elif model.kept_ is not None:
             ids, features = model.kept_.distinct_items()
-            catalogue = Catalogue(ids, features, read_texts(items), pictures)
+            texts = read_texts(items, model.item_names)
+            catalogue = Catalogue(ids, features, texts, pictures)
         else:
             raise ValueError(
                 f"Which items? {path} has kept none of those it has learned from: give --features "
@@ -144,7 +145,7 @@ class Served:
             Hashes of those who were deleted: the model may know them, and must not say so.
         """
         place = self.place_of(question, person, forgotten)
-        said = None if said is None else _items_there(said, question.catalogue)
+        said = None if said is None else _still_there(said, question)
         if place is not None:
             return question.known_with(place, said) if said else question.known(place)
         if said is None and not self.knows(person, forgotten):
@@ -223,9 +224,14 @@ def _numbers_in(text: str) -> Iterator[Any]:
                 yield number
 
 
-def _items_there(said: Said, catalogue: Catalogue) -> dict[str, bool | None]:
-    """Return what was said of items that are still there."""
-    return {item: label for item, label in said.items() if item in catalogue.positions}
+def _still_there(said: Said, question: Question) -> dict[str, float | None]:
+    """Return what was said of items, and on a scale, that the model still has."""
+    there, scale = question.catalogue.positions, question.scale
+    return {
+        item: label
+        for item, label in said.items()
+        if item in there and (label is None or scale.holds(label))
+    }
 
 
 __all__ = ["NoAttributeError", "Served", "UnableError"]

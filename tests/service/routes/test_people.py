@@ -55,7 +55,7 @@ def test_what_is_asked_next_was_not_asked_before(client):
         assert one not in asked
         asked.append(one)
         tell(client, person, {one: turn % 2 == 0})
-    many = client.get(f"/v1/people/{person}/next", params={"n": 50}).json()["items"]
+    many = client.get(f"/v1/people/{person}/next", params={"limit": 50}).json()["items"]
     assert len(many) == 36
 
 
@@ -83,16 +83,16 @@ def test_the_parts_of_a_view_are_those_that_can_be_asked_for(client):
 
 
 def test_more_labels_of_somebody_known_join_those_of_the_model(client, ranker, said):
-    before = client.post("/v1/rank", json={"person": "person-03", "top": 40}).json()["items"]
+    before = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
     mine = said.of_person("person-03")
     known = {str(item): bool(label) for item, label in zip(mine.items, mine.labels, strict=True)}
     item, label = next(iter(known.items()))
     tell(client, "person-03", {item: label})  # nothing new: the model stays as it is
-    same = client.post("/v1/rank", json={"person": "person-03", "top": 40}).json()["items"]
+    same = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
     assert same == before
     unseen = next(name for name in said.item_ids if name not in known)
     tell(client, "person-03", {unseen: True})
-    after = client.post("/v1/rank", json={"person": "person-03", "top": 40}).json()["items"]
+    after = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
     score = {one["item"]: one["score"] for one in before}
     more = {one["item"]: one["score"] for one in after}
     assert more[unseen] > score[unseen]

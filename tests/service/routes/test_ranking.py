@@ -7,7 +7,7 @@ import pytest
 def test_the_ranking_of_a_person_is_that_of_the_model(reader, ranker, said):
     person, items = "person-03", said.item_ids
     scores = ranker.decision_function(said.features, [person] * len(items), items=items)
-    found = reader.post("/v1/rank", json={"person": person, "top": 5}).json()
+    found = reader.post("/v1/rank", json={"person": person, "limit": 5}).json()
     order = np.argsort(-scores)[:5]
     assert [one["item"] for one in found["items"]] == items[order].tolist()
     assert [one["score"] for one in found["items"]] == pytest.approx(scores[order].tolist())
@@ -17,7 +17,7 @@ def test_the_ranking_of_a_person_is_that_of_the_model(reader, ranker, said):
 
 def test_nobody_is_the_consensus_what_is_surely_liked_first(reader, ranker, said):
     scores = ranker.decision_function(said.features, items=said.item_ids)
-    found = reader.post("/v1/rank", json={"top": 40}).json()["items"]
+    found = reader.post("/v1/rank", json={"limit": 40}).json()["items"]
     order = [one["item"] for one in found]
     assert order == list(ranker.rank().items)
     expected = dict(zip(said.item_ids.tolist(), scores.tolist(), strict=True))
@@ -26,10 +26,10 @@ def test_nobody_is_the_consensus_what_is_surely_liked_first(reader, ranker, said
 
 
 def test_pages_go_on_where_the_last_one_ended(reader):
-    whole = reader.post("/v1/rank", json={"person": "person-01", "top": 12}).json()["items"]
-    second = reader.post("/v1/rank", json={"person": "person-01", "top": 6, "offset": 6}).json()
+    whole = reader.post("/v1/rank", json={"person": "person-01", "limit": 12}).json()["items"]
+    second = reader.post("/v1/rank", json={"person": "person-01", "limit": 6, "offset": 6}).json()
     assert second["items"] == whole[6:]
-    beyond = reader.post("/v1/rank", json={"top": 5, "offset": 1000}).json()
+    beyond = reader.post("/v1/rank", json={"limit": 5, "offset": 1000}).json()
     assert beyond["items"] == []
 
 
@@ -39,18 +39,18 @@ def test_filters_leave_out_what_is_not_wanted(reader, said, ranker):
     found = reader.post("/v1/rank", json=asked).json()
     assert {one["item"] for one in found["items"]} == {"shoe-03", "shoe-08"}
     heel = said.features[:, 1]
-    asked = {"features": [{"feature": "heel", "least": 0.0, "most": 1.0}], "top": 100}
+    asked = {"features": [{"feature": "heel", "least": 0.0, "most": 1.0}], "limit": 100}
     found = reader.post("/v1/rank", json=asked).json()
     expected = set(said.item_ids[(heel >= 0) & (heel <= 1)])
     assert {one["item"] for one in found["items"]} == expected
-    asked = {"person": "person-01", "exclude_labelled": True, "top": 100}
+    asked = {"person": "person-01", "exclude_labelled": True, "limit": 100}
     found = reader.post("/v1/rank", json=asked).json()
     judged = set(said.of_person("person-01").items)
     assert {one["item"] for one in found["items"]} == set(said.item_ids) - judged
 
 
 def test_intervals_of_scores_and_ranks_hold_what_they_are_about(reader, ranker, said):
-    asked = {"person": "person-02", "top": 6, "intervals": "ranks"}
+    asked = {"person": "person-02", "limit": 6, "intervals": "ranks"}
     found = reader.post("/v1/rank", json=asked).json()["items"]
     low, high = ranker.rank_interval(said_rows(said, "person-02"), "person-02")
     where = {item: place for place, item in enumerate(said.item_ids)}
@@ -87,7 +87,7 @@ def test_scores_are_those_of_the_model_with_their_errors(reader, ranker, said):
 
 
 def test_batches_are_the_single_answers_in_their_order(reader):
-    asked = [{"person": "person-01", "top": 2}, {"top": 3}]
+    asked = [{"person": "person-01", "limit": 2}, {"limit": 3}]
     batch = reader.post("/v1/rank/batch", json={"requests": asked}).json()["rankings"]
     assert batch == [reader.post("/v1/rank", json=one).json() for one in asked]
     asked = [{"person": "person-01", "items": ["shoe-01"]}, {"items": ["shoe-02"]}]
@@ -128,8 +128,8 @@ def test_two_people_are_compared_in_both_directions(reader):
         ("/v1/score", {"items": ["shoe-1"]}, 404, "shoe-"),
         ("/v1/rank", {"attribute": "opne"}, 404, "attribute 'opne'"),
         ("/v1/rank", {"features": [{"feature": "heal"}]}, 404, "heel"),
-        ("/v1/rank", {"top": 0}, 422, "top"),
-        ("/v1/rank", {"top": "3"}, 422, "top"),
+        ("/v1/rank", {"limit": 0}, 422, "limit"),
+        ("/v1/rank", {"limit": "3"}, 422, "limit"),
         ("/v1/rank", {"topp": 3}, 422, "topp"),
         ("/v1/rank", {"person": "a\u0000b"}, 422, "control"),
         ("/v1/score", {"items": ["x"] * 1001}, 413, "1,000"),

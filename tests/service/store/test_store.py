@@ -132,7 +132,8 @@ def test_an_earlier_database_is_brought_up_to_date(address, monkeypatch):
     second = open_store(address)
     second.set_state("refreshed", "x")
     assert second.state("refreshed") == "x"
-    assert len(second.labels_of("zoe")) == 1
+    second.put_labels("zoe", [("", "clog", 4.5)])
+    assert [one.label for one in second.labels_of("zoe")] == [1.0, 4.5]
     assert second.migrate() == 0
     second.close()
     monkeypatch.setattr("likeminds.service.store.store.STEPS", STEPS[:1])

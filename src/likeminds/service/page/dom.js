@@ -10,18 +10,30 @@ function fill(node, given, inner) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  for (const part of inner.flat()) if (part !== null && part !== undefined) node.append(part);
+  node.append(...parts(inner));
   return node;
 }
+
+const parts = (given) => given.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== false);
+export const put = (node, ...inner) => node.replaceChildren(...parts(inner));
 
 export const el = (name, given, ...inner) => fill(document.createElement(name), given, inner);
 export const svg = (name, given, ...inner) => fill(document.createElementNS(SVG, name), given, inner);
 
 export const say = (text) => { document.getElementById("said").textContent = text; };
-export const percent = (share) => `${Math.round(100 * share)} %`;
+export const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 export const called = (one) => one.text || one.item;
+export const briefly = (one) => (called(one).length > 80 ? `${called(one).slice(0, 77)}…` : called(one));
 export const number = (value, digits = 2) => (value.toFixed(digits) === `-${(0).toFixed(digits)}` ? 0 : value).toFixed(digits);
-export const words = (name) => name.replaceAll("_", " ");
+export const words = (name) => name.replace(/^learned_(\d+)$/, "learned factor $1").replace(/^text: /, "").replaceAll("_", " ");
+export const isNamed = (name) => !/\d$/.test(name);
+export const sentence = (text) => (/[.!?…]["”’)]*$/.test(text) ? text : `${text}.`);
+
+// The expected answer: a grade, or how likely a yes is.
+export function expectation(one, wording) {
+  if (one.expected === null || one.expected === undefined) return null;
+  return wording.graded ? `${one.expected.toFixed(1)} expected` : `${wording.yes}: ${percent(one.expected)}`;
+}
 
 export function thumb(one, size = "thumb") {
   return one.picture ? el("img", { class: size, src: picture(one.item), alt: "", loading: "lazy" }) : null;
@@ -29,8 +41,9 @@ export function thumb(one, size = "thumb") {
 
 // A row of items, as buttons where there is something to do with them.
 export function things(items, { note, choose, chosen } = {}) {
-  return el("ul", { class: "things" }, items.map((one) => {
-    const inner = [thumb(one), called(one), note ? el("div", { class: "soft" }, note(one)) : null];
+  const kind = items.some((one) => one.picture) ? "" : items.some((one) => called(one).length > 60) ? " texts" : " names";
+  return el("ul", { class: `things${kind}` }, items.map((one) => {
+    const inner = [thumb(one), el("span", { class: "clamped" }, called(one)), note ? el("div", { class: "soft" }, note(one)) : null];
     if (!choose) return el("li", {}, ...inner);
     const pressed = chosen === undefined ? null : String(chosen === one.item);
     return el("li", {}, el("button", { type: "button", "aria-pressed": pressed, "data-item": one.item, onclick: () => choose(one) }, ...inner));
@@ -38,7 +51,7 @@ export function things(items, { note, choose, chosen } = {}) {
 }
 
 // Shares of the three levels as one bar.
-export function levelBar(shares) {
+export function levelBar(shares, whose) {
   const names = ["consensus", "group", "personal"];
   const said = names.map((name) => `${name} ${percent(shares[name])}`).join(", ");
   let left = 0;
@@ -49,35 +62,43 @@ export function levelBar(shares) {
     return part;
   });
   return el("div", {},
-    svg("svg", { viewBox: "0 0 300 22", role: "img", "aria-label": `Your taste is made of: ${said}` }, parts),
+    svg("svg", { viewBox: "0 0 300 22", role: "img", "aria-label": `${whose}: ${said}` }, parts),
     el("ul", { class: "legend" }, names.map((name) => el("li", { class: `c-${name}` }, el("span", {}, `${name} ${percent(shares[name])}`)))));
 }
 
-// The map of people: everybody a dot in the colour of their school, some with a name.
+// The map of people, each a dot in the colour of their school, some with a name: on a plane, or
+// heaped up along the one axis that divides them.
 export function peopleMap(map, marked) {
-  const all = [...map.points, ...marked.map((one) => one.at)];
+  if (!map.axes.length) return el("p", { class: "soft" }, "People do not differ in a way that these labels can show.");
+  const line = map.axes.length === 1, several = map.names.length > 1;
+  const all = line ? [...map.points, ...marked.map((one) => [one.at[0], 0])] : [...map.points, ...marked.map((one) => one.at)];
   const range = (axis) => {
     const values = all.map((point) => point[axis]);
     const low = Math.min(...values), high = Math.max(...values);
     return [low, high - low || 1];
   };
   const [x0, width] = range(0), [y0, height] = range(1);
-  const place = ([x, y]) => [16 + 328 * (x - x0) / width, 224 - 208 * (y - y0) / height];
+  const step = line ? Math.min(10, 180 / height) : 208 / height, floor = 16 + step * height;
+  const place = ([x, y]) => [16 + 328 * (x - x0) / width, floor - step * (y - y0)];
   const dots = map.points.map((point, index) => {
     const [cx, cy] = place(point);
     return svg("circle", { class: `point s${(map.schools[index] - 1) % 6 + 1}`, cx, cy, r: 4 });
   });
-  const stars = marked.map(({ name, at }) => {
-    const [x, y] = place(at);
-    const end = x > 300;
+  const stars = marked.map(({ name, at }, index) => {
+    const [x, y] = line ? [place([at[0], 0])[0], floor + 20] : place(at);
+    const end = x > 260;
     return svg("g", {},
+      line ? svg("line", { class: "track", x1: x, x2: x, y1: floor, y2: y }) : null,
       svg("path", { class: "you", "data-x": at[0], "data-y": at[1], d: `M${x} ${y - 9}l3 6 6.6.8-4.8 4.5 1.3 6.5-6.1-3.2-6.1 3.2 1.3-6.5-4.8-4.5 6.6-.8z` }),
-      svg("text", { x: end ? x - 12 : x + 12, y: y + 4, "text-anchor": end ? "end" : "start", "font-weight": 600 }, name));
+      svg("text", { x: end ? x - 12 : x + 12, y: y + 4 + 14 * index, "text-anchor": end ? "end" : "start", "font-weight": 600 }, name));
   });
-  const label = `Map of ${map.points.length} people in ${map.names.length} ${map.names.length === 1 ? "group" : "schools"}; near each other are those who rank alike.`;
+  const label = `Map of ${map.points.length} people${several ? ` in ${map.names.length} schools` : ""}. People near each other rank alike.`;
+  const ends = [["←", "→"], ["↓", "↑"]];
   return el("div", {},
-    svg("svg", { viewBox: "0 0 360 240", role: "img", "aria-label": label }, dots, stars),
-    el("ul", { class: "legend" }, map.names.map((name, index) => el("li", { class: `cs${index % 6 + 1}` }, el("span", {}, map.names.length > 1 ? `School ${index + 1}` : "Everybody")))));
+    svg("svg", { viewBox: `0 0 360 ${floor + (line && marked.length ? 24 + 14 * marked.length : 16)}`, role: "img", "aria-label": label }, dots, stars),
+    several ? el("ul", { class: "legend" }, map.names.map((_, index) => el("li", { class: `cs${index % 6 + 1}` }, el("span", {}, `School ${index + 1}`)))) : null,
+    map.axes.map((axis, index) => el("div", { class: "ends soft small" },
+      el("span", {}, `${ends[index][0]} ${axis.low}`), el("span", {}, `${axis.high} ${ends[index][1]}`))));
 }
 
 // What adds to a score, and what takes from it, as bars around a middle line.

@@ -2,7 +2,7 @@
 
 import { get, key } from "./api.js";
 import { compare } from "./compare.js";
-import { el, words } from "./dom.js";
+import { el, put, words } from "./dom.js";
 import { items } from "./items.js";
 import { schools } from "./schools.js";
 import { teach } from "./teach.js";
@@ -24,11 +24,12 @@ async function show(focus) {
   try {
     const attribute = model.attributes.length ? picker.value : null;
     const wording = model.wording[attribute ?? ""];
+    dress(wording);
     const ready = PARTS[name](place, { attribute, model, wording });
     if (mine === turn) room.replaceChildren(place);
     await ready;
   } catch (problem) {
-    place.replaceChildren(el("p", { class: "card problem", role: "alert" }, problem.message));
+    put(place, el("p", { class: "card problem", role: "alert" }, problem.message));
   }
   if (mine === turn) {
     room.removeAttribute("aria-busy");
@@ -40,9 +41,15 @@ async function show(focus) {
   }
 }
 
+function dress({ taste, noun }) {
+  const names = { teach: noun === "statement" ? "Vote" : `Teach it your ${taste}`, items: `${noun[0].toUpperCase()}${noun.slice(1)}s` };
+  for (const [part, text] of Object.entries(names)) document.querySelector(`nav a[data-part=${part}]`).textContent = text;
+  document.title = `${model.title}: ${names.teach.toLowerCase()}`;
+}
+
 function askForKey() {
   const field = el("input", { id: "key", type: "password", autocomplete: "off", required: true });
-  room.replaceChildren(el("form", {
+  put(room, el("form", {
     class: "card",
     onsubmit: (event) => { event.preventDefault(); key.set(field.value.trim()); start(); },
   }, el("h2", {}, "This service asks for a key"), el("label", {}, "Key ", field), " ", el("button", {}, "Go on")));
@@ -54,13 +61,12 @@ async function start() {
     model = await get("/v1/model");
   } catch (problem) {
     if (problem.status === 401) askForKey();
-    else room.replaceChildren(el("p", { class: "card problem", role: "alert" }, problem.message));
+    else put(room, el("p", { class: "card problem", role: "alert" }, problem.message));
     return;
   }
-  document.title = `${model.title}: teach it your taste`;
   document.getElementById("title").textContent = model.title;
   if (model.attributes.length) {
-    picker.replaceChildren(...model.attributes.map((name) => el("option", { value: name }, words(name))));
+    put(picker, model.attributes.map((name) => el("option", { value: name }, words(name))));
     const last = sessionStorage.getItem("likeminds-attribute");
     if (model.attributes.includes(last)) picker.value = last;
     document.getElementById("attribute-box").hidden = false;

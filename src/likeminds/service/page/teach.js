@@ -1,12 +1,13 @@
 // Part 1: the visitor answers, and everything beside it moves with every answer.
 
 import { get, join, me, personPath, picture, post, remove } from "./api.js";
-import { called, el, levelBar, peopleMap, percent, say, svg, thumb, words } from "./dom.js";
+import { briefly, called, el, expectation, isNamed, levelBar, peopleMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
 
-const ENOUGH = 20;
-const KEYS = { y: "yes", arrowright: "yes", n: "no", arrowleft: "no", s: "skip", u: "undo", backspace: "undo" };
+// Answers after which enough is known; grades that are buttons, others are on a slider; items of
+// which those that were answered are no longer ranked.
+const ENOUGH = 20, BUTTONS = 11, MANY = 100;
 
-export async function teach(room, { attribute, wording }) {
+export async function teach(room, { attribute, model, wording }) {
   await join();
   const map = await get("/v1/map", { attribute });
   const skipped = new Set();
@@ -14,10 +15,13 @@ export async function teach(room, { attribute, wording }) {
 
   const question = el("section", { class: "card", "aria-labelledby": "question" });
   const beside = el("div");
-  room.replaceChildren(el("div", { class: "grid" }, question, beside));
+  put(room, el("div", { class: "grid" }, question, beside));
 
   async function look() {
-    const given = { attribute, limit: 8, intervals: "ranks", n: Math.min(skipped.size + 1, 100) };
+    const given = {
+      attribute, limit: 8, intervals: "ranks", ask: Math.min(skipped.size + 1, 100),
+      exclude_labelled: model.items > MANY,
+    };
     view = await get(personPath("view"), given, { own: true });
     show();
   }
@@ -28,14 +32,18 @@ export async function teach(room, { attribute, wording }) {
     await post(personPath("labels"), { labels: [{ item, attribute, label }] }, { own: true });
   }
 
+  // Answers by name: no and yes, or grades by their place.
+  const votes = wording.noun === "statement", graded = wording.graded;
+  const answers = wording.answers.map((one, index) => ({ ...one, name: graded ? `grade-${index}` : ["no", "yes"][index] }));
+  if (votes && !graded) answers.reverse();
   const actions = {
-    async yes() { await answer(true); },
-    async no() { await answer(false); },
+    ...Object.fromEntries(answers.map((one) => [one.name, () => answer(one)])),
+    async slide() { await answer(answers[document.getElementById("grade").value]); },
     async skip() {
       if (!asked()) return;
       skipped.add(asked().item);
       await look();
-      say("Skipped.");
+      say(votes && !graded ? "Passed." : "Skipped.");
     },
     async undo() {
       const said = await get(personPath("labels"), {}, { own: true });
@@ -56,12 +64,18 @@ export async function teach(room, { attribute, wording }) {
     },
   };
 
-  async function answer(label) {
+  // Keys: the first letter of an answer, arrows to its side, digits for grades that are called so.
+  const keys = { [wording.skip[0].toLowerCase()]: "skip", u: "undo", backspace: "undo" };
+  for (const one of answers) keys[graded ? one.text : one.text[0].toLowerCase()] = one.name;
+  if (!graded) [keys.arrowleft, keys.arrowright] = answers.map((one) => one.name);
+
+  async function answer(given) {
     const one = asked();
     if (!one) return;
-    await tell(one.item, label);
+    await tell(one.item, given.label);
     await look();
-    say(`${label ? "Yes" : "No"} to ${called(one)}. ${count()}. Closest to school ${view.standing.school}.`);
+    const closest = view.standing.school === null ? "" : ` Closest to school ${view.standing.school}.`;
+    say(`${given.text}: ${sentence(briefly(one))} ${count()}.${closest}`);
   }
 
   async function act(name) {
@@ -84,16 +98,17 @@ export async function teach(room, { attribute, wording }) {
   function show() {
     const focused = document.activeElement?.dataset?.action;
     const one = asked();
-    question.replaceChildren(
+    put(question,
       el("h2", { id: "question" }, one ? wording.question : "You have judged everything"),
       one ? card(one) : el("p", {}, "There is nothing left to ask. Thank you."),
+      graded ? grades(!one) : null,
       el("div", { class: "answers" },
-        button("no", "No", "N", !one), button("yes", "Yes", "Y", !one),
-        button("skip", "Skip", "S", !one), button("undo", "Undo", "U", !view.standing.labels)),
+        graded ? null : answers.map(({ name, text }) => button(name, text, text[0], !one)),
+        button("skip", wording.skip, wording.skip[0], !one), button("undo", "Undo", "U", !view.standing.labels)),
       el("p", { class: "soft small", id: "count" }, `${count()}. ${view.standing.labels < ENOUGH ? "It asks for what tells it most about you." : "It knows you quite well by now."}`),
       el("progress", { max: ENOUGH, value: Math.min(view.standing.labels, ENOUGH), "aria-label": "Progress" }),
       el("div", { class: "row" }, button("forget", "Delete my answers", null, !view.standing.labels)));
-    beside.replaceChildren(ranking(), standing());
+    put(beside, ranking(), standing());
     if (focused) question.querySelector(`[data-action="${focused}"]`)?.focus();
   }
 
@@ -102,26 +117,49 @@ export async function teach(room, { attribute, wording }) {
     return el("button", given, text, letter ? el("kbd", { "aria-hidden": "true" }, letter) : null);
   }
 
+  // A button for each grade, worst to best; a slider where there are many.
+  function grades(disabled) {
+    if (answers.length <= BUTTONS) {
+      const columns = answers.length > 6 ? Math.ceil(answers.length / 2) : answers.length;
+      return el("div", { class: `grades of${columns}`, role: "group", "aria-labelledby": "question" }, answers.map(({ name, text }) => button(name, text, null, disabled)));
+    }
+    const middle = Math.floor(answers.length / 2), shown = el("output", { for: "grade" }, answers[middle].text);
+    const slider = el("input", {
+      id: "grade", type: "range", min: 0, max: answers.length - 1, value: middle, disabled, "aria-labelledby": "question",
+      "aria-valuetext": answers[middle].text,
+      oninput: ({ target }) => { shown.textContent = answers[target.value].text; target.setAttribute("aria-valuetext", shown.textContent); },
+    });
+    return el("div", { class: "slider" }, el("span", {}, answers[0].text), slider, el("span", {}, answers.at(-1).text), shown, button("slide", "Answer", null, disabled));
+  }
+
   function card(one) {
     if (one.picture) {
       return el("figure", { class: "small", "data-item": one.item },
         el("img", { class: "picture", src: picture(one.item), alt: called(one) }),
         el("figcaption", { class: "soft" }, called(one)));
     }
-    if (one.text) return el("blockquote", { class: "big", "data-item": one.item }, one.text);
-    const rows = Object.entries(one.features).slice(0, 12);
-    return el("div", { "data-item": one.item }, el("p", {}, one.item),
-      el("dl", { class: "features" }, rows.map(([name, value]) => [el("dt", {}, words(name)), el("dd", {}, String(Math.round(100 * value) / 100))])));
+    const rows = Object.entries(one.features).filter(([name]) => isNamed(name) && !name.startsWith("text: "));
+    const binary = new Set(model.binary_features);
+    if (one.text) {
+      const kinds = rows.filter(([name, value]) => binary.has(name) && value).map(([name]) => words(name.split(": ").at(-1)));
+      return el("div", { "data-item": one.item },
+        el("blockquote", { class: one.text.length > 160 ? "long" : "big" }, one.text),
+        kinds.length ? el("p", { class: "soft" }, kinds.join(", ")) : null);
+    }
+    const told = ([name, value]) => (binary.has(name) ? (value ? "yes" : "no") : String(Math.round(100 * value) / 100));
+    return el("div", { "data-item": one.item }, el("p", { class: rows.length ? null : "big" }, one.item),
+      rows.length ? el("dl", { class: "features" }, rows.slice(0, 12).map((row) => [el("dt", {}, words(row[0])), el("dd", {}, told(row))])) : null);
   }
 
   function ranking() {
     const total = view.ranking.total;
     const pictures = view.ranking.items.some((one) => one.picture);
     const rows = view.ranking.items.map((one) => el("li", { "data-item": one.item },
-      el("span", { class: "place" }, String(one.rank)), thumb(one), el("span", {}, called(one)), ranks(one, total)));
+      el("span", { class: "place" }, String(one.rank)), thumb(one),
+      el("span", { class: "name" }, el("span", { class: "clamped" }, called(one)), el("span", { class: "soft small" }, expectation(one, wording))), ranks(one, total)));
     return el("section", { class: "card", "aria-labelledby": "yours" },
       el("h2", { id: "yours" }, "Your ranking"),
-      el("p", { class: "soft small" }, `The best of ${total}; bars say where each may stand (90 %). They shrink as you answer.`),
+      el("p", { class: "soft small" }, `The best of ${total}. Bars show where each may stand (90 %): they shrink as you answer.`),
       el("ol", { class: pictures ? "ranking" : "ranking plain" }, rows));
   }
 
@@ -137,24 +175,24 @@ export async function teach(room, { attribute, wording }) {
 
   function standing() {
     const { standing: place } = view;
-    const several = place.membership.length > 1;
+    const several = place.school !== null;
     return el("section", { class: "card", "aria-labelledby": "place" },
       el("h2", { id: "place" }, "Your place among the people"),
       peopleMap(map, [{ name: "You", at: place.coordinates }]),
       !place.labels
         ? el("p", { id: "school" }, several ? "Nothing is known about you yet: each school is as likely as it is large." : "Nothing is known about you yet.")
         : several
-        ? el("p", { id: "school" }, "Closest to ", el("strong", {}, `school ${place.school}`), ` (${percent(Math.max(...place.membership))}), which ${place.school_name}.`)
-        : el("p", { id: "school" }, map.axes.length
-          ? "People differ gradually here; there are no separate schools."
-          : "There is no difference between people here that labels can show."),
-      el("h3", {}, "What your taste is made of"), levelBar(place.standing));
+        ? el("p", { id: "school" }, "Closest to ", el("strong", {}, `school ${place.school}`), sentence(` (${percent(Math.max(...place.membership))}), which ${place.school_name}`))
+        : map.axes.length
+        ? el("p", { id: "school" }, "People differ gradually here: there are no separate schools.")
+        : null,
+      el("h3", {}, "What your ranking is made of"), levelBar(place.standing, "Your ranking is made of"));
   }
 
   function onKey(event) {
     if (!room.isConnected || !question.isConnected) { document.removeEventListener("keydown", onKey); return; }
     const typing = event.target.closest("input, select, textarea");
-    const name = KEYS[event.key.toLowerCase()];
+    const name = keys[event.key.toLowerCase()];
     if (!name || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     act(name);

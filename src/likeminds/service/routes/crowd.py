@@ -1,15 +1,18 @@
 """The crowd and its items: what everybody may see who may see anything."""
 
+from bisect import bisect
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
-from likeminds._support.grammar import Verb
+from likeminds._support.grammar import LIKE
+from likeminds.schools.mapping import map_places, n_dimensions
 from likeminds.service.access import Calling, Held
 from likeminds.service.answering import Answering, best
 from likeminds.service.catalogue import UnknownNameError, read_picture
 from likeminds.service.keys import Role
+from likeminds.service.opinions import Question
 from likeminds.service.problems import ProblemError, documented
 from likeminds.service.schemas import Asked, Facts, Name, Paged, Search
 
@@ -35,6 +38,7 @@ class AskedSchool(Asked):
 def model(held: Held, caller: Calling) -> dict[str, Any]:  # noqa: ARG001
     """Say what is served: how many people and items, which attributes and features."""
     served = held.served
+    names = [str(name) for name in served.model.feature_names_]
     access = "open" if held.is_open else "visitors" if held.settings.visitors else "keys"
     return {
         "title": held.settings.title,
@@ -43,16 +47,41 @@ def model(held: Held, caller: Calling) -> dict[str, Any]:  # noqa: ARG001
         "people": len(served.model.people_),
         "items": len(served.catalogue),
         "attributes": served.attributes,
-        "wording": {name: _wording(one.chosen.verb) for name, one in served.questions.items()},
-        "features": [str(name) for name in served.model.feature_names_],
+        "wording": {name: _wording(one) for name, one in served.questions.items()},
+        "features": names,
+        "binary_features": [
+            name for name, yes in zip(names, served.catalogue.binary, strict=True) if yes
+        ],
         "takes_updates": bool(served.card.get("takes_updates")),
         "access": access,
     }
 
 
-def _wording(verb: Verb) -> dict[str, str]:
-    """Return what people do with items, as a page says it: asked, of several, and of most."""
-    return {"question": verb.question(), "many": verb.many(), "most": verb.most(many=True)}
+def _wording(question: Question) -> dict[str, Any]:
+    """Return how a page asks about items: the question, the answers, and words for both."""
+    verb, scale = question.chosen.verb, question.scale
+    votes = verb.words == "agree with it"
+    asked = verb.question("this statement" if votes else "this")
+    if scale.is_graded and verb == LIKE:
+        asked = "How do you rate this?"
+    answers = [
+        {"label": scale.value_of(level), "text": word}
+        for level, word in zip(scale.levels, scale.words, strict=True)
+    ]
+    cut = None if scale.reading is None else scale.reading.threshold
+    return {
+        "question": asked,
+        "many": verb.many(),
+        "most": verb.most(many=True),
+        "answers": answers,
+        "graded": scale.is_graded,
+        "yes": f"above {scale.words[bisect(scale.levels, cut) - 1]}"
+        if scale.is_graded and isinstance(cut, float)
+        else scale.words[-1],
+        "skip": "Pass" if votes and not scale.is_graded else "Skip",
+        "noun": "statement" if votes else "item",
+        "taste": "taste" if verb.wishes else "view",
+    }
 
 
 @router.get("/items", response_model=Facts)
@@ -109,6 +138,8 @@ def schools(asked: Annotated[Asked, Query()], held: Held, caller: Calling) -> di
     """Say which schools of thought there are, what all agree on, and what divides them."""
     question = Answering(held, caller).question(asked.attribute)
     found = question.explanation.crowd()
+    for one in found["schools"]:
+        one["typical"] = [_with_facts(judged, question) for judged in one["typical"]]
     if caller.role < Role.READ:
         found["loners"] = len(found["loners"])
     return found | {"attribute": question.attribute or None}
@@ -146,15 +177,18 @@ def divisive(asked: Annotated[Paged, Query()], held: Held, caller: Calling) -> d
 
 @router.get("/map", response_model=Facts)
 def people_map(asked: Annotated[Asked, Query()], held: Held, caller: Calling) -> dict[str, Any]:
-    """Return where people stand, without saying who they are."""
+    """Return where people stand, without saying who they are.
+
+    Along one axis, the second coordinate counts the people at the same place.
+    """
     question = Answering(held, caller).question(asked.attribute)
     found = question.explanation.schools
     step = max(1, -(-len(found.users) // _ON_MAP))
-    points = np.zeros((len(found.users), 2))
-    points[:, : found.coordinates.shape[1]] = found.coordinates[:, :2]
-    axes = [{"low": axis.low, "high": axis.high} for axis in found.axes[:2]]
+    shown = np.arange(len(found.users)) % step == 0
+    n_axes = n_dimensions(found)
+    axes = [{"low": axis.low, "high": axis.high} for axis in found.axes[:n_axes]]
     return {
-        "points": np.round(points[::step], 4).tolist(),
+        "points": np.round(map_places(found, shown)[shown], 4).tolist(),
         "schools": (found.labels[::step] + 1).tolist(),
         "names": [one.name for one in found.schools],
         "axes": axes,
@@ -173,6 +207,12 @@ def people(asked: Annotated[Search, Query()], held: Held, caller: Calling) -> di
                 shown.append(name)
             total += 1
     return {"total": total, "people": shown}
+
+
+def _with_facts(judged: dict[str, Any], question: Question) -> dict[str, Any]:
+    """Return what was found about an item with its id as text, its text, and its picture."""
+    catalogue = question.catalogue
+    return judged | catalogue.facts(catalogue.position(str(judged["item"])))
 
 
 def _about_items(which: str, asked: Paged, held: Any, caller: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
+from pydantic import Field
 
 from likeminds.data.identifiers import lookup
 from likeminds.service.access import Caller, Calling, Held, refuse_others
@@ -14,7 +15,7 @@ from likeminds.service.answering import Answering
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.holder import Holder
 from likeminds.service.keys import Role, hashed, new_token
-from likeminds.service.opinions import UnableError
+from likeminds.service.opinions import Question, UnableError
 from likeminds.service.problems import ProblemError, documented
 from likeminds.service.routes.ranking import refuse_large
 from likeminds.service.schemas import (
@@ -38,7 +39,7 @@ from likeminds.service.schemas import (
     View,
     WriteKey,
 )
-from likeminds.service.store import Answer
+from likeminds.service.store import Answer, Label
 from likeminds.service.store.databases import Session
 from likeminds.service.store.store import insert_person, write_labels
 
@@ -60,13 +61,13 @@ class AskedRanking(Paged):
 class AskedNext(Asked):
     """How many items to ask about."""
 
-    n: Count = 1
+    limit: Count = 1
 
 
 class AskedView(AskedRanking):
     """What a page shows."""
 
-    n: Count = 1
+    ask: Count = Field(1, description="How many items to ask about")
 
 
 @router.post("/newcomers", status_code=201, response_model=Created)
@@ -129,7 +130,7 @@ def add_labels(
         place = held.served.place_of(question, person, held.forgotten)
         if place is not None:
             question.labels_of_known(place)
-        rows.append((question.attribute, one.item, one.label))
+        rows.append((question.attribute, one.item, _answer(question, one.label)))
     before = answering.labels(person)
     if before is None and not held.served.knows(person, held.forgotten):
         raise UnknownNameError("person", person, held.served.names(held.forgotten))
@@ -157,7 +158,7 @@ def labels(person: Name, held: Held, caller: Calling) -> dict[str, Any]:
     found = Answering(held, caller).labels(person)
     if found is None and not held.served.knows(person, held.forgotten):
         raise UnknownNameError("person", person, held.served.names(held.forgotten))
-    return {"person": person, "labels": _plain(found or [])}
+    return {"person": person, "labels": _plain(held, found or [])}
 
 
 @router.get("/people/{person:path}/next", response_model=AskNext)
@@ -167,7 +168,7 @@ def next_items(
     """Return the items whose labels would tell most about somebody."""
     answering = Answering(held, caller)
     question = answering.question(asked.attribute)
-    return answering.ask(question, person, answering.opinion(question, person), asked.n)
+    return answering.ask(question, person, answering.opinion(question, person), asked.limit)
 
 
 @router.get("/people/{person:path}/ranking", response_model=Ranking)
@@ -200,7 +201,7 @@ def view(
     return {
         "standing": answering.standing(question, person, opinion, len(opinion.labelled)),
         "ranking": answering.rank(_request(person, asked), opinion),
-        "ask": answering.ask(question, person, opinion, asked.n),
+        "ask": answering.ask(question, person, opinion, asked.ask),
     }
 
 
@@ -234,7 +235,7 @@ def export(person: Name, held: Held, caller: Calling) -> dict[str, Any]:
     return {
         "person": person,
         "created": None if found is None else found.created,
-        "labels": _plain(said),
+        "labels": _plain(held, said),
         "in_model": in_model,
     }
 
@@ -260,19 +261,35 @@ def _request(person: str, asked: AskedRanking) -> RankRequest:
     return RankRequest(
         person=person,
         attribute=asked.attribute,
-        top=asked.limit,
+        limit=asked.limit,
         offset=asked.offset,
         intervals=asked.intervals,
         exclude_labelled=asked.exclude_labelled,
     )
 
 
-def _plain(said: list[Any]) -> list[dict[str, Any]]:
-    return [
-        {"item": one.item, "attribute": one.attribute or None, "label": one.label, "at": one.at}
-        for one in said
-        if one.label is not None
-    ]
+def _answer(question: Question, label: Any) -> float | None:
+    """Return the number of an answer; refuse one that is not on the model's scale."""
+    try:
+        return None if label is None else question.scale.read(label)
+    except ValueError as error:
+        raise ProblemError(422, str(error)) from None
+
+
+def _plain(held: Holder, said: list[Label]) -> list[dict[str, Any]]:
+    """Return labels in the terms of the model, where it still has their attribute."""
+    served, rows = held.served, []
+    for one in said:
+        if one.label is None:
+            continue
+        question = served.questions.get(one.attribute)
+        label: Any = one.label
+        if question is not None and question.scale.holds(one.label):
+            label = question.scale.value_of(one.label)
+        text = served.catalogue.texts.get(one.item)
+        about = {"item": one.item, "text": text, "attribute": one.attribute or None}
+        rows.append(about | {"label": label, "at": one.at})
+    return rows
 
 
 def _once(

@@ -32,14 +32,14 @@ _SHOWN = 8
 @router.post("/rank", response_model=Ranking)
 def rank(asked: RankRequest, held: Held, caller: Calling) -> dict[str, Any]:
     """Rank items for a person, or by what all agree on."""
-    refuse_large(held.settings, len(asked.only or ()) + len(asked.exclude) + asked.top)
+    refuse_large(held.settings, len(asked.only or ()) + len(asked.exclude) + asked.limit)
     return Answering(held, caller).rank(asked)
 
 
 @router.post("/rank/batch", response_model=Rankings)
 def rank_batch(asked: RankBatch, held: Held, caller: Calling) -> dict[str, Any]:
     """Rank items for several people at once, all by the same generation of the model."""
-    refuse_large(held.settings, sum(one.top for one in asked.requests))
+    refuse_large(held.settings, sum(one.limit for one in asked.requests))
     answering = Answering(held, caller)
     return {"rankings": [answering.rank(one) for one in asked.requests]}
 

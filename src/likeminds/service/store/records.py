@@ -22,12 +22,15 @@ class Person(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What somebody said about an item; ``label`` is None once it was taken back."""
+    """What somebody said about an item; ``label`` is None once it was taken back.
+
+    The label is 0 for no and 1 for yes, or a grade: see `likeminds.rankers.answers.AnswerScale`.
+    """
 
     person: str
     attribute: str
     item: str
-    label: bool | None
+    label: float | None
     at: float
 
 

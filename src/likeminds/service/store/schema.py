@@ -46,4 +46,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX answers_by_time ON answers (at)",
         "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     ),
+    (  # grades are labels, too
+        "ALTER TABLE labels ADD COLUMN answer DOUBLE PRECISION",
+        "UPDATE labels SET answer = label",
+        "ALTER TABLE labels DROP COLUMN label",
+        "ALTER TABLE labels RENAME COLUMN answer TO label",
+    ),
 )

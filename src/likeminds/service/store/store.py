@@ -28,7 +28,7 @@ def open_store(address: str) -> "Store":
     True
     >>> store.put_labels("zoe", [("open", "boot", True), ("open", "clog", None)])
     >>> [(label.item, label.label) for label in store.labels_of("zoe")]
-    [('boot', True), ('clog', None)]
+    [('boot', 1.0), ('clog', None)]
     >>> store.close(); folder.cleanup()
     """
     store = Store(open_database(address))
@@ -116,7 +116,7 @@ class Store:
 
     # Labels
 
-    def put_labels(self, person: str, labels: Iterable[tuple[str, str, bool | None]]) -> None:
+    def put_labels(self, person: str, labels: Iterable[tuple[str, str, float | None]]) -> None:
         """Store labels: attribute, item, and the label, or None to take it back."""
         with self.database.transaction(writing=True) as session:
             write_labels(session, person, labels)
@@ -236,7 +236,7 @@ _LABELS = "SELECT person, attribute, item, label, at FROM labels"
 
 def _as_labels(rows: Iterable[Row]) -> list[Label]:
     return [
-        Label(person, attribute, item, None if label is None else bool(label), at)
+        Label(person, attribute, item, None if label is None else float(label), at)
         for person, attribute, item, label, at in rows
     ]
 
@@ -253,14 +253,15 @@ def insert_person(session: Session, person: str, token_hash: str) -> bool:
 
 
 def write_labels(
-    session: Session, person: str, labels: Iterable[tuple[str, str, bool | None]]
+    session: Session, person: str, labels: Iterable[tuple[str, str, float | None]]
 ) -> None:
     """Store labels, inside a transaction; the last word about an item counts."""
     for attribute, item, label in labels:
         session.run(
-            "INSERT INTO labels VALUES (?, ?, ?, ?, ?) ON CONFLICT (person, attribute, item) "
+            "INSERT INTO labels (person, attribute, item, label, at) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (person, attribute, item) "
             "DO UPDATE SET label = excluded.label, at = excluded.at",
-            [person, attribute, item, None if label is None else int(label), time.time()],
+            [person, attribute, item, None if label is None else float(label), time.time()],
         )
 
 
