@@ -94,7 +94,7 @@ def test_files_of_people_changed_in_place_are_refused(settings, ranker, tmp_path
             kept = content[:100] if damage == "truncated" else bytes(len(content))
             victim.write_bytes(kept)
             os.utime(victim, ns=(0, 0))  # clocks of file systems may be coarse
-        refused = client.post("/v1/rank", json={"person": "person-03", "top": 5})
+        refused = client.post("/v1/rank", json={"person": "person-03", "limit": 5})
         assert refused.status_code == 503
         assert "Save the model again" in refused.json()["detail"]
         assert ask(client, "/v1/rank", person=None, top=5) == expected
