@@ -87,8 +87,8 @@ def test_damage_is_said(settings, ranker, tmp_path):
 @pytest.mark.parametrize("damage", ["truncated", "overwritten"])
 def test_files_of_people_changed_in_place_are_refused(settings, ranker, tmp_path, damage):
     with served(settings, ranker, tmp_path / "apart") as client:
-        expected = ask(client, "/v1/rank", person=None, top=5)
-        ask(client, "/v1/rank", person="person-03", top=5)
+        expected = ask(client, "/v1/rank", person=None, limit=5)
+        ask(client, "/v1/rank", person="person-03", limit=5)
         for victim in (tmp_path / "apart").glob("people-*"):
             content = victim.read_bytes()
             kept = content[:100] if damage == "truncated" else bytes(len(content))
@@ -97,4 +97,4 @@ def test_files_of_people_changed_in_place_are_refused(settings, ranker, tmp_path
         refused = client.post("/v1/rank", json={"person": "person-03", "limit": 5})
         assert refused.status_code == 503
         assert "Save the model again" in refused.json()["detail"]
-        assert ask(client, "/v1/rank", person=None, top=5) == expected
+        assert ask(client, "/v1/rank", person=None, limit=5) == expected
