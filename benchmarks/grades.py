@@ -62,14 +62,19 @@ def read_crowds(folder: Path) -> Iterator[GradedCrowd]:
     for name in NAMES:
         path = folder / f"{name}.npz"
         if path.is_file():
-            with np.load(path) as table:
-                columns = {key: table[key] for key in table.files}
-            yield _crowd(name, columns)
+            yield read_graded(path)
+
+
+def read_graded(path: Path) -> GradedCrowd:
+    """Read the crowd of a file."""
+    with np.load(path, allow_pickle=False) as table:
+        return _crowd(path.stem, {key: table[key] for key in table.files})
 
 
 def _crowd(name: str, columns: dict[str, Any]) -> GradedCrowd:
     said = {key: columns[key] for key in ("user", "item")}
-    features = columns["X"].astype(np.float64) if "X" in columns else None
+    described = "X" in columns and columns["X"].shape[1]
+    features = columns["X"].astype(np.float64) if described else None
     both = {"users": said["user"], "items": said["item"], "features": features}
     graded = Annotations(labels=columns["grade"].astype(np.float64), **both)
     if "label" in columns:

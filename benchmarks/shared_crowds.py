@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -153,17 +154,25 @@ def _annotations(columns: dict[str, np.ndarray]) -> tuple[Annotations, Bool]:
     else:
         label = above_own_median(user, columns["grade"])
     features = columns.get("X")
+    described: dict[str, Any] = {}
+    if "rows" in columns:
+        rows = columns["rows"][asked].astype(np.float64)
+        described = {"features": rows, "features_per": "row"}
+    elif features is not None and features.shape[1]:
+        described = {
+            "features": features.astype(np.float64),
+            "item_ids": np.arange(len(features)),
+            "feature_names": columns["features"].tolist(),
+        }
     said = Annotations(
         users=user[asked],
         items=item[asked],
         labels=label[asked],
-        features=None if features is None else features.astype(np.float64),
-        item_ids=None if features is None else np.arange(len(features)),
-        feature_names=None if features is None else columns["features"].tolist(),
+        **described,
         groups=None if group is None or len(np.unique(group)) == len(group) else group,
         attributes=columns.get("attribute"),
     )
-    return (said if features is None else reduced(said)), asked
+    return (reduced(said) if said.n_features else said), asked
 
 
 def above_own_median(user: Index, grade: Float) -> Bool:

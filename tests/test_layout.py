@@ -61,7 +61,7 @@ def test_nothing_lies_loose_at_the_top():
 
 
 def test_every_folder_of_tests_mirrors_one():
-    mirrored = folders_in(PACKAGE) | {"benchmarks", "tools", "data/files"}
+    mirrored = folders_in(PACKAGE) | {"benchmarks", "golden", "tools", "data/files"}
     assert folders_in(TESTS) <= mirrored
 
 

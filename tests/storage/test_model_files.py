@@ -330,6 +330,30 @@ def test_models_of_the_second_format_score_as_they_did(name):
         assert after.n_labels_ == len(crowd) + 16
 
 
+@pytest.mark.parametrize("kind", ["labels-with-items", "three-levels", "grades"])
+def test_models_of_the_third_format_score_as_they_did(kind):
+    with np.load(DATA / "scores.format-3.npz") as archive:
+        parts = {name.removeprefix(f"{kind}/"): archive[name] for name in archive.files}
+    path = DATA / f"{kind}.format-3.likeminds"
+    model = load(path, verify=True)
+    assert read_card(path)["format"] == 3
+    rows = (parts["X"], parts["users"].tolist())
+    if kind == "three-levels":
+        found = {"scores": model.decision_function(*rows)}
+    else:
+        rows += (parts["items"].tolist(),)
+        found = {
+            "scores": model.decision_function(*rows),
+            "deviations": model.standard_error(*rows),
+            "probabilities": model.predict_proba(*rows)[:, 1],
+        }
+        ranked = model.rank(parts["users"][0]).items
+        assert ranked.astype(str).tolist() == parts["ranking"].tolist()
+    found["new user"] = model.newcomer(parts["X"][:6], parts["said"]).coef
+    for what, value in found.items():
+        np.testing.assert_allclose(value, parts[what], rtol=1e-9, atol=1e-9, err_msg=what)
+
+
 def test_models_keep_their_verb_and_those_of_old_like_things(tmp_path):
     for name in ("three-level.format-1.likeminds", "HierarchicalRanker.format-2.likeminds"):
         assert load(DATA / name).verb.one("tea") == "likes tea"

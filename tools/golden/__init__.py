@@ -1,0 +1,1 @@
+"""Fits that are frozen: small seeded crowds, and what the library learns of them."""
