@@ -244,7 +244,10 @@ def _is_there(folder: Path | None, trial: Trial) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A paired difference over users, after less before; positive is better."""
+    """A paired difference over users, after less before; positive is better.
+
+    ``worst`` is the smallest gain of a user: intervals of a mean do not show one user's loss.
+    """
 
     trial: str
     measure: str
@@ -254,6 +257,7 @@ class Verdict:
     gain: float
     low: float
     high: float
+    worst: float
 
     @property
     def word(self) -> str:
@@ -275,9 +279,10 @@ def compare(before: Saved, after: Saved) -> Iterator[Verdict]:
             users = [user for user in new if user in old]
             one, two = (np.array([each[u] for u in users]) for each in (old, new))
             if users:
-                found = over_people((two - one) * (1.0 if LARGER[kind] else -1.0))
+                gains = (two - one) * (1.0 if LARGER[kind] else -1.0)
+                mean, low, high, _ = over_people(gains)
                 means = float(one.mean()), float(two.mean())
-                yield Verdict(name, kind, len(users), *means, found.mean, found.low, found.high)
+                yield Verdict(name, kind, len(users), *means, mean, low, high, float(gains.min()))
 
 
 def _over_splits(
@@ -299,10 +304,11 @@ def show(before: Saved, after: Saved) -> int:
         interval = f"{v.gain:+.5f} [{v.low:+.5f}, {v.high:+.5f}]"
         print(
             f"{v.trial:<{wide}}  {v.measure:<11}  {v.n_users:>4} users  "
-            f"{v.before:.4f} -> {v.after:.4f}  gain {interval}  {v.word}"
+            f"{v.before:.4f} -> {v.after:.4f}  gain {interval}  worst user {v.worst:+.3f}  {v.word}"
         )
-    for name in [n for n in (before | after) if (n in before) != (n in after)]:
-        print(f"{name}: measured on one side only.")
+    missing = [name for name in after if name not in before]
+    if missing:
+        print(f"Not measured before: {'; '.join(missing)}.")
     both = [(b, s) for b in after if b in before for s in after[b] if s in before[b]]
     seconds = [sum(saved[b][s]["seconds"] for b, s in both) for saved in (before, after)]
     words = [v.word for v in verdicts]
