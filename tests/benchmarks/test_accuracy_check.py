@@ -35,6 +35,7 @@ def test_differences_are_paired_by_user_and_split():
     assert show(after, before) == 1
 
 
+@pytest.mark.seconds
 def test_electricity_before_and_after(tmp_path, capsys):
     path = tmp_path / "before.json"
     options = ["--only", "electricity", "electricity, three levels", "verbagg"]

@@ -13,6 +13,7 @@ def _marked(name):
     return pytest.param(name, marks=QUIET if "dask" in name else [])
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("name", [_marked(name) for name in CROWDS])
 def test_fits_are_as_they_were_frozen(name):
     if "dask" in name:
