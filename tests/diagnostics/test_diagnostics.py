@@ -18,9 +18,11 @@ from likeminds import (
     split_within_people,
 )
 from likeminds.diagnostics import auc_interval
+from likeminds.diagnostics.answers import p_few_runs
 from likeminds.diagnostics.attention import attentive
 from likeminds.diagnostics.people import refittable
 from likeminds.diagnostics.strata import Strata
+from likeminds.metrics.severity import Severity
 from likeminds.rankers.baselines import RidgeToConsensus
 
 N = 120
@@ -67,7 +69,9 @@ def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools)
     counts = tally(60, range(3), n_schools=n_schools)
     assert counts["random", "random"] > 0.8 * 36
     assert false_share(counts, "random", "random") <= 0.1
-    assert counts["contrary", "different"] > 0.8 * 36
+    turned = [counts.get(("contrary", verdict), 0) for verdict in ("different", "reversed")]
+    assert sum(turned) > 0.8 * 36
+    assert counts.get(("plain", "reversed"), 0) <= 1
     assert counts.get(("contrary", "random"), 0) <= 1
     assert counts.get(("contrary", "agrees"), 0) == 0
 
@@ -119,16 +123,16 @@ def test_choice_sets_are_compared_inside():
     np.testing.assert_allclose(found.positive_share, 0.25)
 
 
-def test_people_with_one_kind_of_label_are_unclear():
+def test_people_with_one_kind_of_label_are_constant():
     crowd = make_schools(20, 30, 100, 5, 1, random_state=0).annotations
     labels = np.where(crowd.user_codes == 3, True, crowd.labels)
     crowd = Annotations(crowd.users, crowd.items, labels, crowd.features, features_per="item")
     with pytest.warns(UserWarning, match="one class only"):
         found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
-    assert found.verdict[3] == "unclear"
+    assert found.verdict[3] == "constant"
     assert np.isnan(found.own_auc[3])
     assert np.isnan(found.low[3])
-    assert 3 in found.of("unclear")
+    assert 3 in found.of("constant")
 
 
 def test_the_table_and_bad_requests():
@@ -139,7 +143,7 @@ def test_the_table_and_bad_requests():
     assert table.column_names[:3] == ["person", "verdict", "labels"]
     assert table["labels"].to_pylist() == [20] * N
     assert sum(found.counts.values()) == N
-    with pytest.raises(ValueError, match="agrees, different, random, unclear, not 'lazy'"):
+    with pytest.raises(ValueError, match="lazy"):
         found.of("lazy")
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         diagnose(ranker, crowd, level=0)
@@ -258,3 +262,60 @@ def test_whoever_chooses_is_neither_strict_nor_lenient():
     few = few.of_people(few.user_ids[:12])
     found = diagnose(HierarchicalRanker(n_groups=0).fit(few), few, n_folds=None)
     assert np.isnan(found.readiness).all()
+
+
+def raters(n_people=60, n_items=80, n_labels=40, seed=0):
+    """Return raters of shared items without features, some of them planted, and who is what."""
+    rng = np.random.default_rng(seed)
+    kind = np.full(n_people, "plain", dtype=object)
+    kind[:4], kind[4:8], kind[8:12], kind[12:14] = "reversed", "constant", "random", "runs"
+    worth, ready = 2.5 * rng.normal(size=n_items), rng.normal(size=n_people)
+    users, items, labels = [], [], []
+    for person in range(n_people):
+        judged = rng.permutation(n_items)[:n_labels]
+        said = rng.logistic(size=n_labels) < worth[judged] + ready[person]
+        said = {
+            "reversed": ~said,
+            "constant": np.full(n_labels, person % 2 == 0),
+            "random": rng.random(n_labels) < 0.5,
+            "runs": np.arange(n_labels) < n_labels // 2,
+        }.get(kind[person], said)
+        users += [person] * n_labels
+        items += judged.tolist()
+        labels += said.tolist()
+    return Annotations(users, items, labels), kind
+
+
+def test_reversed_and_constant_raters_are_told_from_random_ones():
+    found_as = {}
+    for seed in range(3):
+        crowd, kind = raters(seed=seed)
+        found = diagnose(HierarchicalRanker().fit(crowd), crowd, n_folds=3)
+        for pair in zip(kind, found.verdict.tolist(), strict=True):
+            found_as[pair] = found_as.get(pair, 0) + 1
+    assert found_as["reversed", "reversed"] >= 11
+    assert found_as["constant", "constant"] == 12
+    assert found_as["runs", "constant"] >= 5
+    assert found_as.get(("random", "random"), 0) >= 8
+    assert not {("random", "reversed"), ("random", "agrees")} & set(found_as)
+    alarms = sum(
+        n
+        for (kind, verdict), n in found_as.items()
+        if kind == "plain" and verdict in {"reversed", "constant", "random"}
+    )
+    assert alarms <= 3  # of 138
+
+
+def test_runs_say_nothing_where_rows_are_sorted():
+    crowd, _ = raters()
+    rows = np.lexsort((crowd.labels, crowd.user_codes))
+    assert np.isnan(p_few_runs(crowd.labels[rows], crowd.user_codes[rows], crowd.n_people)).all()
+
+
+def test_severity_is_in_the_headline():
+    crowd, _ = raters(n_people=30)
+    found = diagnose(HierarchicalRanker().fit(crowd), crowd, n_folds=2)
+    assert found.severity.differs
+    assert "thresholds differ: from yes to 0% (5)" in repr(found)
+    alike = Severity(np.arange(9), np.full(9, 0.5), np.full(9, 20))
+    assert not alike.differs

@@ -256,7 +256,7 @@ def test_numbers_are_those_of_the_data_and_nothing_is_claimed_beyond_them(tmp_pa
     content = write_report(ranker, tmp_path / "page.html", few, diagnostics=False).read_text()
     n_items = len(np.unique(few.item_codes))
     assert f"{len(few):,} labels about {n_items} distinct items" in content
-    assert "No difference between 40 people" in content
+    assert "40 people rank alike" in content
     assert 'alt="Share of people that say yes to each item, in order"' in content  # a picture first
     for claim in ("divides people", "below", "-0.00", "all agree", "very stable"):
         assert claim not in re.sub("<style>.*?</style>", "", content, flags=re.DOTALL)

@@ -55,7 +55,9 @@ def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools(seed):
     found = find_schools(HierarchicalRanker().fit(said))
     assert len(found) == 1
     assert not found.loner.any()
-    assert str(found).startswith("No difference that these labels can show: 90 people")
+    assert str(found).startswith(
+        "No difference between rankings that these labels can show: 90 people"
+    )
     assert found.divisive == ()
     assert found.axes == ()
 
@@ -68,4 +70,4 @@ def test_nothing_divides_people_who_do_not_differ():
     found = find_schools(HierarchicalRanker(n_groups=0, item_effects=False).fit(said))
     assert found.divisive == ()
     assert found.axes == ()
-    assert "No difference that these labels can show: 30 people" in str(found)
+    assert "No difference between rankings that these labels can show: 30 people" in str(found)

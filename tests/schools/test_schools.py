@@ -230,7 +230,7 @@ def test_nobody_differs():
     found = find_schools(ranker, annotations)
     assert len(found) == 1
     assert found.axes == ()
-    assert "No difference that these labels can show" in repr(found)
+    assert "No difference between rankings that these labels can show" in repr(found)
     np.testing.assert_array_equal(found.standing, np.tile([1.0, 0.0, 0.0], (12, 1)))
     np.testing.assert_allclose([judged.value for judged in found.divisive], 0, atol=1e-9)
 

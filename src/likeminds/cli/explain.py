@@ -205,10 +205,11 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     elif facts["axes"]:
         talk.tell("No schools stand apart: people differ gradually.")
     else:
-        talk.tell("No schools stand apart: there is no difference that these labels can show.")
+        talk.tell("No schools stand apart: rankings do not differ as far as these labels show.")
     for axis in facts["axes"]:
         talk.tell(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
     _tell_covariates(talk, facts["people_by"])
+    _tell_severity(talk, facts["severity"])
     _tell_standing(talk, facts["standing"], "Scores, on average")
     loners = facts["loners"]
     if loners:
@@ -236,6 +237,17 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     )
 
 
+def _tell_severity(talk: Talk, severity: "Facts | None") -> None:
+    """Tell who says yes most and least readily: raters may rank alike and differ in that."""
+    if severity is None or not severity["differs"]:
+        return
+    ends = [severity[end] for end in ("strictest", "mildest")]
+    low, high = (f"yes to {one['share']:.0%} ({one['person']})" for one in ends)
+    half = "{:.0%} to {:.0%}".format(*severity["middle"])
+    talk.tell(f": from {low} to {high}; the middle half of people {half}", head="Thresholds differ")
+    talk.remark("(share of a person's labels that are yes, whatever they rank first)")
+
+
 def _tell_covariates(talk: Talk, covariates: "list[Facts]") -> None:
     for one in covariates:
         if one["share"] < _LEAST_SHARE:
@@ -258,6 +270,13 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     if facts["loner"]:
         talk.tell("Sees it their own way, more than chance explains.")
     talk.tell(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
+    severity = facts["severity"]
+    if severity is not None:
+        half = "{:.0%} to {:.0%}".format(*severity["middle"])
+        talk.tell(
+            f"Says yes to {severity['share']:.0%} of {counted(severity['labels'], 'label')}; "
+            f"the middle half of people to {half}"
+        )
     rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES]]
     talk.tell(
         rich_table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))

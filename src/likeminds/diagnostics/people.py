@@ -1,4 +1,4 @@
-"""Who agrees, who is different, and who seems to answer at random."""
+"""Who agrees, who is different, reversed or constant, and who seems to answer at random."""
 
 import warnings
 from dataclasses import dataclass
@@ -17,14 +17,27 @@ from likeminds._support.html import html_page, html_table
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_people
+from likeminds.diagnostics.answers import p_few_runs, p_same_answer
 from likeminds.diagnostics.attention import attentive
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.calibrating import calibrate
 from likeminds.metrics.discoveries import discoveries
+from likeminds.metrics.severity import Severity, are_chosen
 from likeminds.rankers.base import Ranker
 
-AGREES, DIFFERENT, RANDOM, UNCLEAR = "agrees", "different", "random", "unclear"
-VERDICTS = (AGREES, DIFFERENT, RANDOM, UNCLEAR)
+AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
+    *("agrees", "different", "reversed", "constant", "random", "unclear"),
+)
+# The verdicts that deserve a second look, and what each of all says, in words.
+UNUSUAL = (REVERSED, CONSTANT, RANDOM, DIFFERENT)
+MEANINGS = {
+    AGREES: "the consensus predicts their labels",
+    DIFFERENT: "their own ranking predicts their labels better than the consensus does",
+    REVERSED: "the consensus predicts the opposite of their labels: yes and no may be exchanged",
+    CONSTANT: "nearly always the same answer, or long runs of one answer, whatever the item",
+    RANDOM: "nothing predicts their labels better than chance, though there are enough labels",
+    UNCLEAR: "too few labels, or labels of one kind, to tell",
+}
 
 # Folds share labels: what one held out, the others learned from, which moves their AUCs together.
 # For a function learned from a person's labels alone, the variance of the mean is up to twice that
@@ -35,9 +48,6 @@ _TWO_SIDED = 1.96
 _CLEAR = 3.0
 # Fewer people do not say what an attentive one is like.
 _FEWEST_PEOPLE = 10
-# Where groups of labels hold at least this share of the labels together with one of the other
-# kind, comparisons are made inside groups.
-_MOSTLY = 0.5
 # Parameters that a fit may choose, with an underscore.
 _CHOSEN = ("n_groups", "n_item_factors", "loss")
 
@@ -52,8 +62,11 @@ class Diagnostics:
         The people.
     verdict : array of shape (n_people,)
         "agrees": the consensus predicts their labels. "different": their own function predicts
-        them, and better than the consensus does. "random": nothing predicts them better than
-        chance, though there are enough labels to tell. "unclear": too little is known.
+        them, and better than the consensus does. "reversed": the consensus predicts the opposite
+        of their labels, and hardly worse than their own function predicts these. "constant": the
+        answers do not depend on the item: nearly all are the same, where a rater with the crowd's
+        threshold would vary, or they come in long runs. "random": nothing predicts them better
+        than chance, though there are enough labels to tell. "unclear": too little is known.
     consensus_auc, own_auc : arrays of shape (n_people,)
         AUC of the consensus and of the person's own function, on labels they were not fitted
         to; NaN for people without a pair to compare.
@@ -115,6 +128,13 @@ class Diagnostics:
         return as_kind(pa.table(columns), self.frames)
 
     @property
+    def severity(self) -> Severity | None:
+        """How severe people are: the shares of their yes; None where they choose in groups."""
+        if not np.isfinite(self.readiness).any():
+            return None
+        return Severity(self.users, self.positive_share, self.n_labels)
+
+    @property
     def yes_where_divided(self) -> Float:
         """The share of a person's yes to items that the crowd is divided on evenly."""
         return np.asarray(expit(self.readiness))
@@ -123,12 +143,13 @@ class Diagnostics:
         return f"<{self._headline()}>"
 
     def _repr_html_(self) -> str:
-        unusual = np.flatnonzero(np.isin(self.verdict, (RANDOM, DIFFERENT)))
+        unusual = np.flatnonzero(np.isin(self.verdict, UNUSUAL))
         rows = [
             {
                 "person": self.users[i],
                 "verdict": str(self.verdict[i]),
                 "labels": int(self.n_labels[i]),
+                "yes": float(self.positive_share[i]),
                 "readiness": float(self.readiness[i]),
                 "consensus_auc": float(self.consensus_auc[i]),
                 "own_auc": float(self.own_auc[i]),
@@ -140,7 +161,9 @@ class Diagnostics:
 
     def _headline(self) -> str:
         told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
-        return f"{counted(len(self.users), 'person', 'people')}: {told}"
+        severity = self.severity
+        words = "" if severity is None else f"; {severity}"
+        return f"{counted(len(self.users), 'person', 'people')}: {told}{words}"
 
 
 def diagnose(
@@ -151,7 +174,7 @@ def diagnose(
     level: float = 0.05,
     random_state: int = 0,
 ) -> Diagnostics:
-    """Say of each annotator whether they agree, differ, or seem to answer at random.
+    """Say of each annotator whether they agree, differ, are reversed, constant or random.
 
     Everybody's labels are held out fold by fold, and scored by the consensus and by the person's
     own function fitted to the rest. Somebody whose own function predicts held-out labels is
@@ -191,7 +214,7 @@ def diagnose(
     >>> from likeminds import ThreeLevelRanker, diagnose, make_schools
     >>> crowd = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
     >>> diagnose(ThreeLevelRanker().fit(crowd), crowd)
-    <40 people: 39 agrees, 0 different, 0 random, 1 unclear>
+    <40 people: 39 agrees, 0 different, 0 reversed, 0 constant, 0 random, 1 unclear; ...>
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, but is {level}.")
@@ -232,7 +255,7 @@ def _both_scores(ranker: Any, annotations: Annotations) -> Float:
 
 def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
-    if annotations.group_codes is not None and _chooses(annotations):
+    if annotations.group_codes is not None and are_chosen(annotations):
         stratum = annotations.group_codes
     return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_people)
 
@@ -253,6 +276,15 @@ def _judge(
     low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
     p_attentive = _p_attentive(own, own_chance, counts)
     verdict = _verdicts(p_consensus, p_chance, p_better, p_attentive, level)
+    readiness, p_constant = _thresholds(annotations, scores[0])
+    constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
+    verdict[constant & discoveries(p_constant, level)] = CONSTANT
+    # Only people below chance are tested, so p-values count twice.
+    p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
+    # Members of another school are ranked better by their own function than by the opposite.
+    variance = strata.difference_variance(scores[1], -scores[0])
+    own_is_better = _above(own + consensus - 1.0, variance) <= level
+    verdict[discoveries(p_opposite, level) & ~own_is_better] = REVERSED
     return Diagnostics(
         users=annotations.user_ids,
         verdict=verdict,
@@ -265,31 +297,26 @@ def _judge(
         p_chance=p_chance,
         p_attentive=p_attentive,
         held_out=held_out,
-        readiness=_readiness(annotations, scores[0]),
+        readiness=readiness,
         frames=annotations.frames,
     )
 
 
-def _readiness(said: Annotations, consensus: Float) -> Float:
-    """Return everybody's log-odds of a yes above the crowd's; NaN where they choose in groups."""
-    labels = said.labels
-    if _chooses(said) or not labels.any() or labels.all():
-        return np.full(said.n_people, np.nan)
+def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
+    """Return people's log-odds of a yes above the crowd's, and p-values of constant answers.
+
+    Both are NaN where people choose in groups.
+    """
+    labels, people, n = said.labels, said.user_codes, said.n_people
+    if are_chosen(said) or not labels.any() or labels.all():
+        return np.full(n, np.nan), np.full(n, np.nan)
     weight = np.ones(len(said))
     if said.weights is not None:
         weight[:] = said.weights
-    _, intercepts = calibrate(consensus, labels, said.user_codes, said.n_people, weight)
-    return np.asarray(intercepts - intercepts.mean())
-
-
-def _chooses(said: Annotations) -> bool:
-    """Say whether most labels come in groups with both kinds, as choices do."""
-    if said.group_codes is None:
-        return False
-    total = np.bincount(said.group_codes)
-    positive = np.bincount(said.group_codes, said.labels)
-    mixed = (positive > 0) & (positive < total)
-    return bool(mixed[said.group_codes].mean() >= _MOSTLY)
+    factor, intercepts = calibrate(consensus, labels, people, n, weight)
+    typical = expit(factor * consensus + np.median(intercepts))
+    p_same, p_runs = p_same_answer(labels, typical, people, n), p_few_runs(labels, people, n)
+    return intercepts - intercepts.mean(), np.minimum(2.0 * np.fmin(p_same, p_runs), 1.0)
 
 
 def _above(excess: Float, variance: Float) -> Float:
@@ -327,4 +354,5 @@ def _verdicts(
     # Not even by a plain test, which ten people in two hundred pass by luck.
     unpredictable = p_chance > level
     careless = discoveries(p_attentive, level) & unpredictable
-    return np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)
+    verdict = np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)
+    return np.asarray(verdict, dtype="U9")

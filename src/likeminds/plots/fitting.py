@@ -10,7 +10,7 @@ from likeminds._support.arrays import Float, Index
 from likeminds._support.averages import nan_mean
 from likeminds._support.checks import as_vector, same_length
 from likeminds._support.grammar import counted
-from likeminds.diagnostics import VERDICTS, Diagnostics
+from likeminds.diagnostics import Diagnostics
 from likeminds.plots.figures import (
     BLUE,
     COLOURS,
@@ -26,9 +26,14 @@ from likeminds.rankers.model import Model
 
 _MOST_PEOPLE = 300
 _BEHIND = "points of {measure}, compared with the one chosen"
-_LOOKS = dict(
-    zip(VERDICTS, ((BLUE, "o"), (GREEN, "s"), (VERMILION, "X"), (GREY, ".")), strict=True)
-)
+_LOOKS = {
+    "agrees": (BLUE, "o"),
+    "different": (GREEN, "s"),
+    "reversed": (VERMILION, "v"),
+    "constant": (GREY, "_"),
+    "random": (VERMILION, "X"),
+    "unclear": (GREY, "."),
+}
 
 # The axis of AUCs begins no higher than this, and leaves so much room below what is drawn.
 _LOWEST_SHOWN, _ROOM_FOR_LEGEND = 0.5, 0.14

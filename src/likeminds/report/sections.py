@@ -11,7 +11,7 @@ import sklearn
 from likeminds import plots
 from likeminds._support.grammar import counted, signed
 from likeminds._version import __version__
-from likeminds.diagnostics import Diagnostics
+from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES
 from likeminds.features.png import png_bytes
 from likeminds.features.thumbnails import picture_of, thumbnail
@@ -282,15 +282,11 @@ def people_section(facts: Facts, level: int) -> Html:
     found = facts.diagnostics
     if found is None:
         return Html("")
-    words = {
-        "agrees": "the consensus predicts their labels",
-        "different": "their own ranking predicts them, and better than the consensus",
-        "random": "nothing predicts them better than chance, though there are enough labels",
-        "unclear": "too little is known to say",
-    }
-    counts = [[verdict, f"{n:,}", words[verdict]] for verdict, n in found.counts.items()]
+    counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
     parts: list[object] = [html.table(["verdict", "people", "meaning"], counts)]
-    for verdict in ("random", "different"):
+    if found.severity is not None:
+        parts.append(html.paragraph(_severity(found)))
+    for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)
         if len(rows):
             worst = rows[np.argsort((found.consensus_auc - found.own_auc)[rows], kind="stable")]
@@ -302,6 +298,14 @@ def people_section(facts: Facts, level: int) -> Html:
     parts += [html.tag("details", html.tag("summary", f"All people{cut}"), whole)]
     parts += _cards(facts, found)
     return html.section("Annotators", *parts, level=level)
+
+
+def _severity(found: Diagnostics) -> str:
+    return (
+        f"Severity: {found.severity}. The column of yes where others are divided compares people "
+        "on equal items: 50% is as readily as most, less is strict. Raters may rank items alike "
+        "and differ in that; a guideline with examples near the threshold brings them together."
+    )
 
 
 def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:

@@ -9,11 +9,17 @@ from likeminds.report.facts import Facts
 from likeminds.schools.naming import are_named, leading
 
 _MOST_WISHES = 6
+_VERDICTS = (
+    ("random", "seems", "seem", "to answer at random"),
+    ("reversed", "seems", "seem", "to exchange yes and no"),
+    ("constant", "gives", "give", "the same answer whatever the item"),
+)
 
 
 def summary(facts: Facts) -> str:
     """Return what a busy person should know, in a few sentences."""
-    sentences = [_who(facts), *_camps(facts), *_accuracy(facts), *_strange(facts)]
+    sentences = [_who(facts), *_camps(facts), *_severity(facts)]
+    sentences += [*_accuracy(facts), *_strange(facts)]
     return " ".join(sentences)
 
 
@@ -29,7 +35,8 @@ def finding(facts: Facts) -> str:
         return f"{people} {how} {_in_words(len(schools))} schools of thought on {what}"
     if schools.axes:
         return f"{people} differ gradually on {what}, without separate camps"
-    return f"No difference between {people} on {what} that these labels can show"
+    ranked = f"{people} rank alike on {what}, as far as these labels show"
+    return f"{ranked}, but differ in threshold" if _differ_in_threshold(facts) else ranked
 
 
 def numbers(facts: Facts) -> dict[str, str]:
@@ -95,13 +102,25 @@ def _camps(facts: Facts) -> list[str]:
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:
-        return [*said, "There is no difference between them that these labels can show."]
+        return [*said, "Their rankings do not differ as far as these labels show."]
     low, high = (_first_clause(end, facts) for end in (schools.axes[0].low, schools.axes[0].high))
     ends = f", most of all between one end that {low} and one that {high}"
     return [
         *said,
         f"They form no separate schools of thought but differ gradually{ends if told else ''}.",
     ]
+
+
+def _differ_in_threshold(facts: Facts) -> bool:
+    schools = facts.schools
+    return schools is not None and schools.severity is not None and schools.severity.differs
+
+
+def _severity(facts: Facts) -> list[str]:
+    """Tell who says yes most and least readily, where that differs by more than chance."""
+    if facts.schools is None or facts.schools.severity is None or not _differ_in_threshold(facts):
+        return []
+    return [f"How readily they say yes differs, too: {facts.schools.severity}."]
 
 
 def _first_clause(said: str, facts: Facts) -> str:
@@ -126,11 +145,11 @@ def _accuracy(facts: Facts) -> list[str]:
 
 def _strange(facts: Facts) -> list[str]:
     said = []
-    if facts.diagnostics is not None and facts.diagnostics.counts["random"]:
-        careless = facts.diagnostics.of("random")
-        verb = "seems" if len(careless) == 1 else "seem"
-        people = counted(len(careless), "person", "people")
-        said.append(f"{people} {verb} to answer at random ({listing(careless)}).")
+    for verdict, one, many, how in _VERDICTS:
+        found = () if facts.diagnostics is None else facts.diagnostics.of(verdict)
+        if len(found):
+            people, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
+            said.append(f"{people} {verb} {how} ({listing(found)}).")
     if facts.schools is not None and facts.schools.loner.any():
         alone = facts.schools.loners
         verb = "sees" if len(alone) == 1 else "see"

@@ -158,7 +158,7 @@ def _first_words(facts: Facts) -> list[Html]:
 
 def _page_of_many(facts: Mapping[Hashable, Facts], title: str | None) -> str:
     rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
-    header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "random"]
+    header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "to check"]
     # What nothing is known about has no column.
     told = [column for column in range(len(header)) if any(row[column] for row in rows)]
     header, *rows = ([row[column] for column in told] for row in (header, *rows))
@@ -199,13 +199,14 @@ def _of_all(facts: Mapping[Hashable, Facts]) -> str:
 
 def _overview_row(attribute: Hashable, facts: Facts) -> list[str]:
     accuracy = facts.accuracy()
+    counts = None if facts.diagnostics is None else facts.diagnostics.counts
     return [
         str(attribute),
         f"{facts.n_people:,}",
         "" if facts.schools is None else str(len(facts.schools)),
         "" if accuracy is None else interval(accuracy[0]),
         "" if accuracy is None else interval(accuracy[1]),
-        "" if facts.diagnostics is None else str(facts.diagnostics.counts["random"]),
+        "" if counts is None else str(sum(counts[v] for v in ("reversed", "constant", "random"))),
     ]
 
 

@@ -219,6 +219,7 @@ class Explanation:
             "likeness": float(self.likeness[place]),
             "differs": self._differs(place),
             "features": self._features(own),
+            "severity": None if found.severity is None else found.severity.of_person(person),
         }
         if self.items is not None:
             by_person, by_all = self.items.features @ own, self.items.features @ shared

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from likeminds._support.arrays import Float, Index
 from likeminds._support.frames import Frames
 from likeminds.data.annotations import Annotations
+from likeminds.metrics.severity import severity_of
 from likeminds.rankers.model import Ability
 from likeminds.rankers.subset import within_reach
 from likeminds.schools.describing import ITEMS_SHOWN, Crowd, soft_labels_of
@@ -128,6 +129,7 @@ def find_schools(
         agreement=division.agreement,
         suggested=asked is None,
         verb=as_ranker(ranker).verb,
+        severity=severity_of(place.said),
         frames=frames,
     )
 

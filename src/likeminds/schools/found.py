@@ -13,6 +13,7 @@ from likeminds._support.grammar import LIKE, Verb, counted
 from likeminds._support.html import html_page, html_table
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.identifiers import lookup
+from likeminds.metrics.severity import Severity
 from likeminds.schools.items import Judged
 from likeminds.schools.soft_labels import SoftLabels
 
@@ -155,6 +156,8 @@ class Schools:
         items, and where the ranker's scores are no log-odds and no labels make them so.
     verb : Verb
         What people do with items, to say it with.
+    severity : Severity or None
+        How readily people say yes, whatever they rank first; None for choices and grades.
     """
 
     users: IdArray
@@ -177,6 +180,7 @@ class Schools:
     agreed: tuple[Judged, ...] = ()
     soft_labels: SoftLabels | None = None
     verb: Verb = LIKE
+    severity: Severity | None = None
     frames: Frames = "pyarrow"
 
     def __len__(self) -> int:
@@ -235,6 +239,7 @@ class Schools:
         return {
             "people": len(self.users),
             "verb": self.verb.many(),
+            "severity": None if self.severity is None else self.severity.to_dict(),
             "n_schools": len(self),
             "everywhere": self.everywhere,
             "suggested": self.suggested,
@@ -285,7 +290,8 @@ class Schools:
             return f"{len(self)} schools of thought among {people}"
         if self.axes:
             return f"No separate schools of thought: {people} differ gradually"
-        return f"No difference that these labels can show: {people}"
+        told = f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
+        return f"No difference between rankings that these labels can show: {people}{told}"
 
 
 def plain_items(judged: Iterable[Judged], what: str) -> list[Facts]:

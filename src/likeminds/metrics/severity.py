@@ -1,0 +1,120 @@
+"""Severity: how readily people say yes, whatever they rank first."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from likeminds._support.arrays import Float, IdArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+
+# People differ in severity where chance would spread their shares as far this seldom.
+_LEVEL = 0.01
+# Labels are choices where groups hold at least this share of them with one of the other kind.
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Severity:
+    """The share of positive labels of each person.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        The people.
+    share : array of shape (n_people,)
+        The share of each person's labels that are positive.
+    n_labels : array of shape (n_people,)
+        How many labels each person gave.
+
+    Examples
+    --------
+    >>> found = Severity(np.array(["ann", "bob"]), np.array([0.1, 0.8]), np.array([40, 40]))
+    >>> print(found)
+    thresholds differ: from yes to 10% (ann) to yes to 80% (bob)
+    >>> found.differs
+    True
+    """
+
+    users: IdArray
+    share: Float
+    n_labels: Index
+
+    @property
+    def differs(self) -> bool:
+        """Whether shares are further apart than chance would spread them (a chi-squared test)."""
+        mean = float(np.average(self.share, weights=self.n_labels))
+        if len(self.share) < 2 or not 0.0 < mean < 1.0:
+            return False
+        squares = self.n_labels * (self.share - mean) ** 2 / (mean * (1.0 - mean))
+        return bool(chi2.sf(squares.sum(), len(self.share) - 1) < _LEVEL)
+
+    @property
+    def strictest(self) -> int:
+        """The position of the person with the smallest share; of several, with most labels."""
+        return self._first(self.share)
+
+    @property
+    def mildest(self) -> int:
+        """The position of the person with the largest share."""
+        return self._first(-self.share)
+
+    def _first(self, share: Float) -> int:
+        # Few labels are all yes, or all no, by chance.
+        few = self.n_labels < 0.5 * np.median(self.n_labels)
+        return int(np.lexsort((-self.n_labels, share, few))[0])
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """The shares between which the middle half of people lie."""
+        low, high = np.quantile(self.share, [0.25, 0.75])
+        return float(low), float(high)
+
+    def of_person(self, person: Hashable) -> dict[str, object] | None:
+        """Return one person's share beside the middle half's; None for unknown people."""
+        place = int(lookup([person], self.users, "users")[0])
+        if place < 0:
+            return None
+        share, labels = float(self.share[place]), int(self.n_labels[place])
+        return {"share": share, "labels": labels, "middle": list(self.middle)}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the ends and the middle half as plain values, for JSON."""
+        ends = {"strictest": self.strictest, "mildest": self.mildest}
+        told = {
+            name: {"person": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
+            for name, i in ends.items()
+        }
+        return {"differs": self.differs, **told, "middle": list(self.middle)}
+
+    def __str__(self) -> str:
+        if not self.differs:
+            return "thresholds differ no more than by chance"
+        low, high = (
+            f"{self.share[i]:.0%} ({self.users[i]})" for i in (self.strictest, self.mildest)
+        )
+        half = (
+            "" if len(self.share) < 8 else ", the middle half {:.0%} to {:.0%}".format(*self.middle)
+        )
+        return f"thresholds differ: from yes to {low} to yes to {high}{half}"
+
+
+def are_chosen(said: Annotations) -> bool:
+    """Tell whether most labels come in groups with both kinds, as choices do."""
+    if said.group_codes is None:
+        return False
+    total = np.bincount(said.group_codes)
+    positive = np.bincount(said.group_codes, said.labels)
+    mixed = (positive > 0) & (positive < total)
+    return bool(mixed[said.group_codes].mean() >= _MOSTLY)
+
+
+def severity_of(said: Annotations | None) -> Severity | None:
+    """Return how severe people are; None for choices, for grades, and without labels."""
+    if said is None or said.grades is not None or are_chosen(said):
+        return None
+    counts = said.label_counts()
+    n_labels = counts.sum(axis=1)
+    return Severity(said.user_ids, counts[:, 1] / n_labels, n_labels)
