@@ -241,7 +241,7 @@ def test_items_that_people_share_have_no_likelihood_by_person():
 
 
 def test_errors_say_what_they_take_for_granted(crowd):
-    few = crowd.of_people(crowd.user_ids[:14])
+    few = crowd.of_people(crowd.user_ids[:8])
     table = HierarchicalRanker(covariance="full").fit(few).summary(draws=60)
     assert table.estimates.given
     assert any("for granted" in note for note in table.notes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._support.arrays import Float
+from likeminds._support.arrays import Float, Index
 from likeminds.choice_models.forms import Deviations, Form, Full
 from likeminds.choice_models.maximising import Surface
 from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
@@ -14,9 +14,12 @@ from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.lognormal import moments_of_weights, weights_of_logs
 from likeminds.prior.prior import Prior
 
-# The whole of Omega has standard errors where each of its numbers is shared by so many people,
-# and there are no more than this.
+# Scores give standard errors where there are so many users for each number of the model; a full
+# Omega has any where there are no more numbers than this.
 _PEOPLE_EACH, _MOST_NUMBERS = 2, 120
+# A matrix of information is invertible if its least eigenvalue is at least this share of the
+# largest, in units of its diagonal.
+_INVERTIBLE = 1e-7
 # Half the distance over which numbers of the table are differenced.
 _APART = 1e-5
 
@@ -124,7 +127,7 @@ def keep_signs(mean: Float, deviation: Float, signs: Float) -> tuple[Float, Floa
 
 @dataclass(frozen=True)
 class Estimates:
-    """Part-worths with their standard errors, from the curvature of the simulated likelihood.
+    """Part-worths with their standard errors, from derivatives of the simulated likelihood.
 
     Attributes
     ----------
@@ -134,6 +137,8 @@ class Estimates:
         The covariance of the estimated means.
     deviation_error : array of shape (d,)
         Standard errors of the standard deviations.
+    robust_mean_error, robust_deviation_error : arrays of shape (d,)
+        Sandwich estimates, clustered by user; NaN where ``by`` is not "hessian".
     centre_error, spread_error : arrays of shape (d,)
         Standard errors of mean and deviation of the normal distribution: of logarithms, where
         weights are log-normal.
@@ -142,15 +147,21 @@ class Estimates:
     given : {"", "correlations", "covariance", "everything"}
         What the errors take for granted, where the likelihood is not concave in it or people
         are too few: with "covariance", deviations have no errors; with "everything", nothing has.
+    by : {"hessian", "scores"}
+        What errors come from: the Hessian, or, where that of a full covariance is not definite,
+        the outer product of users' scores (Berndt, Hall, Hall and Hausman).
     """
 
     part_worths: PartWorths
     mean_covariance: Float
     deviation_error: Float
+    robust_mean_error: Float
+    robust_deviation_error: Float
     centre_error: Float
     spread_error: Float
     correlation_error: Float | None
     given: str
+    by: str
 
     @property
     def mean_error(self) -> Float:
@@ -164,55 +175,101 @@ def estimate(
     """Return part-worths with standard errors, at a prior that is near the maximum."""
     at = setting.coefficients(prior)
     simulation = Simulation(setting, at, n_draws)
-    for form in _forms(kind, at, setting.tasks.n_people):
+    n_means, n_people = len(at.mean) + len(at.fixed), setting.tasks.n_people
+    for form in _forms(kind, at, n_people):
         surface = Surface(simulation, at, form)
-        information = surface.information()
-        is_concave = bool(np.linalg.eigvalsh(information)[0] > 0)
-        if is_concave:
+        information, scores, by = _information(surface, n_people)
+        if not isinstance(form, Full) or _is_definite(information):
             break
-    # At a penalised estimate, or where variances vanish, only means may have their maximum.
-    n_known = len(information) if is_concave else len(at.mean) + len(at.fixed)
-    known = information[:n_known, :n_known]
-    has_means = bool(np.linalg.eigvalsh(known)[0] > 0)
+    kept = _definite_part(information, n_means)
+    if coordinates.basis is not None and len(kept) < len(information):
+        kept = kept[:n_means]  # each weight depends on several deviations
+    known = information[np.ix_(kept, kept)]
+    has_means = _is_definite(known)
     covariance = np.full(information.shape, 0.0 if has_means else np.nan)
+    robust = np.full(information.shape, np.nan)
     if has_means:
-        covariance[:n_known, :n_known] = np.linalg.inv(known)
+        inverse = np.linalg.inv(known)
+        covariance[np.ix_(kept, kept)] = inverse
+        if by == "hessian":
+            robust[:] = 0.0
+            robust[np.ix_(kept, kept)] = inverse @ (scores.T @ scores)[np.ix_(kept, kept)] @ inverse
 
     def numbers(vector: Float) -> Float:
         worth = PartWorths.of(surface.coefficients(vector), setting, coordinates)
         parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
         return np.concatenate([*parts, worth.correlation.ravel()])
 
-    errors = _propagated(numbers, surface.start, covariance)
+    slopes = _slopes(numbers, surface.start)
+    errors = np.asarray(slopes.T @ covariance @ slopes)
     d = len(coordinates.scale)
-    every = np.sqrt(errors.diagonal())
+    every, sandwich = (np.sqrt(np.diag(slopes.T @ one @ slopes)) for one in (covariance, robust))
     deviation, centre, spread, correlation = np.split(every[d:], [d, 2 * d, 3 * d])
-    unknown = np.full(d, np.nan)
-    whole = is_concave and isinstance(surface.form, Full)
-    of_deviations = "" if whole or kind == "diagonal" else "correlations"
-    of_means = "covariance" if has_means else "everything"
+    whole = isinstance(surface.form, Full)
+    if not whole:  # a standard error of zero is that of a deviation that was not kept
+        for one in (deviation, spread, sandwich[d : 2 * d]):
+            one[one == 0.0] = np.nan
+    given = "" if whole or kind == "diagonal" else "correlations"
+    if len(kept) == n_means:
+        given = "covariance" if has_means else "everything"
     return Estimates(
         part_worths=PartWorths.of(at, setting, coordinates),
         mean_covariance=errors[:d, :d],
-        deviation_error=deviation if is_concave else unknown,
+        deviation_error=deviation,
+        robust_mean_error=sandwich[:d],
+        robust_deviation_error=sandwich[d : 2 * d],
         centre_error=centre,
-        spread_error=spread if is_concave else unknown,
+        spread_error=spread,
         correlation_error=correlation.reshape(d, d) if whole else None,
-        given=of_deviations if is_concave else of_means,
+        given=given,
+        by=by,
     )
+
+
+def _information(surface: Surface, n_people: int) -> tuple[Float, Float, str]:
+    """Return the information, users' scores, and what the information is made of."""
+    information, scores = surface.information(), surface.scores()
+    if isinstance(surface.form, Full) and not _is_definite(information):
+        # At a penalised estimate the gradient is not zero: scores less their mean.
+        outer = n_people * np.cov(scores.T, ddof=0)
+        if len(outer) * _PEOPLE_EACH <= n_people and _is_definite(outer):
+            return outer, scores, "scores"
+    return information, scores, "hessian"
+
+
+def _definite_part(information: Float, n_first: int) -> Index:
+    """Return the entries whose information is definite: the first ones, and as many as can be."""
+    kept = np.arange(len(information))
+    while len(kept) > n_first:
+        part = information[np.ix_(kept, kept)]
+        if _is_definite(part):
+            break
+        unit = np.sqrt(np.maximum(part.diagonal(), np.finfo(np.float64).tiny))
+        vector = np.linalg.eigh(part / np.outer(unit, unit))[1][:, 0]
+        worst = np.where(part.diagonal() > 0, np.abs(vector), np.inf)[n_first:]
+        kept = np.delete(kept, n_first + int(worst.argmax()))
+    return kept
+
+
+def _is_definite(matrix: Float) -> bool:
+    """Tell whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    if not (matrix.diagonal() > 0).all():
+        return False
+    unit = np.sqrt(matrix.diagonal())
+    values = np.linalg.eigvalsh(matrix / np.outer(unit, unit))
+    return bool(values[0] > _INVERTIBLE * values[-1])
 
 
 def _forms(kind: str, at: Coefficients, n_people: int) -> Iterator[Form]:
     """Yield the forms in which the likelihood may be concave, the most general first."""
     size = len(at.mean)
     n_numbers = size + len(at.fixed) + size * (size + 1) // 2
-    if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people // _PEOPLE_EACH):
+    if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people):
         yield Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
     yield Deviations(at.covariance)
 
 
-def _propagated(numbers: Callable[[Float], Float], at: Float, covariance: Float) -> Float:
-    """Return the covariance of numbers that depend on a vector, to first order."""
+def _slopes(numbers: Callable[[Float], Float], at: Float) -> Float:
+    """Return the derivatives of numbers by a vector that they depend on, by differences."""
     steps = _APART * np.eye(len(at))
-    slopes = np.array([(numbers(at + e) - numbers(at - e)) / (2.0 * _APART) for e in steps])
-    return np.asarray(slopes.T @ covariance @ slopes)
+    return np.array([(numbers(at + e) - numbers(at - e)) / (2.0 * _APART) for e in steps])

@@ -91,6 +91,15 @@ class Surface:
         slope = [by_mean * self._unit, found.by_fixed, self.form.slope(rest, by_covariance)]
         return found.value, np.concatenate(slope)
 
+    def scores(self) -> Float:
+        """Return each user's gradient at the start, shape (n_people, size of the vector)."""
+        found = self.simulation.moments(self.at)
+        precision = np.linalg.inv(self.at.covariance)
+        by_covariance = 0.5 * (precision @ found.second @ precision - precision)
+        by_form = [self.form.slope(self.form.start, one) for one in by_covariance]
+        by_mean = found.first @ precision * self._unit
+        return np.concatenate([by_mean, found.by_fixed, np.array(by_form)], axis=1)
+
     def information(self, n_first: int | None = None) -> Float:
         """Return minus the second derivatives at the start, by differences of slopes.
 

@@ -85,6 +85,25 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """What each user contributes to the gradient of the simulated likelihood.
+
+    Attributes
+    ----------
+    first : array of shape (n_people, q)
+        The posterior mean of weights less theta.
+    second : array of shape (n_people, q, q)
+        The posterior second moment of weights around theta.
+    by_fixed : array of shape (n_people, f)
+        The gradient by the weights that are the same for all users.
+    """
+
+    first: Float
+    second: Float
+    by_fixed: Float
+
+
+@dataclass(frozen=True)
 class Setting:
     """What is simulated: labels, and which weights vary in which way.
 
@@ -211,10 +230,7 @@ class Simulation:
 
     def at(self, coefficients: Coefficients) -> Simulated:
         """Return the simulated likelihood under a prior, and its derivatives."""
-        root = np.linalg.cholesky(coefficients.covariance)
-        inverse = np.asarray(np.linalg.inv(root), dtype=np.float64)
-        least = -float(np.log(np.diag(root)).sum()) - 0.5 * len(root) * np.log(2.0 * np.pi)
-        parts = [self._visit(block, coefficients, inverse, least) for block in self._blocks]
+        parts = [self._total(*visit) for visit in self._visits(coefficients)]
         by_person, variance, first, second, by_fixed = zip(*parts, strict=True)
         return Simulated(
             np.concatenate(by_person),
@@ -224,16 +240,42 @@ class Simulation:
             np.sum(by_fixed, axis=0),
         )
 
+    def moments(self, coefficients: Coefficients) -> Moments:
+        """Return what the gradient is made of user by user, in the order of ``people``."""
+        parts = []
+        for _, _, share, away, by_fixed in self._visits(coefficients):
+            weighted = share[:, :, None] * away
+            slope = np.einsum("br,brf->bf", share, by_fixed)
+            parts.append((weighted.sum(axis=1), weighted.transpose(0, 2, 1) @ away, slope))
+        return Moments(*map(np.concatenate, zip(*parts, strict=True)))
+
+    @staticmethod
+    def _total(
+        by_person: Float, variance: Float, share: Float, away: Float, by_fixed: Float
+    ) -> tuple[Float, Float, Float, Float, Float]:
+        """Return what a few people contribute to each part of `Simulated`."""
+        flat, shares = away.reshape(-1, away.shape[2]), share.ravel()
+        weighted = shares[:, None] * flat
+        slope = shares @ by_fixed.reshape(len(shares), -1)
+        return by_person, variance, weighted.sum(axis=0), weighted.T @ flat, slope
+
+    def _visits(self, at: Coefficients) -> Iterator[tuple[Float, Float, Float, Float, Float]]:
+        """Yield log-likelihoods, their variances, shares of draws, draws, slopes by ``fixed``."""
+        root = np.linalg.cholesky(at.covariance)
+        inverse = np.asarray(np.linalg.inv(root), dtype=np.float64)
+        least = -float(np.log(np.diag(root)).sum()) - 0.5 * len(root) * np.log(2.0 * np.pi)
+        for block in self._blocks:
+            yield self._visit(block, at, inverse, least)
+
     def _visit(
         self, block: _Block, at: Coefficients, inverse: Float, least: float
     ) -> tuple[Float, Float, Float, Float, Float]:
-        """Return what a few people contribute to each part of `Simulated`."""
         size = len(inverse)
         away = block.draws - at.mean
         inner = away.reshape(-1, size) @ inverse.T
         log_ratio = block.log_base + least
         log_ratio -= 0.5 * row_dots(inner, inner).reshape(log_ratio.shape)
-        step = at.fixed - self._fixed
+        step, by_fixed = at.fixed - self._fixed, block.slope
         if step.size:
             by_fixed = block.slope - block.bend @ step
             log_ratio += 0.5 * ((block.slope + by_fixed) @ step)
@@ -243,12 +285,8 @@ class Simulation:
         # A draw and its mirror image are one observation.
         paired = 0.5 * (ratio[:, :half] + ratio[:, half:])
         variance = paired.var(axis=1) / (half * mean**2)
-        share = (ratio / (self.n_draws * mean[:, None])).ravel()
-        away = away.reshape(-1, size)
-        weighted = share[:, None] * away
-        slope = share @ by_fixed.reshape(-1, len(step)) if step.size else step
         by_person = np.log(mean) + highest[:, 0]
-        return by_person, variance, weighted.sum(axis=0), weighted.T @ away, slope
+        return by_person, variance, ratio / (self.n_draws * mean[:, None]), away, by_fixed
 
     def _make(self, at: Coefficients, rng: np.random.Generator) -> Iterator[_Block]:
         setting = self.setting

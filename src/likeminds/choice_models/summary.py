@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from likeminds._support.arrays import Float, IdArray
+from likeminds._support.arrays import Bool, Float, IdArray
+from likeminds._support.checks import listing
 from likeminds.choice_models.estimates import Estimates
+from likeminds.choice_models.fit_statistics import FitStatistics
 from likeminds.choice_models.likelihood import LogLikelihood
 from likeminds.choice_models.tables import Table
 
@@ -24,12 +27,14 @@ class Summary(Table):
     Attributes
     ----------
     title, rows, notes
-        As in any table: for each feature, mean and deviation with their standard errors, and the
-        share of people who like more of it.
+        As in any table: for each feature, mean and deviation with their standard errors and robust
+        ones, z and p of the mean, and the share of people who like more of it.
     estimates : Estimates
         The numbers as arrays.
     log_likelihood : LogLikelihood
         Of the labels, simulated.
+    fit : FitStatistics
+        AIC, BIC, McFadden's R2, and the numbers of choices, users and parameters.
     correlations : list of dict
         The correlations between people of part-worths that vary, one row for each feature.
     correlation_errors : list of dict
@@ -38,6 +43,7 @@ class Summary(Table):
 
     estimates: Estimates = field(kw_only=True)
     log_likelihood: LogLikelihood = field(kw_only=True)
+    fit: FitStatistics = field(kw_only=True)
     correlations: list[dict[str, Any]] = field(kw_only=True)
     correlation_errors: list[dict[str, Any]] = field(kw_only=True)
 
@@ -49,7 +55,7 @@ class Summary(Table):
             "correlation_errors": self.correlation_errors,
             "log_likelihood": likelihood.value,
             "log_likelihood_error": likelihood.error,
-            "people": len(likelihood.by_person),
+            **self.fit.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -72,34 +78,48 @@ class Summary(Table):
 def summarise(
     estimates: Estimates,
     likelihood: LogLikelihood,
+    fit: FitStatistics,
     names: IdArray,
     *,
     kind: str,
     is_maximum: bool,
+    unidentified: Bool,
 ) -> Summary:
     """Return the table of estimates; ``kind`` is the form of Omega."""
     worth, labels = estimates.part_worths, [str(name) for name in names]
-    mean_error, deviation_error = _known(estimates.mean_error), _known(estimates.deviation_error)
-    rows = []
-    for k, name in enumerate(labels):
-        varies = bool(worth.covariance[k, k] > 0)
-        rows.append(
-            {
-                "feature": name,
-                "mean": float(worth.mean[k]),
-                "error": mean_error[k],
-                "deviation": float(worth.deviation[k]) if varies else None,
-                "deviation error": deviation_error[k] if varies else None,
-                "like more": float(worth.liking[k]),
-            }
-        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = worth.mean / estimates.mean_error
+    varies = worth.covariance.diagonal() > 0
+    columns = {
+        "mean": worth.mean,
+        "error": estimates.mean_error,
+        "robust error": estimates.robust_mean_error,
+        "z": z,
+        "p": 2.0 * ndtr(-np.abs(z)),
+        "deviation": np.where(varies, worth.deviation, np.nan),
+        "deviation error": np.where(varies, estimates.deviation_error, np.nan),
+        "deviation robust": np.where(varies, estimates.robust_deviation_error, np.nan),
+        "like more": worth.liking,
+    }
+    known = {column: _known(numbers) for column, numbers in columns.items()}
+    rows = [
+        {"feature": name} | {column: numbers[k] for column, numbers in known.items()}
+        for k, name in enumerate(labels)
+    ]
     varying = np.flatnonzero(worth.covariance.diagonal() > 0)
     return Summary(
         "Part-worths, in the features' own units",
         rows,
-        _notes(estimates, likelihood, labels, kind=kind, is_maximum=is_maximum),
+        (
+            f"Log-likelihood {likelihood!r}.",
+            str(fit),
+            *_notes(estimates, labels, kind=kind, is_maximum=is_maximum),
+            *_unknown(labels, unidentified),
+            *_flat(estimates, labels),
+        ),
         estimates=estimates,
         log_likelihood=likelihood,
+        fit=fit,
         correlations=_square(worth.correlation, varying, labels) if kind != "diagonal" else [],
         correlation_errors=[]
         if estimates.correlation_error is None
@@ -107,25 +127,50 @@ def summarise(
     )
 
 
+def _unknown(names: list[str], unidentified: Bool) -> list[str]:
+    which = [names[k] for k in np.flatnonzero(unidentified)]
+    if not which:
+        return []
+    return [
+        f"The labels do not identify the weights of {listing(which)}: these features are "
+        "constant, or follow from each other, among items shown together. Leave out one of each "
+        "such set."
+    ]
+
+
+def _flat(estimates: Estimates, names: list[str]) -> list[str]:
+    error, varies = estimates.deviation_error, estimates.part_worths.spread > 0
+    which = [names[k] for k in np.flatnonzero(np.isnan(error) & varies)]
+    if not which or len(which) == varies.sum():
+        return []
+    return [
+        f"No standard errors of the deviations of {listing(which)}: the likelihood is not concave "
+        "in them, mostly because they are near zero."
+    ]
+
+
 def _notes(
-    estimates: Estimates,
-    likelihood: LogLikelihood,
-    names: list[str],
-    *,
-    kind: str,
-    is_maximum: bool,
+    estimates: Estimates, names: list[str], *, kind: str, is_maximum: bool
 ) -> tuple[str, ...]:
     how = "maximum simulated likelihood" if is_maximum else "a penalised Laplace approximation"
-    notes = [
-        f"Log-likelihood {likelihood!r}.",
-        f"Covariance of weights: {_FORMS[kind]}; estimated by {how}.",
-    ]
+    notes = [f"Covariance of weights: {_FORMS[kind]}; estimated by {how}."]
     if estimates.given == "everything":
         notes.append(
             "No standard errors: the likelihood is not concave at this estimate. Fit with "
             "draws=500 for its maximum."
         )
-    elif estimates.given:
+    elif estimates.by == "scores":
+        notes.append(
+            "Standard errors: inverse of the outer product of users' scores (BHHH), as the "
+            "Hessian of the simulated log-likelihood is not definite at this penalised estimate. "
+            "Fit with draws=500 for its maximum, and robust errors."
+        )
+    else:
+        notes.append(
+            "Standard errors: inverse Hessian of the simulated log-likelihood, without penalties. "
+            "Robust: sandwich estimate, clustered by user."
+        )
+    if estimates.given not in {"", "everything"}:
         notes.append(f"Standard errors take the {estimates.given} of weights for granted.")
     if estimates.part_worths.signs.any():
         notes.append(

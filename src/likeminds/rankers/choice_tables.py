@@ -10,12 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._support.arrays import Bool, Float
 from likeminds._support.checks import as_matrix, listing
 from likeminds.choice_models.estimates import Estimates, estimate
+from likeminds.choice_models.fit_statistics import fit_statistics
 from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
 from likeminds.choice_models.market import Market
 from likeminds.choice_models.paying import willingness_to_pay
 from likeminds.choice_models.refining import refine
 from likeminds.choice_models.simulating import Setting
-from likeminds.choice_models.specification import Specification, find_feature, has_chances
+from likeminds.choice_models.specification import (
+    Specification,
+    find_feature,
+    has_chances,
+    unidentified,
+)
 from likeminds.choice_models.summary import Summary, summarise
 from likeminds.choice_models.tables import Table
 from likeminds.data.annotations import Annotations
@@ -35,6 +41,7 @@ class ChoiceTables(PriorRanker):
     """Base: what choice modellers expect of a ranker with a learned prior."""
 
     covariance_: str
+    n_groups_: int
     fixed: Sequence[str | int] | None
     signs: Mapping[str | int, int] | None
     distributions: Mapping[str | int, str] | None
@@ -88,8 +95,9 @@ class ChoiceTables(PriorRanker):
 
         For each feature, in its own units: the mean of its weight over people and the standard
         deviation, with standard errors, and the share of people who like more of it; and the
-        correlations. Standard errors come from the curvature of the simulated likelihood
-        (without penalties) at the estimate.
+        correlations. Standard errors come from the Hessian of the simulated likelihood
+        (without penalties) at the estimate, robust ones from the sandwich estimate by user.
+        ``fit`` has AIC, BIC and McFadden's R2.
 
         Parameters
         ----------
@@ -105,12 +113,17 @@ class ChoiceTables(PriorRanker):
             A table with ``to_frame`` and ``to_dict``; it prints itself.
         """
         setting, said = self._simulated(annotations)
+        prior, coordinates = self.crowd_.simulated, self.crowd_.coordinates
+        likelihood = simulate_likelihood(setting, prior, draws, said.user_ids)
+        kind, n_groups = self.covariance_, self.n_groups_
         return summarise(
             self._estimates(setting, draws),
-            simulate_likelihood(setting, self.crowd_.simulated, draws, said.user_ids),
+            likelihood,
+            fit_statistics(setting, prior, likelihood.value, kind=kind, n_groups=n_groups),
             self.feature_names_,
-            kind=self.covariance_,
+            kind=kind,
             is_maximum=not self._specification().is_plain,
+            unidentified=unidentified(setting.tasks, setting.likelihood, coordinates),
         )
 
     def wtp(
