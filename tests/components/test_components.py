@@ -45,9 +45,9 @@ def random_part(component, rng):
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=ids)
-@settings(max_examples=10)  # each minimises numerically from three starts
+@settings(max_examples=4)  # each minimises numerically from three starts
 @given(seed=st.integers(0, 50), step=st.floats(0.05, 3.0))
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_prox_beats_numerical_minimisation(component, seed, step):
     rng = np.random.default_rng(seed)
     point = random_part(component, rng)

@@ -116,7 +116,7 @@ def test_statistics_of_pieces_are_those_of_all(tmp_path, options, n_rows, at_onc
     assert streamed.rows.people.tolist() == known.rows.people.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize(
     "ranker", [ThreeLevelRanker(tol=1e-8), HierarchicalRanker(n_groups=1, item_effects=False)]

@@ -97,6 +97,7 @@ def test_other_losses_take_grades_as_yes_or_no():
 
 
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+@pytest.mark.seconds
 def test_rankers_take_grades_from_fit_to_newcomers():
     rng = np.random.default_rng(5)
     X, users = rng.normal(size=(400, 4)), np.repeat(np.arange(10), 40)

@@ -99,7 +99,7 @@ def _weighed(loss, said, W):
 
 
 @every_loss
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_rankers_take_the_loss_itself(crowd, name):
     by_name, by_itself = (
         ThreeLevelRanker(loss=loss, tol=1e-2).fit(crowd) for loss in (name, LOSSES[name])

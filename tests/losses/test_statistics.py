@@ -31,7 +31,7 @@ def assert_equals_the_definition(annotations, loss, rtol=1e-10):
 
 @pytest.mark.parametrize("form", ["auto", "dense", "factored"])
 @given(seed=st.integers(0, 1000), far=st.booleans(), weighted=st.booleans())
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_equal_to_the_double_loop_over_pairs(form, seed, far, weighted):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features=6, shift=1e6 if far else 0.0, weights=weighted)
@@ -75,7 +75,7 @@ def test_factored_people_share_the_table():
 
 @pytest.mark.parametrize("form", ["auto", "dense", "factored"])
 @given(seed=st.integers(0, 1000), far=st.booleans())
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_merge_of_two_equals_all_at_once(form, seed, far):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, shift=1e6 if far else 0.0)

@@ -144,7 +144,7 @@ def test_strangers_start_better_than_the_consensus(crowd, fitted):
     assert not np.allclose(few.coef, fitted.newcomer(mine.X[:3], mine.labels[:3]).coef)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_what_goes_with_covariates_is_found(crowd):
     said, slope = crowd
     ranker = HierarchicalRanker().fit(said)
@@ -162,7 +162,7 @@ def test_the_objective_never_rises(fitted):
     assert np.diff(fitted.objective_trace_).max() <= 1e-9 * abs(fitted.objective_)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_covariates_and_items_are_learned_together():
     said, effects = simulated_with_items()
     known, strangers = said[said.users < SEEN], said[said.users >= SEEN]
@@ -224,7 +224,7 @@ def test_without_covariates_nothing_changes(crowd):
     np.testing.assert_array_equal(silent.coef_, plain.coef_)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_they_are_kept_in_files_and_grow(tmp_path, crowd):
     said = crowd[0]
     first, rest = said[said.users < 40], said[(said.users >= 40) & (said.users < 60)]

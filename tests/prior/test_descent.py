@@ -33,6 +33,7 @@ def test_descent_never_rises_and_ends_where_moments_match(loss):
 
 
 @pytest.mark.parametrize("loss", LIKELIHOODS)
+@pytest.mark.seconds
 def test_scoring_never_rises_with_few_labels(loss):
     crowd = make_schools(30, 15, 80, 40, 2, random_state=1, contested=1.0).annotations
     objective = make_objective(crowd, np.random.default_rng(0), loss)

@@ -106,7 +106,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
 
 
 @pytest.mark.parametrize(("per_item", "seeds"), [(3, (0, 1, 2)), (6, (0, 1))])
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_intervals_of_effects_cover_what_they_say(per_item, seeds):
     covered = []
     for seed in seeds:

@@ -17,8 +17,8 @@ def simulated(omega, seed, n_people=240, n_labels=30):
     return Annotations(users, None, rng.random(len(users)) < expit(odds), features)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.seconds
 def test_the_form_is_that_of_the_crowd(seed):
     rng = np.random.default_rng(10 + seed)
     one = rng.normal(size=10)

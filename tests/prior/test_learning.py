@@ -9,7 +9,7 @@ from likeminds.prior.learning import learn
 from likeminds.prior.losses import PRIOR_LOSSES
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 @pytest.mark.parametrize("loss", ["logistic", "auc"])
 def test_shards_that_are_sent_bytes_learn_the_same_prior(loss):
     said = make_schools(60, 12, 300, 8, n_schools=2, random_state=0).annotations

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -173,7 +173,8 @@ def choice_cost(point, rows, labels, weights, prior):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9))
-@pytest.mark.slow
+@settings(max_examples=12)
+@pytest.mark.seconds
 def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)

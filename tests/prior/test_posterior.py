@@ -23,8 +23,8 @@ def logistic_cost(point, rows, labels, weights, prior):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9), rank=st.integers(0, 3))
-@settings(max_examples=40)
-@pytest.mark.slow
+@settings(max_examples=12)
+@pytest.mark.seconds
 def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, rank):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
@@ -45,6 +45,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
     )
 
 
+@pytest.mark.seconds
 def test_objective_is_near_the_integral_it_approximates():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(12, 1)), rng.random(12) < 0.5

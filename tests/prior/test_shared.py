@@ -13,9 +13,8 @@ from likeminds.prior.likelihoods import Logistic
 from likeminds.prior.shared import learn_crossed
 
 
-@pytest.mark.parametrize("n_factors", [0, 2])
-@pytest.mark.parametrize("n_groups", [None, 1])
-@pytest.mark.slow
+@pytest.mark.parametrize(("n_factors", "n_groups"), [(0, None), (2, 1)])
+@pytest.mark.seconds
 def test_objective_never_rises(n_factors, n_groups):
     said, _ = make_votes(factor=1.0)
     tasks, coordinates = tasks_with_items(said, 0.25)
@@ -91,8 +90,8 @@ def test_a_factor_is_found_without_features():
     assert ranker.score(everything) > none.score(everything) + 0.03
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.seconds
 def test_two_camps_are_one_factor_and_two_schools(seed):
     """Also where a fifth of the votes is missing: neither a second factor nor a third school."""
     rng = np.random.default_rng(seed)
@@ -128,8 +127,8 @@ def make_batches(schools, seed=0):
     return said, side
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.seconds
 def test_a_crowd_in_batches_that_agrees_has_no_schools(seed):
     said, _ = make_batches(schools=0.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)
@@ -140,8 +139,8 @@ def test_a_crowd_in_batches_that_agrees_has_no_schools(seed):
     assert (len(found), found.axes) == (1, ())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.seconds
 def test_schools_in_batches_are_found(seed):
     said, side = make_batches(schools=1.0, seed=seed)
     ranker = HierarchicalRanker().fit(said)
@@ -293,7 +292,7 @@ def test_new_items_are_folded_in_without_a_refit():
         wiser.new_items(late)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_the_order_of_rows_and_of_items_does_not_matter():
     said, _ = make_votes(factor=1.5, per_person=16)
     ranker = HierarchicalRanker().fit(said)

@@ -198,7 +198,7 @@ def test_several_newcomers_by_several_attributes(model, crowds, items):
         plain.newcomer(said)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_more_labels(crowds, tmp_path):
     firsts = {name: said[:250] for name, said in crowds.items() if name != "pointy"}
     more = {name: said[250:] for name, said in crowds.items()}

@@ -25,6 +25,7 @@ def table(ranker):
     return ranker.summary(draws=100)
 
 
+@pytest.mark.seconds
 def test_draws_take_the_prior_to_the_maximum(crowd, ranker):
     penalised = HierarchicalRanker(covariance="diagonal").fit(crowd)
     before, after = penalised.log_likelihood(draws=1000), ranker.log_likelihood(draws=1000)

@@ -10,7 +10,7 @@ from likeminds.rankers.grading import CANDIDATES, choose_grade_loss
 from likeminds.rankers.voices import Here
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     said = make_grades(np.random.default_rng(1))
     ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)

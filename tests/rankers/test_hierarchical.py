@@ -62,6 +62,7 @@ def test_levels_add_up(schools, fitted):
     assert (1 / (1 + np.exp(-odds))).mean() == pytest.approx(said.labels.mean(), abs=0.03)
 
 
+@pytest.mark.seconds
 def test_same_result_whatever_threads_and_order(schools, fitted):
     shuffled = schools.annotations[np.random.default_rng(0).permutation(60 * 24)]
     with threadpool_limits(1):
@@ -75,7 +76,7 @@ def test_same_result_whatever_threads_and_order(schools, fitted):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_weights_count_like_repeated_rows(schools, loss):
     said = schools.annotations
     times = np.random.default_rng(1).integers(1, 4, len(said))
@@ -133,7 +134,7 @@ def test_strangers_get_the_consensus_and_the_prior_s_uncertainty(schools, fitted
         )
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_more_labels_are_learned_as_if_at_once(schools):
     said = schools.annotations
     parts = HierarchicalRanker(1).partial_fit(said[:700]).partial_fit(said[700:])
@@ -157,7 +158,7 @@ def test_save_and_load_keep_all_that_is_believed(schools, fitted, tmp_path):
         again.update(schools.annotations)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_callback_can_stop_and_says_so(schools):
     seen = []
 
@@ -182,6 +183,7 @@ def test_interrupt_keeps_the_best_so_far(schools):
     assert ranker.score(schools.annotations) > 0.8
 
 
+@pytest.mark.seconds
 def test_large_crowds_start_on_a_sample(monkeypatch, schools, fitted):
     monkeypatch.setattr("likeminds.prior.learning._SAMPLE", 25)
     ranker = HierarchicalRanker(tol=1e-7).fit(schools.annotations)

@@ -31,7 +31,7 @@ def models(crowd):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_every_model_answers_the_same_questions(crowd, tmp_path):
     for fitted, attributes in models(crowd):
         save(fitted, tmp_path / "m.likeminds", with_data=True)
@@ -48,7 +48,7 @@ def test_every_model_answers_the_same_questions(crowd, tmp_path):
                 model.ranker_of("wide")
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_what_was_kept(crowd, tmp_path):
     (alone, _), (searched, _), (several, _) = models(crowd)
     assert len(alone.kept_) == len(crowd)
@@ -57,7 +57,7 @@ def test_what_was_kept(crowd, tmp_path):
     assert load(save(alone, tmp_path / "bare.likeminds")).kept_ is None
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_fingerprints_are_known_by_attribute(crowd, tmp_path):
     (alone, _), _, (several, _) = models(crowd)
     assert alone.fingerprint_of() is None

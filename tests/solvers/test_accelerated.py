@@ -71,15 +71,16 @@ def test_ends_at_a_critical_point(crowd, name, components):
 
 @every_loss
 @pytest.mark.parametrize("components", [c for c in CONVEX + NOT_CONVEX if c != CAPPED], ids=repr)
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_never_goes_up(crowd, name, components):
     loss = made(name, crowd)
     trace = AcceleratedSolver().solve(loss, components, tol=1e-7).history.objective
     assert (np.diff(trace) <= 1e-12 * np.abs(trace[0])).all()
 
 
-@every_loss
-@pytest.mark.parametrize("components", CONVEX, ids=repr)
+@pytest.mark.parametrize(
+    ("name", "components"), list(zip([*LOSSES] * len(CONVEX), CONVEX, strict=False)), ids=repr
+)
 @pytest.mark.slow
 def test_agrees_with_the_published_algorithm_where_there_is_one_minimum(crowd, name, components):
     loss = made(name, crowd)

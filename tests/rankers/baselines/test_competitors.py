@@ -49,7 +49,7 @@ def test_other_peoples_programs_agree(reference, kind, name, case):
 
 @every_competitor
 @every_loss
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_objective_is_that_of_the_definition(crowd, kind, loss):
     ranker = kind(loss=loss, standardize=False, tol=1e-6, max_iter=20_000).fit(crowd)
     weights = sum(ranker.parts_.values())

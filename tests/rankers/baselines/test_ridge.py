@@ -35,7 +35,7 @@ def test_one_per_person_minimises_each_loss(crowd):
 
 
 @every_loss
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_ridge_to_consensus_minimises_both_levels(crowd, loss):
     ranker = RidgeToConsensus(0.3, 0.1, loss=loss, standardize=False).fit(crowd)
 

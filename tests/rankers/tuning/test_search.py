@@ -39,7 +39,7 @@ def schools():
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_scores_are_those_of_fitting_every_complement(schools, kind):
     ranker, grid = SEARCHES[kind]
     search = RankerCV(ranker, grid, n_folds=3, halving=False).fit(schools)
@@ -52,7 +52,7 @@ def test_scores_are_those_of_fitting_every_complement(schools, kind):
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_fitted_like_the_ranker_with_the_best_parameters(schools, kind):
     ranker, grid = SEARCHES[kind]
     search = RankerCV(ranker, grid, n_folds=3).fit(schools)
@@ -66,6 +66,7 @@ def test_fitted_like_the_ranker_with_the_best_parameters(schools, kind):
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.seconds
 def test_several_workers_reach_the_same(schools, kind):
     one, two = (RankerCV(*SEARCHES[kind], n_folds=2, n_jobs=n).fit(schools) for n in (1, 2))
     for name in ("split0_test_score", "split1_test_score", "mean_test_score"):

@@ -34,6 +34,7 @@ def tuned(schools):
     return ThreeLevelRankerCV(GRID, n_folds=4).fit(schools)
 
 
+@pytest.mark.seconds
 def test_fitted_like_the_ranker_with_the_best_parameters(schools, tuned):
     ranker = ThreeLevelRanker(**tuned.best_params_).fit(schools)
     np.testing.assert_allclose(tuned.coef_, ranker.coef_, atol=1e-5)
@@ -79,6 +80,7 @@ def test_halving_drops_candidates_early(tuned):
     assert np.isfinite(results["standard_error"]).all()
 
 
+@pytest.mark.seconds
 def test_without_halving_everybody_sees_every_fold(schools):
     tuned = ThreeLevelRankerCV(GRID, n_folds=2, halving=False).fit(schools)
     assert (tuned.cv_results_["n_folds"] == 2).all()
@@ -123,6 +125,7 @@ def test_tuned_on_the_bundled_data():
     assert tuned.score(test) > 0.84
 
 
+@pytest.mark.seconds
 def test_groups_of_arrays_stay_together():
     train, _ = split_within_people(load_electricity(), 0.8, 0)
     grid = {"alpha_group": [0.3, 3.0]}
@@ -203,6 +206,7 @@ def test_a_preset_of_the_one_search(schools):
     np.testing.assert_array_equal(alone.fit(schools).coef_, same.fit(schools).coef_)
 
 
+@pytest.mark.seconds
 def test_a_grid_of_losses_and_units_has_a_decomposition_for_each(schools):
     grid = {"loss": ["auc", "least_squares"], "standardize": [True, False], "alpha_group": [1.0]}
     both = RankerCV(ThreeLevelRanker(), grid, n_folds=2, halving=False).fit(schools)
