@@ -38,7 +38,7 @@ def run(quick: bool) -> Result:
         found: dict[str, Shards] = {}
 
         def shuffle() -> None:
-            found["shards"] = Shards.from_parquet(folder, client, features)
+            found["shards"] = Shards.from_folder(folder, client, features)
 
         shuffled = seconds(shuffle)
         shards = found["shards"]

@@ -138,7 +138,7 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
         _warm_up(client, features)
         found = {"empty": most(client, resident)}
         client.run(count_from_here)
-        shards = Shards.from_parquet(folder, client, features)
+        shards = Shards.from_folder(folder, client, features)
         found |= {"kept": most(client, resident), "shuffling": most(client, peak)}
         client.run(count_from_here)
         ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
@@ -156,7 +156,7 @@ def _warm_up(client: Any, features: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         users, items, labels, _ = make_crowd(_FEW, 4, features.shape[1])
         write_parts(folder, users, items, labels)
-        shards = Shards.from_parquet(folder, client, features)
+        shards = Shards.from_folder(folder, client, features)
         HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
         shards.release()
 

@@ -72,7 +72,7 @@ def _shuffled(folder: str, features: Any, in_rows: bool, statistics: bool) -> tu
         Shards.from_parts([some] * _N_WORKERS, client, given, statistics=statistics).release()
         empty = most(client, resident)
         client.run(count_from_here)
-        shards = Shards.from_parquet(folder, client, given, statistics=statistics)
+        shards = Shards.from_folder(folder, client, given, statistics=statistics)
         at_most, stays = most(client, peak) - empty, most(client, resident) - empty
         ranker = ThreeLevelRanker(n_groups=0).fit(shards)
         return shards.shuffled, at_most, stays, ranker.coef_

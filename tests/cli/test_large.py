@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from commands import run
 from likeminds import HierarchicalRanker, load
@@ -38,6 +38,18 @@ def test_a_folder_becomes_a_model(labels, ranker):
     assert len(model.people_) == 8
     assert model.coef_.mean() > 0
     assert {path.name for path in labels.iterdir()} == {"labels", "items.parquet", "m.likeminds"}
+
+
+def test_a_csv_file_becomes_the_same_model(labels):
+    parts = [parquet.read_table(file) for file in sorted((labels / "labels").iterdir())]
+    csv.write_csv(pa.concat_tables(parts), labels / "labels.csv")
+    words = ("fit", "--annotations", "labels.csv", *FIT[3:], "--ranker", "RidgeToConsensus")
+    for more in (("--out", "here.likeminds"), ("--out", "disk.likeminds", "--memory", "1GB")):
+        done = run(labels, *words, *more)
+        assert done.code == 0, done.err
+    here, disk = (load(labels / f"{name}.likeminds") for name in ("here", "disk"))
+    assert here.people_.tolist() == disk.people_.tolist()
+    np.testing.assert_allclose(here.coef_, disk.coef_, atol=1e-8)
 
 
 @pytest.mark.parametrize(

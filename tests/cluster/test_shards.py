@@ -10,6 +10,7 @@ import pytest
 from benchmarks.cluster import make_crowd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -173,6 +174,25 @@ def test_a_ranker_from_a_cluster_is_saved_and_loaded(client, said, fitted, tmp_p
         there.update(said[:5])
 
 
+@pytest.mark.parametrize("by_items", [True, False])
+def test_ids_that_are_numbers_in_some_partitions_are_read_alike(client, said, tmp_path, by_items):
+    codes = {"user": said.user_codes, "item": said.item_codes, "label": said.labels.astype(int)}
+    numbers = pa.table(codes)
+    texts = numbers.cast(
+        pa.schema([("user", pa.string()), ("item", pa.string()), ("label", "int64")])
+    )
+    coded = texts.set_column(0, "user", texts["user"].dictionary_encode())
+    pq.write_table(numbers[:150], tmp_path / "0.parquet")
+    pq.write_table(coded[150:300], tmp_path / "1.parquet")
+    csv.write_csv(numbers[300:], tmp_path / "2.csv")
+    items = {}
+    if by_items:
+        items = {"features": said.features, "item_ids": np.arange(said.n_items).astype(str)}
+    shards = Shards.from_folder(tmp_path, client, **items, n_shards=3)
+    assert "480 labels by 40 people on 30 items" in repr(shards)
+    assert shards.census.user_ids.tolist() == [str(k) for k in range(40)]
+
+
 def test_files_frames_categories_and_empty_partitions(client, said, fitted, tmp_path):
     delayed = pytest.importorskip("dask").delayed
     whole = table_of(said, weight=np.ones(len(said)))
@@ -181,7 +201,7 @@ def test_files_frames_categories_and_empty_partitions(client, said, fitted, tmp_
         coded = part.set_column(0, "user", part["user"].dictionary_encode())
         pq.write_table(coded, tmp_path / f"{number}.parquet")
     named = {"item_ids": said.item_ids, "n_shards": 5}
-    folder = Shards.from_parquet(tmp_path, client, said.features, weight="weight", **named)
+    folder = Shards.from_folder(tmp_path, client, said.features, weight="weight", **named)
     assert "480 labels by 40 people on 30 items" in repr(folder)
     frames = [delayed(part.to_pandas)() for part in files]
     table = dict(zip(said.item_ids.tolist(), said.features, strict=True))
@@ -239,7 +259,7 @@ def test_one_giant_person_and_shards_without_anybody(client, said):
         (lambda t: t.set_column(1, "item", pa.array([99] * len(t))), "Partition 1 .*features: 99"),
         (lambda t: t.set_column(2, "label", pa.array(["no"] * len(t))), "texts in Partition 1"),
         (lambda t: t.set_column(0, "user", pa.nulls(len(t), pa.string())), "Partition 1 .*without"),
-        (lambda t: t.set_column(0, "user", pa.array([7] * len(t))), "texts in Partition 0 and w"),
+        (lambda t: t.set_column(0, "user", pa.array([7.5] * len(t))), "texts in Partition 0 and d"),
     ],
 )
 def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):
@@ -272,7 +292,7 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     with pytest.raises(ValueError, match="one class"):
         ranker().fit(spread(said, client, [table_of(said[said.labels])]))
     with pytest.raises(ValueError, match="no Parquet files"):
-        Shards.from_parquet(tmp_path, client, said.features)
+        Shards.from_folder(tmp_path, client, said.features)
     with pytest.raises(ValueError, match="all partitions are empty"):
         spread(said, client, [table_of(said)[:0]])
 

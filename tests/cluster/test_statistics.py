@@ -92,7 +92,7 @@ def test_files_with_categories_that_differ_and_one_without_rows(
     features = names if in_rows else giant.features
     items = {} if in_rows else {"item_ids": giant.item_ids}
     how = {"statistics": True, "n_shards": 3} | items
-    shards = Shards.from_parquet(tmp_path, client, features, **how)
+    shards = Shards.from_folder(tmp_path, client, features, **how)
     assert repr(shards) == "Shards: 480 labels by 31 people, in 3 shards of statistics"
     same(asked().fit(shards), here, atol=1e-9)
 
@@ -249,7 +249,7 @@ def test_what_needs_rows_is_refused(client, giant, here):
 @pytest.mark.parametrize(
     ("column", "values", "told"),
     [
-        ("user", [7] * 380, "texts in Partition 0 and whole numbers in Partition 1"),
+        ("user", [7.5] * 380, "texts in Partition 0 and double in Partition 1"),
         ("x0", [np.nan] * 380, "Partition 1: features contains NaN"),
         ("x0", ["tall"] * 380, "Partition 1: Features must be numbers.*x0"),
         ("weight", [-1.0] * 380, "Partition 1: .*weights"),

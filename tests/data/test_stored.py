@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from likeminds import (
     AnnotationFolder,
@@ -273,8 +273,8 @@ BAD_PARTS = {
     "other columns": (lambda t: t.drop_columns(["x1"]), r"part-1\.parquet lacks x1"),
     "more columns": (lambda t: t.append_column("z", t["x1"]), r"part-1\.parquet has z besides"),
     "other types": (
-        lambda t: t.set_column(2, "label", t["label"].cast(pa.int32())),
-        r"part-1\.parquet has columns of other types.*label \(int32, not int64\)",
+        lambda t: t.set_column(2, "label", t["label"].cast(pa.string())),
+        r"part-1\.parquet has columns of other types.*label \(string, not int64\)",
     ),
     "NaN": (lambda t: with_value(t, "x0", 7, float("nan")), r"part-1\.parquet: features .*row.* 7"),
     "a gap": (lambda t: with_value(t, "user", 7, None), r"part-1\.parquet: Column 'user'.* 7"),
@@ -301,9 +301,57 @@ def test_a_broken_part_is_named(tmp_path):
 
 
 def test_a_table_of_another_kind_is_told_what_is_read(tmp_path):
-    (tmp_path / "labels.csv").write_text("user,item,label\na,p,1\n")
-    with pytest.raises(ValueError):
-        AnnotationFolder(tmp_path / "labels.csv")
+    (tmp_path / "labels.txt").write_text("user,item,label\na,p,1\n")
+    with pytest.raises(ValueError, match="CSV"):
+        AnnotationFolder(tmp_path / "labels.txt")
+
+
+def numbered(table):
+    """Return a table whose ids of users and items are numbers."""
+    for place, name in enumerate(("user", "item")):
+        ids = [int(one.split("-")[1]) for one in table[name].to_pylist()]
+        table = table.set_column(place, name, pa.array(ids))
+    return table
+
+
+def test_csv_files_are_read_like_parquet(tmp_path):
+    table = a_table()
+    path = in_parts(tmp_path / "labels", numbered(table))
+    for file in path.iterdir():
+        csv.write_csv(parquet.read_table(file), file.with_suffix(".csv"))
+        file.unlink()
+    options = OPTIONS["labels"]
+    found = AnnotationFolder(path, memory_limit="64MiB", **options)
+    assert len(found) == len(table)
+    assert set(found.user_ids) == {str(k) for k in range(20)}
+    here = Annotations.from_frame(table, **options)
+    there = found.annotations()
+    want = [(u.split("-")[1], i.split("-")[1], *rest) for u, i, *rest in by_person(here)]
+    assert by_person(there) == sorted(want)
+    one = tmp_path / "one.csv"
+    one.write_text("user,item,label,x0\n7,1,1,2\n7,2,0,3\n007,1,1,2.5\n")
+    assert AnnotationFolder(one).user_ids.tolist() == ["007", "7"]
+    assert AnnotationFolder(one).parts.types["x0"] == pa.float64()
+
+
+def test_ids_of_other_types_in_some_files_are_read_alike(tmp_path):
+    table = numbered(a_table())
+    path = in_parts(tmp_path / "labels", table)
+    found = AnnotationFolder(path, **OPTIONS["labels"])
+    want = [(str(u), str(i), *rest) for u, i, *rest in by_person(found.annotations())]
+    kinds = {"part-0": pa.string(), "part-2": pa.dictionary(pa.int32(), pa.string())}
+    for name, kind in kinds.items():
+        file = path / f"{name}.parquet"
+        part = parquet.read_table(file)
+        for place, column in enumerate(("user", "item")):
+            texts = part[column].cast(pa.string())
+            texts = texts.dictionary_encode() if pa.types.is_dictionary(kind) else texts
+            part = part.set_column(place, column, texts)
+        label = part["label"].cast(pa.int32())
+        parquet.write_table(part.set_column(2, "label", label), file)
+    mixed = AnnotationFolder(path, **OPTIONS["labels"])
+    assert sorted(mixed.user_ids) == sorted(str(k) for k in range(20))
+    assert by_person(mixed.annotations()) == want
 
 
 def test_folders_without_labels_are_refused(tmp_path):

@@ -50,5 +50,5 @@ class Asked:
         given += ["--images"] if self.items.images is not None else []
         if given or self.source is None:
             said = f"leave out {', '.join(given)}" if given else "name it with --annotations"
-            raise ValueError(f"{option} is for a folder of labels in Parquet files: {said}.")
+            raise ValueError(f"{option} is for labels in Parquet or CSV files: {said}.")
         return self.source

@@ -11,7 +11,7 @@ from likeminds.cli._talk import Talk
 
 
 def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
-    """Learn from a folder of Parquet files on a cluster, and save the model without its labels."""
+    """Learn from Parquet or CSV files on a cluster, and save the model without its labels."""
     from likeminds._support.grammar import read_verb
     from likeminds.cluster import Shards
     from likeminds.cluster.connecting import cluster_at
@@ -27,7 +27,7 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
     assert where.dask is not None
     with cluster_at(where.dask) as client, talk.bar() as bar:
         task = bar.add_task("reading", total=None)
-        shards = Shards.from_parquet(source, client, tell=_Told(bar, task), **options)
+        shards = Shards.from_folder(source, client, tell=_Told(bar, task), **options)
         talk.tell(f"{shards} on {len(client.nthreads())} workers")
         if where.checkpoint is not None:
             shards = shards.checkpointed(where.checkpoint, resume=where.resume)
@@ -73,13 +73,13 @@ class _Told:
 
 
 def _options(source: str, asked: Asked) -> dict[str, Any]:
-    """Return what `Shards.from_parquet` is told: columns by their usual names, and labels."""
-    from likeminds.data.columns import as_frame
+    """Return what `Shards.from_folder` is told: columns by their usual names, and labels."""
+    from likeminds.data.columns import as_frame, id_texts
     from likeminds.data.stored.parts import Parts
     from likeminds.data.tables import find_roles
 
     items, columns, names = asked.items, asked.columns, asked.names
-    head = Parts.of(source).head
+    head = Parts.of(source, id_texts(names)).head
     found, features = find_roles(as_frame(head), names, items.features)
     if found["item"] is None:
         raise ValueError("On a cluster, labels need a column that says which item they are about.")

@@ -11,7 +11,7 @@ from likeminds.cli._talk import Talk
 
 
 def fit_large(on_disk: OnDisk, talk: Talk, asked: Asked) -> Path:
-    """Learn from a folder of Parquet files, and save the model without its labels.
+    """Learn from a folder of Parquet or CSV files, and save the model without its labels.
 
     An interrupted fit leaves the labels that are grouped by person already, where all of them
     are: the same command finds them again.
@@ -29,7 +29,11 @@ def fit_large(on_disk: OnDisk, talk: Talk, asked: Asked) -> Path:
             bar.update(task, description=what, completed=done, total=total)
 
         folder = AnnotationFolder(
-            source, memory_limit=str(on_disk.memory), scratch=scratch, progress=tell
+            source,
+            memory_limit=str(on_disk.memory),
+            scratch=scratch,
+            progress=tell,
+            **names,  # type: ignore[arg-type]
         )
         reading = label_reading(columns)
         options = {**names, **reading, "features": asked.items.features, "people": columns.people}

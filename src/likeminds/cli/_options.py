@@ -246,8 +246,8 @@ class OnDisk:
         str | None,
         typer.Option(
             "--memory",
-            help="Labels need not fit in memory: --annotations is a folder of Parquet files, and "
-            "reading takes so much at most: 4GB, 512MiB. The model keeps no labels.",
+            help="Labels need not fit in memory: --annotations is a folder of Parquet or "
+            "CSV files, and reading takes so much at most: 4GB, 512MiB. The model keeps no labels.",
             rich_help_panel=_DATA,
         ),
     ] = None
@@ -273,7 +273,7 @@ class OnCluster:
             metavar="ADDRESS",
             help="Learn on a Dask cluster: the address of its scheduler (tcp://host:8786), or "
             "local:4 for four processes on this machine. --annotations is a folder of Parquet "
-            "files that all workers see. The model keeps no labels.",
+            "or CSV files that all workers see. The model keeps no labels.",
             rich_help_panel=_CLUSTER,
         ),
     ] = None

@@ -1,7 +1,7 @@
 """Partitions of a table as Arrow tables, and their rows by the shard of their person."""
 
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -17,13 +17,16 @@ from likeminds.cluster.catalogue import Catalogue
 from likeminds.cluster.labels import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import Coded, compact, join_ids, lookup
+from likeminds.data.sources import read_csv
 from likeminds.data.spelling import write_as_known
+from likeminds.data.stored.parts import is_csv
 
 # What is left of a row once items are known.
 _ROLES = ("user", "item", "label", "weight", "group")
 _KINDS_IN_A_BYTE = 127
 # What has ids, of which there are fewer than rows.
 _CODED = ("user", "item")
+_TEXTS, _WHOLE = "texts", "whole numbers"
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def read_part(
 
     Parameters
     ----------
-    part : data frame, Arrow table, Annotations, or the path of a Parquet file
+    part : data frame, Arrow table, Annotations, or the path of a Parquet or CSV file
         The partition.
     name : str
         What it is called in errors.
@@ -65,7 +68,7 @@ def read_part(
     features : sequence of str
         Columns that say what items are like.
     """
-    table = _as_table(part)
+    table = _as_table(part, {columns.user, columns.item, columns.group})
     wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
     wanted |= {"weight": columns.weight} if columns.weight else {}
     wanted |= {"group": columns.group} if columns.group else {}
@@ -121,20 +124,36 @@ def join_pieces(
     )
 
 
-def kind_of_ids(table: pa.Table, name: str) -> tuple[str, str | None]:
-    """Return of what kind the ids of people are in a partition; None where there is nobody."""
+def kinds_of_ids(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:
+    """Return of what kind the ids of users and items are in a partition, if it has any."""
     if not table.num_rows:
-        return name, None
-    kind = table.schema.field("user").type.value_type
+        return name, {}
+    return name, {role: _kind(table.schema.field(role).type.value_type) for role in _CODED}
+
+
+def _kind(kind: pa.DataType) -> str:
     if pa.types.is_string(kind):
-        return name, "texts"
+        return _TEXTS
     # Whole numbers of all widths are the same ids; decimals are not: 1.0 is written otherwise.
-    return name, "whole numbers" if pa.types.is_signed_integer(kind) else str(kind)
+    return _WHOLE if pa.types.is_integer(kind) else str(kind)
 
 
-def refuse_other_ids(found: Sequence[tuple[str, str | None]]) -> None:
-    """Refuse ids that are texts in one partition and numbers in another."""
-    kinds = {name: kind for name, kind in found if kind is not None}
+def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
+    """Return the roles whose ids are texts in some partitions and whole numbers in others.
+
+    Ids of users of other kinds that differ are refused.
+    """
+    mixed = []
+    for role in _CODED:
+        kinds = {name: kind[role] for name, kind in found if kind}
+        if set(kinds.values()) == {_TEXTS, _WHOLE}:
+            mixed.append(role)
+        elif role == "user":
+            _refuse_other_kinds(kinds)
+    return mixed
+
+
+def _refuse_other_kinds(kinds: dict[str, str]) -> None:
     for name, kind in kinds.items():
         first = next(iter(kinds))
         if kind != kinds[first]:
@@ -142,6 +161,15 @@ def refuse_other_ids(found: Sequence[tuple[str, str | None]]) -> None:
                 f"Ids of people are {kinds[first]} in {first} and {kind} in {name}: write them in "
                 "the same way."
             )
+
+
+def ids_as_texts(table: pa.Table, roles: Sequence[str]) -> pa.Table:
+    """Return a partition whose ids of some roles are texts: 7 is "7"."""
+    for role in roles:
+        coded = table[role].combine_chunks()
+        texts = pa.DictionaryArray.from_arrays(coded.indices, coded.dictionary.cast(pa.string()))
+        table = table.set_column(table.column_names.index(role), role, texts)
+    return table
 
 
 def _with_short_labels(table: pa.Table) -> pa.Table:
@@ -189,9 +217,11 @@ def _as_in_catalogue(items: Any, name: str, catalogue: Catalogue) -> Any:
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
 
 
-def _as_table(part: Any) -> pa.Table:
+def _as_table(part: Any, ids: Container[str | None]) -> pa.Table:
     if isinstance(part, pa.Table):
         return part
+    if isinstance(part, str | Path) and is_csv(part):
+        return read_csv(part, lambda names: [name for name in names if name in ids])
     if isinstance(part, str | Path):
         # Workers have threads enough, and those of Arrow each keep memory of their own.
         return pq.ParquetFile(part).read(use_threads=False)

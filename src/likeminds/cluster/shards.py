@@ -126,8 +126,8 @@ class Shards(Elsewhere):
         Parameters
         ----------
         parts : iterable
-            The partitions: data frames, Arrow tables, `Annotations`, paths of Parquet files that
-            workers can read, or delayed or future ones of these. Those that are given as data
+            The partitions: data frames, Arrow tables, `Annotations`, paths of Parquet or CSV files
+            that workers can read, or delayed or future ones of these. Those that are given as data
             travel with the tasks: for large ones, give paths or delayed ones.
         client : distributed.Client
             The cluster.
@@ -184,10 +184,10 @@ class Shards(Elsewhere):
         )
 
     @classmethod
-    def from_parquet(
+    def from_folder(
         cls, folder: str | Path, client: Any, features: Any = None, **more: Any
     ) -> "Shards":
-        """Read a folder of Parquet files, one partition each: see `from_parts`."""
+        """Read a folder of Parquet or CSV files, one partition each: see `from_parts`."""
         files = [str(one.absolute()) for one in files_in(Path(folder))]
         return cls.from_parts(files, client, features, **more)
 

@@ -23,10 +23,11 @@ from likeminds.cluster.memory import give_back_everywhere
 from likeminds.cluster.partitions import (
     Columns,
     by_shard,
+    ids_as_texts,
     join_pieces,
-    kind_of_ids,
+    kinds_of_ids,
+    mixed_ids,
     read_part,
-    refuse_other_ids,
 )
 from likeminds.cluster.pieces import join_statistics, reduce_part
 from likeminds.cluster.site import let_go, same
@@ -99,7 +100,7 @@ class Shuffle:
             tables = self._read(work, parts, items, named)
             counted, kinds = zip(*work.each(_seen, tables), strict=True)
             labels = read_label_table(counted, **how)
-            refuse_other_ids(kinds)
+            tables = self._with_same_ids(work, tables, mixed_ids(kinds))
             if catalogue is None:
                 look, put = _NEAR if self.statistics else _ITEMS
                 catalogue = put(work.each(look, tables, named), named)
@@ -128,6 +129,14 @@ class Shuffle:
         if not tables:
             raise ValueError("There is no partition: give one at least.")
         return tables
+
+    def _with_same_ids(
+        self, work: "_Errands", tables: list[tuple[Any, str]], roles: Sequence[str]
+    ) -> list[tuple[Any, str]]:
+        """Return partitions with ids of some roles as texts, where only some have such."""
+        if not roles:
+            return tables
+        return [(work.submit(ids_as_texts, table, roles), name) for table, name in tables]
 
     def _joined(
         self, work: "_Errands", tables: list[tuple[Any, str]], items: Any, labels: LabelTable
@@ -190,8 +199,8 @@ class _Errands:
 _NEAR, _ITEMS = (near_in, catalogue_in_rows), (items_in, join_catalogue)
 
 
-def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, str | None]]:
-    return count_labels(table, name), kind_of_ids(table, name)
+def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:
+    return count_labels(table, name), kinds_of_ids(table, name)
 
 
 def _size_of(pieces: Sequence[Any]) -> int:

@@ -177,7 +177,7 @@ def refuse_visits(ranker: Any) -> None:
         raise TypeError(
             f"{type(ranker).__name__} visits people many times, and Spark keeps nothing between "
             "visits: write the rows, frame.write.parquet(folder), and fit it to "
-            "likeminds.cluster.Shards.from_parquet(folder, client, features); or fit a ranker of "
+            "likeminds.cluster.Shards.from_folder(folder, client, features); or fit a ranker of "
             "statistics, such as ThreeLevelRanker."
         )
 

@@ -104,7 +104,7 @@ def refuse_unread(X: object) -> None:
         raise TypeError(
             f"{fspath(X)} is the name of something that has to be read first: "
             "Annotations.from_source(file), AnnotationFolder(folder) where labels do not fit in "
-            "memory, or likeminds.cluster.Shards.from_parquet(folder, client, features)."
+            "memory, or likeminds.cluster.Shards.from_folder(folder, client, features)."
         )
     if hasattr(X, "__dask_graph__"):
         raise TypeError(

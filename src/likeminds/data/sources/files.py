@@ -5,8 +5,8 @@ import gzip
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, cast
@@ -80,12 +80,7 @@ def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
     from pyarrow import csv  # noqa: PLC0415
 
-    convert = csv.ConvertOptions(
-        column_types=types,
-        null_values=sorted(MISSING),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
+    convert = _convert(types)
     parse = csv.ParseOptions(newlines_in_values=True)
 
     def file() -> Any:
@@ -180,6 +175,51 @@ def _numbers_with_gaps(table: Any, texts: Collection[str]) -> Any:
             continue
         table = table.set_column(place, field.name, numbers)
     return table
+
+
+@contextmanager
+def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Iterator[Any]:
+    """Open a CSV file that is read batch by batch; columns without a type get that of the first."""
+    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
+
+    _, _, widest = _first_lines(path)
+    options = csv.ReadOptions(block_size=min(max(_BLOCK, 8 * widest), _LARGEST_BLOCK))
+    with csv.open_csv(
+        path, options, csv.ParseOptions(newlines_in_values=True), _convert(types)
+    ) as found:
+        yield found
+
+
+def csv_shape(path: str | PathLike[str], texts: Texts = no_texts) -> tuple[dict[str, Any], int]:
+    """Return the types of the columns of a CSV file, and how many rows it has."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    header, _, _ = _first_lines(path)
+    types = dict.fromkeys(texts(header), pa.string())
+    while True:
+        try:
+            with csv_batches(path, types) as found:
+                schema = found.schema
+                n_rows = sum(len(batch) for batch in found)
+            return {field.name: field.type for field in schema if field.name}, n_rows
+        except pa.ArrowInvalid:
+            # A column that begins with whole numbers may have others further down.
+            with csv_batches(path, types) as found:
+                more = [field.name for field in found.schema if pa.types.is_integer(field.type)]
+            if not more:
+                raise
+            types |= dict.fromkeys(more, pa.float64())
+
+
+def _convert(types: Mapping[str, Any]) -> Any:
+    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
+
+    return csv.ConvertOptions(
+        column_types=types,
+        null_values=sorted(MISSING),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
 
 
 def read_parquet(path: str | PathLike[str]) -> Any:

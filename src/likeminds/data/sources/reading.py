@@ -62,7 +62,7 @@ def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts)
     if Path(name).exists() and readable(name).is_dir():
         raise ValueError(
             f"{name} is a folder: name one of its files, or, to learn from a folder of Parquet "
-            "files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
+            "or CSV files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
         )
     raise ValueError(
         f"{name if name.strip() else repr(name)} is no table that can be read. Give {SOURCES}."

@@ -1,4 +1,4 @@
-"""Labels in a folder of Parquet files, read as far as memory allows."""
+"""Labels in a folder of Parquet or CSV files, read as far as memory allows."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ from likeminds.data.labels import LabelReading, block_medians
 from likeminds.data.stored.parts import Parts, Piece
 from likeminds.data.stored.scratch import Grouping, find_grouped, working_folder
 from likeminds.data.stored.survey import Survey, survey
-from likeminds.data.tables import FrameOptions
+from likeminds.data.tables import FrameOptions, texts_among
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
@@ -74,7 +74,8 @@ class AnnotationFolder:
     Parameters
     ----------
     path : str or path
-        A folder of Parquet files with the same columns, or one file.
+        A folder of Parquet or CSV files with the same columns, or one file. Ids that are texts in
+        one file and whole numbers in another are texts.
     memory_limit : str or number, default="2GB"
         How much memory reading and grouping may take: "4GB", "512MiB", or a number of bytes.
     scratch : str or path, optional
@@ -114,7 +115,7 @@ class AnnotationFolder:
         **options: Unpack[FrameOptions],
     ) -> None:
         self.memory = as_bytes(memory_limit)
-        self.parts = Parts.of(path)
+        self.parts = Parts.of(path, texts_among(options))
         self.scratch = None if scratch is None else Path(scratch)
         self.options = options
         self._tell = progress or _silent

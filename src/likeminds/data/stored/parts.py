@@ -1,4 +1,4 @@
-"""The Parquet files of a folder as one table that is read in pieces."""
+"""The Parquet or CSV files of a folder as one table that is read in pieces."""
 
 import hashlib
 import os
@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 
 from likeminds._support.checks import listing
 from likeminds._support.files import FileChangedError, readable
+from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
 from likeminds.data.sources.reading import spread
 
-_ENDINGS = (".parquet", ".pq")
+_CSV = (".csv", ".csv.gz")
+_ENDINGS = (".parquet", ".pq", *_CSV)
 # Rows that tell which columns there are.
 _HEAD = 1024
 # A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
-_TAIL = 8
+_TAIL, _MAGIC = 8, b"PAR1"
+# So many bytes at the end stand for other files.
+_END = 1 << 12
 
 
 class Stamp(NamedTuple):
@@ -34,7 +38,8 @@ class Stamp(NamedTuple):
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             file.seek(max(found.st_size - _TAIL, 0))
-            length = int.from_bytes(file.read(4), "little")
+            length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+            length = length if magic == _MAGIC else _END
             file.seek(max(found.st_size - _TAIL - length, 0))
             digest = hashlib.blake2b(file.read(), digest_size=16).hexdigest()
         return cls(found.st_size, found.st_mtime_ns, digest)
@@ -70,7 +75,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parquet files with the same columns.
+    """Parquet or CSV files with the same columns.
 
     Attributes
     ----------
@@ -79,7 +84,7 @@ class Parts:
     files : tuple of Path
         The files, in the order of their names.
     types : dict
-        The type of each column.
+        The type of each column; pieces of files that have another one are cast.
     lengths : tuple of int
         The number of rows of each file.
     stamps : tuple of Stamp
@@ -93,8 +98,12 @@ class Parts:
     stamps: tuple[Stamp, ...]
 
     @classmethod
-    def of(cls, path: str | PathLike[str]) -> "Parts":
-        """Find the files of a folder, and check that they have the same columns."""
+    def of(cls, path: str | PathLike[str], texts: Texts = no_texts) -> "Parts":
+        """Find the files of a folder, and check that they have the same columns.
+
+        ``texts`` tells which columns hold ids. They are texts in CSV, and wherever they are texts
+        in one file and whole numbers in another.
+        """
         folder = Path(path)
         files = files_in(folder)
         types: dict[str, Any] = {}
@@ -102,9 +111,12 @@ class Parts:
         for file in files:
             with _readable(file):
                 stamps.append(Stamp.of(file))
-            found, length = _shape_of(file)
+            found, length = _shape_of(file, texts)
             types = types or found
             _refuse_other_columns(file, found, files[0], types)
+            ids = set(texts(list(types)))
+            types = {c: _common_type(types[c], found[c], c in ids) or types[c] for c in types}
+            _refuse_other_types(file, found, files[0], types, ids)
             lengths.append(length)
         if not sum(lengths):
             raise ValueError(f"The files in {folder} have no rows: there are no annotations.")
@@ -120,15 +132,12 @@ class Parts:
 
     def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[Piece]:
         """Read some columns, so many rows at a time; those of lists are spread out."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-        from pyarrow import parquet  # noqa: PLC0415
-
         for file, length, stamp in zip(self.files, self.lengths, self.stamps, strict=True):
             start = 0
             _refuse_changed(file, stamp)
-            with _readable(file), parquet.ParquetFile(file, pre_buffer=False) as parts:
-                for batch in parts.iter_batches(n_rows, columns=list(columns)):
-                    piece = Piece(file, start, pa.Table.from_batches([batch]))
+            with _readable(file), _batches(file, self.types, columns, n_rows) as batches:
+                for batch in batches:
+                    piece = Piece(file, start, self._as_typed(batch))
                     with piece.blamed():
                         piece = replace(piece, table=spread(piece.table))
                     yield piece
@@ -136,6 +145,17 @@ class Parts:
             _refuse_changed(file, stamp)
             if start != length:
                 raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
+
+    def _as_typed(self, batch: Any) -> Any:
+        """Return a batch as a table whose columns have the types of all files."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        table = pa.Table.from_batches([batch])
+        for place, field in enumerate(table.schema):
+            if field.type != self.types[field.name]:
+                column = table.column(place).cast(self.types[field.name])
+                table = table.set_column(place, field.name, column)
+        return table
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the columns of the files that some columns come from, those of lists included."""
@@ -151,7 +171,7 @@ class Parts:
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
-    """Return the Parquet files of a folder, or the only one."""
+    """Return the Parquet and CSV files of a folder, or the only one."""
     if not folder.exists():
         raise FileNotFoundError(f"There is no folder {folder}. Check its name.")
     if not readable(folder).is_dir():
@@ -159,12 +179,12 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     found = sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in _ENDINGS
+        if path.name.lower().endswith(_ENDINGS)
         and not path.name.startswith(("_", "."))
         and not readable(path).is_dir()
     )
     if not found:
-        raise ValueError(f"{folder} has no Parquet files ({' or '.join(_ENDINGS)}) to read.")
+        raise ValueError(f"{folder} has no Parquet or CSV files ({', '.join(_ENDINGS)}) to read.")
     divided = [path for path in found if "=" in str(path.parent.relative_to(folder))]
     if divided:
         raise ValueError(
@@ -174,9 +194,36 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _shape_of(file: Path) -> tuple[dict[str, Any], int]:
+@contextmanager
+def _batches(
+    file: Path, types: dict[str, Any], columns: Sequence[str], n_rows: int
+) -> Iterator[Iterable[Any]]:
+    """Open a file that is read some rows at a time."""
     from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
 
+    if is_csv(file):
+        with csv_batches(file, types) as found:
+            yield (
+                batch.select(list(columns)).slice(start, n_rows)
+                for batch in found
+                for start in range(0, len(batch), n_rows)
+            )
+        return
+    with parquet.ParquetFile(file, pre_buffer=False) as parts:
+        yield parts.iter_batches(n_rows, columns=list(columns))
+
+
+def is_csv(file: str | PathLike[str]) -> bool:
+    """Tell whether a file is one of CSV, by its name."""
+    return str(file).lower().endswith(_CSV)
+
+
+def _shape_of(file: Path, texts: Texts) -> tuple[dict[str, Any], int]:
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if is_csv(file):
+        with _readable(file):
+            return csv_shape(file, texts)
     with _readable(file), parquet.ParquetFile(file) as opened:
         schema = opened.schema_arrow
         # What pandas writes for its row index would otherwise become a feature.
@@ -208,8 +255,8 @@ def _readable(file: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         hint = ""
-        if file.suffix != ".parquet":
-            hint = " With --memory or --dask, labels are Parquet files: a folder of them, or one."
+        if not file.name.lower().endswith(_ENDINGS):
+            hint = " With --memory or --dask, labels are Parquet or CSV files: a folder, or one."
         raise ValueError(f"{file} could not be read: {error}{hint}") from error
 
 
@@ -220,7 +267,46 @@ def _refuse_other_columns(
     if lacking or more:
         lacks = f"lacks {listing(lacking)}" if lacking else f"has {listing(more)} besides"
         raise ValueError(f"{file} {lacks}, unlike {first}: all files must have the same columns.")
-    other = [f"{c} ({found[c]}, not {types[c]})" for c in types if found[c] != types[c]]
+
+
+def _common_type(first: Any, second: Any, is_id: bool) -> Any:
+    """Return the type that the columns of two files have without loss; None if there is none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> _common_type(pa.dictionary(pa.int32(), pa.string()), pa.string(), False)
+    DataType(string)
+    >>> _common_type(pa.int64(), pa.string(), True), _common_type(pa.int64(), pa.string(), False)
+    (DataType(string), None)
+    """
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if first == second:
+        return first
+    plain = [_plain_type(kind) for kind in (first, second)]
+    if plain[0] == plain[1]:
+        return plain[0]
+    if all(map(pa.types.is_integer, plain)):
+        return pa.int64() if pa.uint64() not in plain else None
+    if any(map(pa.types.is_string, plain)):
+        return pa.string() if is_id and any(map(pa.types.is_integer, plain)) else None
+    numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in plain)
+    return pa.float64() if numbers and not is_id else None
+
+
+def _plain_type(kind: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _refuse_other_types(
+    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any], ids: set[str]
+) -> None:
+    kinds = {c: (found[c], types[c], c in ids) for c in types}
+    other = [f"{c} ({a}, not {b})" for c, (a, b, i) in kinds.items() if _common_type(a, b, i) != b]
     if other:
         raise ValueError(
             f"{file} has columns of other types than {first}: {listing(other)}. Write all files "
