@@ -60,6 +60,19 @@ class TestTextFeatures:
         words = TextFeatures(4, characters=False, random_state=0).fit(TEXTS)
         np.testing.assert_array_equal(words.transform(["sandals"]), np.zeros((1, 4)))
 
+    def test_components_without_telling_words_have_no_words_in_their_name(self):
+        rng = np.random.default_rng(0)
+        small, telling = ["know", "think", "really", "want"], ["vaccine", "prison", "river"]
+        texts = [
+            " ".join([*rng.permutation(small)[:2], *([telling[k % 3]] * (k % 4 == 0))])
+            for k in range(120)
+        ]
+        names = TextFeatures(6, characters=False, random_state=0).fit(texts).get_feature_names_out()
+        said = " ".join(names)
+        assert not any(word in said for word in small)
+        assert any(word in said for word in telling)
+        assert len(set(names)) == len(names)
+
     def test_components_have_much_of_the_words_they_are_called_by(self):
         features = TextFeatures(4, random_state=0).fit(TEXTS)
         for column, name in enumerate(features.get_feature_names_out()):

@@ -192,3 +192,24 @@ def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         found.append(ranker.decision_function(crowd))
     np.testing.assert_array_equal(*found)
+
+
+def test_features_too_many_for_people_to_weigh_describe_items_only():
+    rng = np.random.default_rng(0)
+    features, theta = rng.normal(size=(120, 40)), rng.normal(size=40) / 3
+    users = np.repeat(np.arange(30), 25)
+    items = np.concatenate([rng.permutation(100)[:25] for _ in range(30)])
+    labels = rng.logistic(size=len(items)) < features[items] @ theta
+    said = Annotations(users, items, labels, features)
+    ranker, bare = HierarchicalRanker().fit(said), HierarchicalRanker()
+    assert len(said) < 40 * 41 / 2
+    bare.fit(Annotations(users, items, labels))
+    assert ranker.objective_ == pytest.approx(bare.objective_)
+    assert ranker.n_groups_ == 0
+    shared = ranker.decision_function(features[100:])
+    own = ranker.decision_function(features[100:], [0] * 20)
+    assert np.ptp(own - shared) < 0.05
+    new = features[100:] @ theta
+    assert np.corrcoef(shared, new)[0, 1] > 0.5
+    asked = HierarchicalRanker(n_groups=1).fit(said)
+    assert asked.n_groups_ == 1

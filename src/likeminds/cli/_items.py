@@ -174,8 +174,8 @@ def with_texts(texts: Words, table: Any, column: str, features: Any) -> tuple[An
     silent = [item for item in labelled if item not in said]
     if silent:
         raise ValueError(f"{texts.source} has no text for {listing(silent)}, which people judged.")
-    words = TextFeatures(random_state=0).fit([said[item] for item in ids])
-    matrix = words.transform([said[item] for item in ids])
+    words = TextFeatures(random_state=0)
+    matrix = words.fit_transform([said[item] for item in ids])
     columns = dict(zip(words.get_feature_names_out(), matrix.T, strict=True))
     made = pa.table({column: as_arrow(ids)} | columns)
     if features is not None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
@@ -25,10 +26,21 @@ from likeminds.features.wordpiece import WordPiece
 _PIECES, _MANY_TEXTS = (2, 5), 100
 # Components are called by so many words, none of which is in more than this share of the texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
-# What is left of "don't", "we'll" and their like, and tells as little as other small words.
+# Among many texts, such a word has at least this share of the strongest word's weight.
+_STRONG = 0.5
+# So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
+_EXACTLY = 3000
+# Directions with less than this share of the largest square are rounding.
+_ROUNDING = 1e-10
+# What is left of "don't", "we'll" and their like, and words that fit any subject: none of them
+# tells what a text is about.
 _SMALL_WORDS = ENGLISH_STOP_WORDS | {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
-    *("shouldn", "ve", "wasn", "weren", "wouldn"),
+    *("shouldn", "ve", "wasn", "weren", "wouldn", "does", "did", "doing", "got", "getting"),
+    *("know", "think", "thought", "want", "wanted", "say", "said", "saying", "make", "makes"),
+    *("really", "actually", "just", "like", "thing", "things", "way", "lot", "kind", "sure"),
+    *("good", "right", "going", "gonna", "need", "look", "come", "feel", "try", "let", "yes"),
+    *("understand", "people", "time", "point", "maybe", "probably", "pretty", "literally"),
 }
 
 
@@ -53,8 +65,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training
     texts. Each row has length 1, or 0 if it has none of the words. Components are called by their
-    strongest words. They differ in size as they matter to the texts, so rankers should take them
-    as they are (``standardize=False``) where there are no other features.
+    strongest words, or component_1, component_2, ... where these could be about anything. They
+    differ in size as they matter to the texts, so rankers should take them as they are
+    (``standardize=False``) where there are no other features.
 
     Parameters
     ----------
@@ -73,8 +86,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    vectorizer_, pieces_, svd_ : TfidfVectorizer, TfidfVectorizer or None, TruncatedSVD
-        The steps, fitted.
+    vectorizer_, pieces_ : TfidfVectorizer, TfidfVectorizer or None
+        What counts words and pieces of words.
+    components_ : array of shape (n_features, n_words)
+        The singular vectors of these counts.
+    n_texts_ : int
+        How many texts they were learnt from.
 
     Examples
     --------
@@ -105,8 +122,13 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.characters = characters
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Learn the vocabulary and the singular vectors."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
+        """Learn from texts, and return their features: each text is read once."""
         texts = as_texts(X)
         positive_integer(self.n_components, "n_components")
         words = TfidfVectorizer(
@@ -116,7 +138,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             sublinear_tf=True,
         )
         try:
-            words.fit(texts)
+            counts = words.fit_transform(texts)
         except ValueError as error:
             raise ValueError(
                 f"No words are left in the {len(texts)} texts: {error} "
@@ -128,37 +150,38 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             pieces = TfidfVectorizer(
                 analyzer="char_wb", ngram_range=_PIECES, min_df=least, sublinear_tf=True
             )
-            self.pieces_ = pieces.fit(texts)
-        counts = self._counts(texts)
-        svd = TruncatedSVD(min(self.n_components, *counts.shape), random_state=self.random_state)
-        with np.errstate(invalid="ignore"):  # one text has no variance to explain
-            svd.fit(counts)
+            counts = sparse.hstack([counts, pieces.fit_transform(texts)]).tocsr()
+            self.pieces_ = pieces
+        components = _singular_vectors(counts, self.n_components, self.random_state)
         # The same signs whatever the solver: a component is called by words it has much of.
-        of_words = svd.components_[:, : len(words.vocabulary_)]
+        of_words = components[:, : len(words.vocabulary_)]
         strongest = np.abs(of_words).argmax(axis=1)
         signs = np.sign(of_words[np.arange(len(of_words)), strongest])
-        svd.components_ = svd.components_ * np.where(signs == 0, 1.0, signs)[:, np.newaxis]
-        self.svd_ = svd
-        return self
+        self.components_ = components * np.where(signs == 0, 1.0, signs)[:, np.newaxis]
+        self.n_texts_ = len(texts)
+        return _of_length_one(counts @ self.components_.T)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the features of texts; words that are new count for nothing."""
         check_is_fitted(self)
-        return _of_length_one(self.svd_.transform(self._counts(as_texts(X))))
+        return _of_length_one(self._counts(as_texts(X)) @ self.components_.T)
 
     def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
         """Return the names of the columns: the words that each component has most of."""
         check_is_fitted(self)
         words = self.vectorizer_.get_feature_names_out()
-        of_words = self.svd_.components_[:, : len(words)]
-        tells = self._tells()
+        of_words = self.components_[:, : len(words)]
+        tells, many = self._tells(), self.n_texts_ >= _MANY_TEXTS
         named: list[str] = []
-        for weights in of_words:
+        for place, weights in enumerate(of_words):
             strongest = np.argsort(-weights, kind="stable")
-            telling = strongest[tells[strongest] & (weights[strongest] > 0)]
-            best = (telling if len(telling) else strongest)[:_WORDS_IN_A_NAME]
+            least = _STRONG * np.abs(weights).max() if many else 0.0
+            telling = strongest[tells[strongest] & (weights[strongest] > least)]
+            best = (telling if len(telling) or many else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
+            if many and (again or not len(best)):  # no word tells it from the others
+                name, again = f"component_{place + 1}", 0
             named.append(f"{name} ({again + 1})" if again else name)
         return np.array(named, dtype=object)
 
@@ -293,3 +316,16 @@ class SentenceEmbeddings(Extractor):
 def _of_length_one(rows: NDArray[Any]) -> NDArray[Any]:
     scaled: NDArray[Any] = normalize(rows)
     return scaled
+
+
+def _singular_vectors(counts: Any, n_components: int, random_state: int | None) -> NDArray[Any]:
+    """Return the leading right singular vectors; for few texts, exactly."""
+    n_components = min(n_components, *counts.shape)
+    if counts.shape[0] > _EXACTLY:
+        svd = TruncatedSVD(n_components, random_state=random_state).fit(counts)
+        return np.asarray(svd.components_)
+    n = counts.shape[0]
+    squares, left = eigh((counts @ counts.T).toarray(), subset_by_index=[n - n_components, n - 1])
+    there = squares[::-1] > _ROUNDING * squares[-1]
+    lengths = np.sqrt(squares[::-1][there])
+    return np.asarray((counts.T @ (left[:, ::-1][:, there] / lengths)).T)

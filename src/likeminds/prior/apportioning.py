@@ -36,6 +36,8 @@ from likeminds.data.annotations import Annotations
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.descent import Learned
 from likeminds.prior.items import OFF_ZERO, Items
+from likeminds.prior.objective import LOW_RANK
+from likeminds.prior.posterior import Pulls
 from likeminds.prior.prior import Prior
 
 optimize: Any = Later("scipy.optimize")
@@ -46,7 +48,9 @@ _STARTS = ((-6.0, 0.0), (-2.0, -1.0))
 # a and c are N(0, 10^2): next to nothing is known about them.
 _VAGUE = 0.01
 # More features than this are left as they were learned: each trial solves with a matrix of them.
-_MOST_FEATURES = 512
+MOST_FEATURES = 512
+# The standard deviation of weights that people were not asked for.
+_HARDLY = 1e-3
 # Items whose factor is known less than this, in units of the prior, say nothing about it.
 _LEAST_KNOWN = 0.05
 # What the likelihood has to gain for one more number, s: Akaike's criterion.
@@ -64,10 +68,24 @@ def apportion(
     how many labels each has.
     """
     items, n_weights = learned.items, coordinates.n_weights
-    if items is None or features is None or not 0 < n_weights <= _MOST_FEATURES:
+    if items is None or features is None or not 0 < n_weights <= MOST_FEATURES:
         return learned
     X, alone = coordinates.rows(features)[:, :n_weights], judged_alone(counts)
     return _apportion_factors(_apportion_effects(learned, items, X, alone), X, alone)
+
+
+def with_weights(learned: Learned, n_weights: int) -> Learned:
+    """Return what was learned without features, with weights of them that hardly differ."""
+    model = learned.model
+    prior = replace(
+        model.prior,
+        mean=np.pad(model.prior.mean, (n_weights, 0)),
+        loadings=np.pad(model.prior.loadings, ((n_weights, 0), (0, 0))),
+        residual=np.pad(model.prior.residual, (n_weights, 0), constant_values=_HARDLY),
+    )
+    unsure = np.pad(learned.unsure, (n_weights, 0))
+    known = replace(learned, model=replace(model, prior=prior), unsure=unsure, pulls=Pulls())
+    return replace(known, shape=LOW_RANK, seen=None)
 
 
 def _apportion_effects(learned: Learned, items: Items, X: Float, alone: Float) -> Learned:
@@ -83,7 +101,10 @@ def _apportion_effects(learned: Learned, items: Items, X: Float, alone: Float) -
     mean[n_weights] += found.added
     model = replace(learned.model, prior=replace(prior, mean=mean))
     moved = replace(items, effects=own, doubt=doubt, variance=found.variance)
-    return replace(learned, model=model, items=moved)
+    unsure = learned.unsure.copy()
+    if not unsure[:n_weights, :n_weights].any():  # learned without weights
+        unsure[:n_weights, :n_weights] = found.unsure
+    return replace(learned, model=model, items=moved, unsure=unsure)
 
 
 def _apportion_factors(learned: Learned, X: Float, alone: Float) -> Learned:
@@ -170,6 +191,8 @@ class Regression:
         The constant a.
     spread, variance : float
         s^2 and tau^2.
+    unsure : array of shape (p, p), or 0
+        The posterior covariance of theta.
     gain : float
         By how much y is likelier (in nats) than if features told nothing of it.
     """
@@ -179,6 +202,7 @@ class Regression:
     spread: float
     variance: float
     gain: float = 0.0
+    unsure: Float | float = 0.0
 
     @classmethod
     def of(cls, X: Float, y: Float, noise: Float, alone: Float) -> "Regression":
@@ -191,7 +215,9 @@ class Regression:
         items = SeenItems(np.column_stack([rows, others]), n_features, y, noise)
         logs, cost = items.likeliest()
         spread, variance = np.exp(logs).tolist()
-        solved = np.linalg.solve(*items.normal_equations(spread, variance))
+        precision, right = items.normal_equations(spread, variance)
+        solved = np.linalg.solve(precision, right)
+        unsure = np.linalg.inv(precision)[:n_features, :n_features]
         theta = solved[:n_features] if axes is None else solved[:n_features] @ axes
         _, without = SeenItems(others, 0, y, noise).likeliest()
         return cls(
@@ -200,6 +226,7 @@ class Regression:
             spread,
             variance,
             without - cost,
+            np.asarray(unsure if axes is None else axes.T @ unsure @ axes, np.float64),
         )
 
 

@@ -1,6 +1,6 @@
 """Coordinates of the prior: features centred, scaled, without directions of no variance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,6 +90,10 @@ class Coordinates:
             return cls(items.mean, scale, None, intercept)
         basis, covariance = items.directions(items.unit / scale)
         return cls(items.mean, scale, basis, intercept, covariance)
+
+    def without_weights(self) -> "Coordinates":
+        """Return coordinates of the same features that keep none of their directions."""
+        return replace(self, basis=np.zeros((len(self.scale), 0)), spread=np.zeros((0, 0)))
 
     @property
     def n_weights(self) -> int:

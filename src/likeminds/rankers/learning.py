@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likeminds._support.arrays import Float
 from likeminds._support.checks import refuse_not_finite
-from likeminds.prior.apportioning import apportion
+from likeminds.prior.apportioning import MOST_FEATURES, apportion, with_weights
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.covariates import learn_with_people
 from likeminds.prior.crossed import NOT_SHARED, Crossed
@@ -66,13 +66,18 @@ class LearningRanker(ChoiceTables):
         coordinates = voices.coordinates(
             standardize=self.standardize, intercept=loss.has_intercept, every=self.wide_
         )
-        likelihood = self._first_likelihood(loss, voices, coordinates)
+        items_only = self._describe_items_only(loss, voices, coordinates)
+        inner = coordinates.without_weights() if items_only else coordinates
+        likelihood = self._first_likelihood(loss, voices, inner)
         traits = None
         if self.wide_:
             learned, tasks, coordinates = self._learn_wide(loss, voices, likelihood, coordinates)
         else:
+            tasks = self._tasks(loss, voices, likelihood, inner)
+            learned, traits = self._learn(tasks, likelihood, voices, inner)
+        if items_only:
+            learned = with_weights(learned, coordinates.n_weights)
             tasks = self._tasks(loss, voices, likelihood, coordinates)
-            learned, traits = self._learn(tasks, likelihood, voices, coordinates)
         if not self._specification().is_plain:
             simulated = voices.brought_here(tasks)
             learned = self._refine(learned, simulated, coordinates, _shifts(traits, voices))
@@ -152,6 +157,27 @@ class LearningRanker(ChoiceTables):
                 'and loss="logistic".'
             )
         return voices.tasks(loss, likelihood, coordinates, items=has_items)
+
+    def _describe_items_only(
+        self, loss: PriorLoss, voices: Voices, coordinates: Coordinates
+    ) -> bool:
+        """Tell whether features describe items, but are too many for people to weigh.
+
+        That is so where shared items have features, such as components of texts, and labels are
+        fewer than the numbers of Omega. Then people differ by thresholds and by learned factors,
+        and item effects and factors are regressed on features: see `apportioning`.
+        """
+        n_weights, about = coordinates.n_weights, voices.about
+        return (
+            not self.wide_
+            and about.n_labels < n_weights * (n_weights + 1) // 2
+            and n_weights <= MOST_FEATURES
+            and self.covariance == self.n_groups == "auto"
+            and about.people is None
+            and self.consensus is None
+            and self._has_items(loss, voices)
+            and voices.item_features() is not None
+        )
 
     def _has_items(self, loss: PriorLoss, voices: Voices) -> bool:
         if not self._specification().is_plain:
