@@ -10,6 +10,7 @@ import numpy as np
 
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crossed import CrossedTasks
+from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import first_model
 from likeminds.prior.items import OFF_ZERO, Items
 from likeminds.prior.likelihoods import Choice, Logistic, Regression
@@ -25,6 +26,7 @@ __all__ = [
     "LOW_RANK",
     "OFF_ZERO",
     "Coordinates",
+    "Crowd",
     "Items",
     "Model",
     "Objective",

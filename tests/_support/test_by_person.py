@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from learned_model import Prior
 from likeminds._support.by_person import of_people, put_together, take_apart
-from likeminds.prior.prior import Prior, Shifts
+from likeminds.prior.prior import Shifts
 
 
 def test_what_people_have_inside_of_what_people_have_is_taken_apart():

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from learned_model import Coordinates, Prior
+from learned_model import Coordinates, Crowd, Prior
 from likeminds import (
     Annotations,
     HierarchicalRanker,
@@ -15,7 +15,6 @@ from likeminds import (
     split_within_people,
 )
 from likeminds.metrics import score_choices
-from likeminds.prior.crowd import Crowd
 from likeminds.prior.likelihoods import Choice
 from likeminds.prior.losses import ChoiceLoss
 from likeminds.prior.newcomers import PriorNewcomers

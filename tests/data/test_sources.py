@@ -320,6 +320,7 @@ def filled(address):
     return address
 
 
+@pytest.mark.slow
 class TestPostgres:
     def test_a_query_is_a_table(self, filled):
         assert read_table(f"{filled} {QUERY}").to_pydict() == LABELS

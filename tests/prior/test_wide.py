@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learned_model import LOW_RANK, Objective, Prior, coordinates_of, first_model
+from learned_model import LOW_RANK, Crowd, Objective, Prior, coordinates_of, first_model
 from likeminds import Annotations
-from likeminds.prior.crowd import Crowd
 from likeminds.prior.descent import descend
 from likeminds.prior.losses import PRIOR_LOSSES
 from likeminds.prior.settling import posterior_of
