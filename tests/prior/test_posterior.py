@@ -23,7 +23,7 @@ def logistic_cost(point, rows, labels, weights, prior):
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 9), rank=st.integers(0, 3))
-@settings(max_examples=12)
+@settings(max_examples=8)
 @pytest.mark.seconds
 def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, rank):
     rng = np.random.default_rng(seed)

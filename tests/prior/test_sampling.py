@@ -47,13 +47,10 @@ def test_a_smaller_tolerance_takes_more_people(schools, small_samples):
     assert Plan.of(start, start.tasks, 1e-9) is None
 
 
-@pytest.mark.seconds
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {"n_groups": 2, "tol": 1e-4},
-        pytest.param({"n_groups": 2, "tol": 3e-4, "loss": "auc"}, marks=pytest.mark.slow),
-    ],
+    [{"n_groups": 2, "tol": 1e-4}, {"n_groups": 2, "tol": 3e-4, "loss": "auc"}],
     ids=["low rank", "auc"],
 )
 def test_a_sample_corrected_finds_what_everybody_says(schools, monkeypatch, tmp_path, parameters):
