@@ -56,7 +56,7 @@ def test_accuracy_of_those_seen_is_that_of_their_scores(homes, ranker):
 def test_who_is_not_known_is_not_predicted_as_if_they_were(homes, ranker):
     test = homes[1][~np.isin(homes[1].users, ranker.users_)]
     (found,) = score_shots(ranker, test, [0])
-    sure = score_choices(test, ranker.decision_function(test))
+    sure = score_choices(test, ranker.consensus_scores(test))
     assert found.measures["log_loss"].mean < sure.log_loss.mean
 
 

@@ -16,6 +16,9 @@ import likeminds
 from likeminds import Annotations
 from likeminds.data.tables import as_frame, link_features
 
+# The column of notes is left out, with a warning.
+pytestmark = pytest.mark.filterwarnings("ignore:Features:UserWarning")
+
 COLUMNS = {
     "Annotator": ["zoe", "ann", "zoe", "bob"],
     "image": ["c", "a", "a", "b"],
@@ -311,3 +314,8 @@ def test_comment_is_an_item_where_no_other_column_is():
     assert Annotations.from_frame(pd.DataFrame(frame)).items.tolist() == ["x", "x"]
     frame |= {"comment_id": ["i", "j"], "comment": ["fine", "dull"]}
     assert Annotations.from_frame(pd.DataFrame(frame)).items.tolist() == ["i", "j"]
+
+
+def test_columns_taken_and_left_out_are_listed(framed):
+    with pytest.warns(UserWarning, match=r"size, round.*note \(string\)"):
+        Annotations.from_frame(framed(COLUMNS), positive="yes")

@@ -319,3 +319,21 @@ def test_severity_is_in_the_headline():
     assert "thresholds differ: from yes to 0% (5)" in repr(found)
     alike = Severity(np.arange(9), np.full(9, 0.5), np.full(9, 20))
     assert not alike.differs
+
+
+def test_large_crowds_keep_their_prior(monkeypatch):
+    rng = np.random.default_rng(0)
+    quality, taste = rng.normal(0, 1.5, 40), np.repeat(rng.normal(0, 1.0, 60), 30)
+    users = np.repeat(np.arange(60), 30)
+    items = np.concatenate([rng.permutation(40)[:30] for _ in range(60)])
+    label = quality[items] + taste * np.sin(items) + rng.logistic(size=1800) > 0
+    label[:90] = rng.random(90) < 0.5  # three who answer at random
+    said = Annotations(users, items, label)
+    ranker = HierarchicalRanker().fit(said)
+    refitted = diagnose(ranker, said)
+    monkeypatch.setattr("likeminds.diagnostics.people._MANY_PEOPLE", 20)
+    monkeypatch.setattr("likeminds.diagnostics.people._MANY_LABELS", 500)
+    kept = diagnose(ranker, said)
+    assert abs(np.nanmean(kept.own_auc) - np.nanmean(refitted.own_auc)) < 0.02
+    assert np.corrcoef(kept.own_auc, refitted.own_auc)[0, 1] > 0.9
+    assert (kept.verdict == refitted.verdict).mean() > 0.9

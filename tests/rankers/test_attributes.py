@@ -54,11 +54,13 @@ def test_it_is_one_ranker_per_attribute(model, crowds, items):
     together = model.decision_function(items, users)
     assert together.shape == (40, 3)
     for column, (name, said) in enumerate(crowds.items()):
-        alone = ThreeLevelRanker(tol=1e-3).fit(said)
+        alone = ThreeLevelRanker(tol=1e-3, unknown="consensus").fit(said)
         np.testing.assert_allclose(model.rankers_[name].coef_, alone.coef_)
         np.testing.assert_allclose(together[:, column], alone.decision_function(items, users))
         np.testing.assert_allclose(model.decision_function(items, users, name), together[:, column])
         assert model.fingerprints_[name] == fingerprint(said)
+    with pytest.raises(ValueError, match="a99"):
+        model.decision_function(items, ["a99"] * 40)
     # Who never labelled an attribute gets its consensus.
     assert together[39, 1] == pytest.approx(items[39] @ model.rankers_["open"].consensus_)
 

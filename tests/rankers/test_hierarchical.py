@@ -1,5 +1,7 @@
 """The ranker with a learned prior: what it finds, and its manners."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -124,14 +126,25 @@ def test_one_label_each_is_enough_to_learn_a_consensus():
 
 def test_strangers_get_the_consensus_and_the_prior_s_uncertainty(schools, fitted):
     items = schools.annotations.features[:5]
-    scores = fitted.decision_function(items, ["stranger"] * 5)
+    lenient = copy(fitted).set_params(unknown="consensus")
+    scores = lenient.decision_function(items, ["stranger"] * 5)
     np.testing.assert_allclose(scores, items @ fitted.consensus_)
-    unsure = fitted.standard_error(items, ["stranger"] * 5)
+    unsure = lenient.standard_error(items, ["stranger"] * 5)
     assert (unsure > fitted.standard_error(items, [0] * 5)).all()
-    with pytest.raises(ValueError):
-        HierarchicalRanker(1, unknown="error").fit(schools.annotations).standard_error(
-            items, ["stranger"] * 5
-        )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    ["decision_function", "standard_error", "predict_proba", "rank_interval", "next_items", "rank"],
+)
+def test_unknown_users_are_an_error_unless_the_consensus_is_asked_for(schools, fitted, ask):
+    items = schools.annotations.features[:5]
+    of_one = ask in {"rank_interval", "next_items"}
+    arguments = (
+        ("stranger",) if ask == "rank" else (items, "stranger" if of_one else ["stranger"] * 5)
+    )
+    with pytest.raises((ValueError, KeyError), match="stranger"):
+        getattr(fitted, ask)(*arguments)
 
 
 @pytest.mark.seconds

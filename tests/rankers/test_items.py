@@ -221,7 +221,7 @@ def test_a_search_may_choose_whether_items_count():
 def test_more_labels_change_opinions_as_if_fitted_at_once(ranker, tmp_path):
     crowd = shared(7, people=40)
     first, more = crowd[:600], crowd[600:]
-    ranker.fit(first)
+    ranker.set_params(unknown="consensus").fit(first)
     again = load(save(ranker, tmp_path / "m", with_data=True))
     np.testing.assert_array_equal(again.decision_function(more), ranker.decision_function(more))
     again.update(more)
@@ -298,7 +298,8 @@ def test_grades_gain_from_what_others_said():
 @pytest.mark.parametrize("kind", [ThreeLevelRanker, ConsensusOnly])
 def test_the_consensus_sees_items_as_strangers_do(kind):
     crowd = shared(11, people=30)
-    for ranker in (kind(item_effects=True), RankerCV(kind(item_effects=True), {"tol": [1e-3]})):
+    one = kind(item_effects=True, unknown="consensus")
+    for ranker in (one, RankerCV(one, {"tol": [1e-3]})):
         if kind is ConsensusOnly and isinstance(ranker, RankerCV):
             ranker.set_params(param_grid={"alpha": [0.1]})
         ranker.fit(crowd)

@@ -1,9 +1,12 @@
 """A model has a type: a ranker and a model of several attributes answer the same questions."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from likeminds import (
+    Annotations,
     AttributeModel,
     HierarchicalRanker,
     RankerCV,
@@ -96,3 +99,46 @@ def test_the_levels_of_components_are_the_weights():
     ranker = RMTL().fit(crowd)
     np.testing.assert_allclose(ranker.consensus_ + ranker.group_ + ranker.personal_, ranker.coef_)
     np.testing.assert_allclose(ranker.group_.mean(axis=0), 0, atol=1e-12)
+
+
+UNFITTED = {
+    "rank": ("ann",),
+    "explain": ("ann", "cat"),
+    "similar_people": ("ann",),
+    "similar_items": ("cat",),
+    "newcomer": ({"cat": 1},),
+}
+
+
+@pytest.mark.parametrize("ask", UNFITTED)
+def test_models_that_are_not_fitted_say_so(ask):
+    with pytest.raises(NotFittedError):
+        getattr(HierarchicalRanker(), ask)(*UNFITTED[ask])
+
+
+def test_what_is_no_features_is_told_how_to_be_passed():
+    frame = pd.DataFrame({"user": ["ann"] * 4, "item": list("abcd"), "rating": [1, 2, 3, 4]})
+    ranker = HierarchicalRanker()
+    with pytest.raises(ValueError, match="from_frame"):
+        ranker.fit(frame)
+    with pytest.raises(ValueError, match="items="):
+        ranker.fit(np.ones((3, 4)))
+    with pytest.raises(ValueError, match="items="):
+        ranker.fit([["a"], ["b"]], [0, 1], ["ann", "bob"])
+    with pytest.raises(AttributeError, match="predict_grades"):
+        ranker.predict([[1.0]])
+
+
+def test_items_without_length_are_refused():
+    rng = np.random.default_rng(0)
+    ranker = HierarchicalRanker(n_groups=0)
+    ranker.fit(rng.normal(size=(40, 2)), rng.random(40) < 0.5, np.repeat(np.arange(4), 10))
+    with pytest.raises(ValueError, match="2D"):
+        ranker.rank_interval(3, 0)
+
+
+def test_many_distinct_numbers_are_announced_as_grades():
+    values = np.linspace(-1.0, 1.0, 60)
+    with pytest.warns(UserWarning, match="threshold="):
+        Annotations(np.repeat(["ann", "bob"], 30), list(range(30)) * 2, values)
+    assert Annotations(["ann"] * 60, range(60), values, grades=True).grades is not None

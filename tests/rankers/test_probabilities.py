@@ -1,5 +1,7 @@
 """Probabilities of labels: calibrated, in scikit-learn's shape, of grades and choices, too."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -120,7 +122,8 @@ def test_a_label_is_left_out_as_if_it_had_not_been_learned():
 def test_people_and_items_that_nobody_knows(told):
     ranker, test, truth = told
     # Of somebody new, the least is known: chances are nearer to one half.
-    stranger = ranker.predict_proba(test.X, ["somebody new"] * len(test), test.items)
+    lenient = copy(ranker).set_params(unknown="consensus")
+    stranger = lenient.predict_proba(test.X, ["somebody new"] * len(test), test.items)
     assert stranger[:, 1].std() < ranker.predict_proba(test)[:, 1].std()
     named = ranker.predict_proba(test.X, test.users, test.items)
     assert named == pytest.approx(ranker.predict_proba(test))

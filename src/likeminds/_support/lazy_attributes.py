@@ -6,6 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from likeminds._support.files import FileVersion
 
+# Methods of other estimators that rankers do not have, and what to call instead.
+_INSTEAD = {
+    "predict": ": call rank for the best items, decision_function for scores, predict_proba for "
+    "probabilities of labels, or predict_grades for expected grades",
+}
+
 
 class Unread:
     """Readers of the attributes that are still in a file, by name, and the lock around them."""
@@ -38,7 +44,8 @@ class ReadLater:
             # Another thread may have read it since it was looked for.
             if name in self.__dict__:
                 return self.__dict__[name]
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            hint = _INSTEAD.get(name, "")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     def _read_all(self) -> None:
         """Read what is still in the file, and forget the file."""

@@ -47,7 +47,8 @@ def evaluate(
     """Score a model on labels: everybody's AUC, beside that of the consensus alone.
 
     Of grades, it is the concordance: the share of pairs of unequal grades in the right order.
-    --out has that of each person. People the model does not know are ranked by the consensus.
+    --out has that of each person. Labels of unknown users are an error, unless --shots says how
+    many of them to learn from: with --shots 0, the consensus ranks.
     Comparisons are judged by the share that is predicted, and by its log loss.
     """
     from likeminds.cli._labels import read_said
@@ -110,15 +111,23 @@ def _by_shots(
 
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    from likeminds._support.checks import listing
+    from likeminds._support.grammar import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person, measure_of
 
     def judge(scores: Any) -> "MetricByPerson":
         return concordance_by_person(said.outcomes, scores, said.users, said.weights)
 
+    strangers = said.user_ids[lookup(said.user_ids, ranker.users_, "users") < 0]
+    if len(strangers):
+        raise ValueError(
+            f"{counted(len(strangers), 'user')} of these labels not in the model: "
+            f"{listing(strangers)}. --shots 0 scores unknown users by the consensus, --shots 5 "
+            "after five labels each."
+        )
     own = judge(ranker.decision_function(said))
     consensus = judge(ranker.consensus_scores(said))
-    known = lookup(own.users, ranker.users_, "users") >= 0
     measure = measure_of(said.outcomes).lower()
     total = {
         measure: own.mean,
@@ -126,11 +135,10 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
         f"consensus_{measure}": consensus.mean,
         "people": own.n_defined,
         "without_both_labels": len(own.undefined),
-        "not_in_the_model": int((~known).sum()),
         "labels": len(said),
     }
-    columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist(), known.tolist())
-    names = ("person", measure, f"consensus_{measure}", "known")
+    columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist())
+    names = ("person", measure, f"consensus_{measure}")
     return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

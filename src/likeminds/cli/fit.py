@@ -27,6 +27,7 @@ from likeminds.cli._talk import Talk
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
+    from likeminds.metrics.by_person import MetricByPerson
 
 DATA = "likeminds data electricity --out power"
 FIT = (
@@ -189,10 +190,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 
     Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
-    from likeminds.data.choice_sets import are_choices
     from likeminds.data.splits import split_within_people
-    from likeminds.metrics.choices import score_choices
-    from likeminds.metrics.concordance import concordance_by_person, measure_of
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -201,15 +199,24 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
         about = {"attribute": name} if name else {}
-        scores = model.decision_function(test, **about)
-        if test.group_codes is not None and test.group_ids is None and are_choices(test):
-            measure, metric = "accuracy", score_choices(test, scores).accuracy
-        else:
-            judged = concordance_by_person(test.outcomes, scores, test.users, test.weights)
-            measure, metric = measure_of(test.outcomes).lower(), judged
+        measure, metric = _judged(test, model.decision_function(test, **about))
+        same_for_all = _judged(test, model.ranker_of(name).consensus_scores(test))[1]
         found[f"{measure} {name}".strip()] = metric.mean
         found[f"error {name}".strip()] = metric.standard_error
+        found[f"baseline {name}".strip()] = same_for_all.mean
     return found
+
+
+def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByPerson"]:
+    """Return the measure that suits held-out labels, and its values."""
+    from likeminds.data.choice_sets import are_choices
+    from likeminds.metrics.choices import score_choices
+    from likeminds.metrics.concordance import concordance_by_person, measure_of
+
+    if test.group_codes is not None and test.group_ids is None and are_choices(test):
+        return "accuracy", score_choices(test, scores).accuracy
+    judged = concordance_by_person(test.outcomes, scores, test.users, test.weights)
+    return measure_of(test.outcomes).lower(), judged
 
 
 def _learn(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
@@ -265,9 +272,12 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     for name, value in scores.items():
         measure, _, about = name.partition(" ")
         if measure in _MEASURES:
-            error = scores[f"error {about}".strip()]
+            error, baseline = (scores[f"{one} {about}".strip()] for one in ("error", "baseline"))
             called, of_what = _MEASURES[measure]
-            talk.tell(f"{called}, {about or of_what}: {value:.3f} ± {error:.3f} (mean over people)")
+            talk.tell(
+                f"{called}, {about or of_what}: {value:.3f} ± {error:.3f} (mean over people); "
+                f"baseline, one ranking for all: {baseline:.3f}"
+            )
     labels = "with" if card["takes_updates"] else "without"
     files = path.iterdir() if path.is_dir() else [path]
     size = sum(file.stat().st_size for file in files) / 1e6

@@ -65,7 +65,9 @@ def report(
         talk.note("the model has kept no labels to judge people by: --annotations gives them.")
     elif diagnostics:
         fits = 5 * len(rankers_of(known))
-        talk.note(f"judging the people takes {fits} more fits; --no-diagnostics leaves them out.")
+        talk.note(
+            f"judging the people takes up to {fits} more fits; --no-diagnostics leaves them out."
+        )
     with talk.bar() as bar:
         bar.add_task("writing", total=None)
         page = write_report(

@@ -23,6 +23,7 @@ from likeminds.data.identifiers import lookup
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person, mean_concordance
 from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.model import with_consensus
 
 Key = tuple[str, int]
 T = TypeVar("T")
@@ -113,7 +114,7 @@ class Cell:
         start = perf_counter()
         warned = fit_to_the_end(ranker, train)
         seconds = perf_counter() - start
-        scores = ranker.decision_function(test)
+        scores = with_consensus(ranker).decision_function(test)
         return CellResult(
             mean_concordance(test.outcomes, scores, test.users, test.weights),
             tuple(_by_person(annotations, test, scores).tolist()),

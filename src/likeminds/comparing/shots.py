@@ -17,7 +17,7 @@ from likeminds.metrics.choices import score_choices
 from likeminds.metrics.concordance import concordance_by_person, measure_of
 from likeminds.prior.beliefs import Beliefs
 from likeminds.prior.chances import chances_of_sets
-from likeminds.rankers.model import Ability
+from likeminds.rankers.model import Ability, with_consensus
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class _Scorer:
         cls, ranker: Any, said: Annotations, told: Bool, test: Annotations
     ) -> "_Scorer":
         if not told.any():
-            scores = ranker.decision_function(test)
+            scores = with_consensus(ranker).decision_function(test)
             beliefs = ranker._beliefs() if hasattr(ranker, "_beliefs") else None
             return cls(scores, beliefs, np.full(len(test), -1))
         beliefs = ranker.newcomer(said[told])

@@ -1,5 +1,6 @@
 """Grades: ordered answers of more than two kinds, as numbers or as words from worst to best."""
 
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from likeminds.data.labels import (
 
 # Grades have this many decimals: 1.0000001 is 1.
 _DECIMALS = 6
+# More distinct grades than this are binned by rank, into as many bins.
+MOST_GRADES = 20
 
 
 class Answers(NamedTuple):
@@ -106,7 +109,23 @@ def _read_all(
         distinct = encode(labels, "labels")[1]
         if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
             return Answers(*_binary(labels, None, None, within, None))
-    return _graded(labels, order, None)
+    found = _graded(labels, order, None)
+    if grades is None and order is None:
+        _warn_of_many(found.grades)
+    return found
+
+
+def _warn_of_many(grades: FloatArray | None) -> None:
+    """Warn where labels that nobody called grades have too many values to be a scale."""
+    n_grades = 0 if grades is None else len(np.unique(grades))
+    if n_grades > MOST_GRADES:
+        warnings.warn(
+            f"Labels have {n_grades:,} distinct numbers, which are taken for grades and learned "
+            f"from in {MOST_GRADES} bins. Pass grades=True if they are, or threshold= (a number or "
+            '"median") to read them as yes or no.',
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:

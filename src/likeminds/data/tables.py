@@ -1,5 +1,7 @@
 """Read data frames and files, and link each annotation with its row of features."""
 
+import logging
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -44,6 +46,8 @@ from likeminds.data.spelling import write_as_known
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+logger = logging.getLogger(__name__)
 
 
 class FrameOptions(TypedDict, total=False):
@@ -367,11 +371,9 @@ def ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[st
 
 def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
-    columns = [
-        column
-        for column, kind in table.schema.items()
-        if column not in used and is_numeric(kind) and may_be_feature(column)
-    ]
+    free = {column: kind for column, kind in table.schema.items() if column not in used}
+    columns = [name for name, kind in free.items() if is_numeric(kind) and may_be_feature(name)]
+    _tell_of_columns(columns, {name: kind for name, kind in free.items() if name not in columns})
     if not columns and found.get("item") is None:
         raise ValueError(
             "There is no column of numbers left to be a feature. Pass features=: a list of "
@@ -379,6 +381,22 @@ def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | Non
             "which item each row is about: items that several people judge need no features."
         )
     return columns
+
+
+def _tell_of_columns(features: Sequence[str], left_out: Mapping[str, Any]) -> None:
+    """List the columns taken as features and those left out; warn where any are not numbers."""
+    taken = f"Features: {listing(features) if features else 'none'}."
+    told = [f"{name} ({str(kind).partition('(')[0].lower()})" for name, kind in left_out.items()]
+    message = f"{taken} Columns left out: {listing(told) if told else 'none'}."
+    if all(is_numeric(kind) for kind in left_out.values()):
+        logger.info(message)
+    else:
+        warnings.warn(
+            f"{message} Features must be numbers: encode the others, or name the columns to take "
+            "with features=[...].",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scipy.special import expit
 from likeminds._support.arrays import Float, FloatArray, Index
 from likeminds._support.lazy_modules import Later
 from likeminds._support.stacks import row_dots
+from likeminds.data.grades import MOST_GRADES
 from likeminds.prior.grades_given import GradesGiven
 from likeminds.prior.likelihoods import Diagonal, Said
 from likeminds.prior.odds import damping, mean_between
@@ -24,8 +25,6 @@ from likeminds.prior.tasks import Task
 
 optimize: Any = Later("scipy.optimize")
 
-# More distinct grades than this are binned by rank, into as many bins.
-_MOST_BINS = 20
 # People with fewer grades than this say nothing about how spreads differ.
 _ENOUGH_GRADES = 4
 # Nodes over which posteriors of scores are averaged.
@@ -71,8 +70,8 @@ class Scale:
     def given(cls, said: GradesGiven) -> "Scale":
         """Learn bins and spreads from how often grades were given."""
         edges = said.values[:-1]
-        if len(said.values) > _MOST_BINS:
-            edges = said.quantiles(np.linspace(0.0, 1.0, _MOST_BINS + 1)[1:-1])
+        if len(said.values) > MOST_GRADES:
+            edges = said.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
             edges = edges[edges < said.values[-1]]
         codes = np.searchsorted(edges, said.values)
         total = np.bincount(codes, weights=said.values * said.counts)

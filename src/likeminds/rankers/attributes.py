@@ -17,12 +17,14 @@ from likeminds._support.grammar import guess_verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.data.spelling import write_as_known
 from likeminds.prior.beliefs import Beliefs
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.inputs import refuse_strangers
 from likeminds.rankers.matching import Matching
-from likeminds.rankers.model import Ability, Model
+from likeminds.rankers.model import Ability, Model, with_consensus
 
 # Called after each attribute with its name, how many are done, and of how many.
 Callback = Callable[[str, int, int], None]
@@ -144,11 +146,17 @@ class AttributeModel(Matching, Model, BaseEstimator):  # type: ignore[misc]
         array of shape (n_rows,), or (n_rows, n_attributes) without ``attribute``
         """
         check_is_fitted(self)
-        if attribute is not None:
-            return np.asarray(self.ranker_of(attribute).decision_function(X, users))
         owners = users if users is None or isinstance(users, np.ndarray) else list(users)
-        scores = [ranker.decision_function(X, owners) for ranker in self.rankers_.values()]
-        return np.column_stack(scores)
+        asked = X.user_ids if isinstance(X, Annotations) else owners
+        if asked is not None:
+            distinct = encode(asked, "users")[1]
+            known = write_as_known(distinct, self.people_, "users")
+            refuse_strangers(distinct, lookup(known, self.people_, "users") < 0)
+        names = self.rankers_ if attribute is None else [attribute]
+        scores = [
+            with_consensus(self.ranker_of(name)).decision_function(X, owners) for name in names
+        ]
+        return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
         """Return, by attribute, the mean over people of their AUC."""

@@ -50,11 +50,6 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
         """Everybody it knows: ``users_``."""
         return self.users_
 
-    @property
-    def chosen_(self) -> "Ranker":
-        """The ranker, out of the search that found it."""
-        return self.learned("best_estimator_") or self
-
     @with_callbacks
     def fit(
         self,
@@ -155,7 +150,7 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
     def consensus_scores(self, said: Annotations) -> Float:
         """Return scores by what all agree on; what they see in items is part of it."""
         items = inputs.item_ids_of(said, None, len(said))
-        return self.chosen_._scores(said.X, np.full(len(said), -1), items)
+        return np.asarray(self.chosen_._scores(said.X, np.full(len(said), -1), items))
 
     def learned_items(self) -> Items | None:
         """Return what was learned about items beyond their features; None for nothing."""

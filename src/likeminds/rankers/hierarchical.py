@@ -98,8 +98,8 @@ class HierarchicalRanker(LearningRanker):
         Stop when a step lowers the objective by less than this share.
     max_iter : int, default=500
         Stop after this many steps in any case (with a warning).
-    unknown : {"consensus", "error"}, default="consensus"
-        What people get who were not seen in training.
+    unknown : {"error", "consensus"}, default="error"
+        What users get who were not seen in training: an error, or the scores of the consensus.
     user_column : int or str, optional
         The column of X that says who gave the label, as in `ThreeLevelRanker`.
     callback : callable, optional
@@ -226,7 +226,7 @@ class HierarchicalRanker(LearningRanker):
         covariance_rank: int = 16,
         tol: float = 1e-5,
         max_iter: int = 500,
-        unknown: str = "consensus",
+        unknown: str = "error",
         user_column: int | str | None = None,
         callback: Callback | None = None,
     ) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from likeminds._support.arrays import Bool, FloatArray, IdArray
 from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
+from likeminds.data.columns import usual_columns
 from likeminds.data.grades import read_answers
 from likeminds.data.identifiers import encode
 from likeminds.data.labels import LabelReading
@@ -113,6 +114,20 @@ def refuse_unread(X: object) -> None:
         )
 
 
+def how_to_fit(X: object) -> str:
+    """Say how to pass a table of labels, or a matrix of users by items, which X is not."""
+    columns = [str(name) for name in getattr(X, "columns", ())]
+    if usual_columns("person", columns) or usual_columns("label", columns):
+        return (
+            " A table with users, items and labels is read by Annotations.from_frame(frame): fit "
+            "to what it returns."
+        )
+    return (
+        " X has the features of one item per row. Ids of items are not features, and a matrix of "
+        "users by items has to be one row per label: pass Annotations(users=, items=, labels=)."
+    )
+
+
 def refuse_extras(**arguments: object) -> None:
     """Refuse labels, people or weights beside annotations, which carry their own."""
     given = [name for name, value in arguments.items() if value is not None]
@@ -164,8 +179,8 @@ def refuse_strangers(owners: Iterable[Hashable], strange: Bool) -> None:
     if strange.any():
         names = np.unique(np.asarray(list(owners), dtype=object)[strange].astype(str))
         raise ValueError(
-            f"Not seen in training: {listing(names)}. "
-            'Pass unknown="consensus" to give them the consensus instead.'
+            f"Unknown user(s): {listing(names)}. newcomer(...) takes new users; with "
+            'unknown="consensus", the ranker gives them the scores of the consensus.'
         )
 
 

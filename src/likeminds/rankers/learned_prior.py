@@ -25,7 +25,8 @@ from likeminds.prior.newcomers import PriorNewcomers
 from likeminds.prior.traits import Traits
 from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
-from likeminds.rankers.inputs import item_ids_of
+from likeminds.rankers.inputs import item_ids_of, refuse_strangers
+from likeminds.rankers.model import with_consensus
 from likeminds.rankers.shown import place_of_person
 
 # What everybody's points tell.
@@ -63,20 +64,22 @@ class PriorRanker(GrowingRanker):
     ) -> Float:
         """Score each row for its person, as in `ThreeLevelRanker.decision_function`.
 
-        People not seen in training get the consensus; or what goes with their covariates, where
-        annotations have these and the ranker has learned from such.
+        Users not seen in training get what goes with their covariates, where annotations have
+        these and the ranker has learned from such; otherwise ``unknown`` says what happens.
         """
-        scores = super().decision_function(X, users, items)
         if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
-            return scores
-        rows, people = self._rows_and_people(X, users)
-        strange = people < 0
+            return super().decision_function(X, users, items)
+        strange = self._places_of(X.users) < 0
+        shifts = self.crowd_.shifts(X.people, X.user_ids)
+        assert shifts is not None
+        if self.unknown == "error":
+            described = np.any(shifts != 0.0, axis=1)[X.user_codes]
+            refuse_strangers(X.users, strange & ~described)
+        scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if strange.any():
-            shifts = self.crowd_.shifts(X.people, X.user_ids)
-            assert shifts is not None
             added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
-            scores[strange] += np.einsum("nd,nd->n", rows[strange], added)
-        return scores
+            scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
+        return np.asarray(scores)
 
     def learned_items(self) -> Items | None:
         """Return what was learned about items beyond their features; None for nothing."""
@@ -93,8 +96,8 @@ class PriorRanker(GrowingRanker):
         Parameters
         ----------
         X, users, items
-            As in `decision_function`. People not seen in training are as uncertain as the
-            prior.
+            As in `decision_function`. With ``unknown="consensus"``, users not seen in training
+            are as uncertain as the prior.
 
         Returns
         -------
@@ -134,8 +137,7 @@ class PriorRanker(GrowingRanker):
         items : array of shape (n_items, n_features), or Annotations
             What can be asked about; of `Annotations`, the item of each row.
         user : id
-            Whom to ask; of somebody new, only the prior is known. With labels at hand, use
-            ``newcomer(X, y).next_items(items)``.
+            Whom to ask; for new users, ``newcomer(X, y).next_items(items)``.
         n : int, default=1
             How many.
 
@@ -157,7 +159,8 @@ class PriorRanker(GrowingRanker):
             self._check_width(items)
             rows, people = items.X, self._people([user])
         else:
-            rows, people = self._rows_and_people(items, [user] * len(np.asarray(items)))
+            check_is_fitted(self)
+            rows, people = self._split_user_column(items)[0], self._people([user])
         beliefs, people = self._beliefs_of(people[:1])
         return rows, beliefs, int(people[0])
 

@@ -1,6 +1,7 @@
 """The interface of models: one ranker, or one for each of several attributes."""
 
 from collections.abc import Mapping
+from copy import copy
 from enum import Enum
 from typing import Any
 
@@ -32,6 +33,11 @@ class Model(ReadLater):
     rankers_: dict[str, Any]
     people_: IdArray
     feature_names_: IdArray
+
+    @property
+    def chosen_(self) -> Any:
+        """The model, out of the search that found it."""
+        return self.learned("best_estimator_") or self
 
     @property
     def has_attributes(self) -> bool:
@@ -80,6 +86,15 @@ class Model(ReadLater):
         marks = self.learned("fingerprints_") or {}
         mark: str | None = marks.get(attribute)
         return mark or self.ranker_of(attribute).learned("fingerprint_")
+
+
+def with_consensus(ranker: Any) -> Any:
+    """Return a ranker that gives unknown users the consensus, whatever its ``unknown`` says."""
+    if not isinstance(ranker, Model):  # an estimator of the caller's
+        return ranker
+    lenient: Any = copy(ranker.chosen_)
+    lenient.unknown = "consensus"
+    return lenient
 
 
 class Ability(Enum):

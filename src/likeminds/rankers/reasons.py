@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float
 from likeminds._support.frames import Frames, as_kind
@@ -192,6 +193,7 @@ def explain(ranker: Any, person: Hashable | None, item: Hashable, items: Any = N
     >>> why.features[0]["feature"], why.score > 0
     ('price', True)
     """
+    check_is_fitted(ranker)
     ranker = ranker.chosen_
     if not hasattr(ranker, "group_"):
         raise TypeError(

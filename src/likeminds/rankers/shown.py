@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import listing
@@ -41,6 +42,7 @@ class ShownItems:
     @classmethod
     def of(cls, ranker: Any, items: Any) -> "ShownItems":
         """Take items as a mapping to features or as annotations; None are those it has kept."""
+        check_is_fitted(ranker)
         if isinstance(items, ShownItems):
             return cls(ranker, items.ids, items.features)
         if items is None:
@@ -143,6 +145,7 @@ def weights_of_all(ranker: Any) -> Float:
 
 def place_of_person(ranker: Any, person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
+    check_is_fitted(ranker)
     place = int(ranker._places_of([person])[0])
     if place < 0:
         known = ranker.users_

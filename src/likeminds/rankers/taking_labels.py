@@ -106,11 +106,12 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
         if reset:
             self.fitted_on_annotations_, self.label_reading_, self.verb_ = False, None, None
         inputs.refuse_unread(X)
-        features, column = self._split_user_column(X, reset=reset)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
+                f"{inputs.how_to_fit(X)}"
             )
+        features, column = self._split_user_column(X, reset=reset)
         if column is not None and users is not None:
             raise ValueError("Pass people either in user_column or as users=, not both.")
         owners = column if users is None else users
@@ -233,6 +234,14 @@ class TakesLabels(Model, BaseEstimator):  # type: ignore[misc]
         return rows, column
 
     def _check_rows(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
+        try:
+            return self._check_numbers(X, reset, dtype)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(f"{error}. X must be numbers.{inputs.how_to_fit(X)}") from error
+
+    def _check_numbers(self, X: ArrayLike, reset: bool, dtype: Any) -> NDArray[Any]:
         if self.fitted_on_annotations_ and not hasattr(X, "columns"):
             # Annotations name their features; an array that goes with them need not.
             rows = check_array(

@@ -89,8 +89,8 @@ class ThreeLevelRanker(StatisticsRanker):
         objective, over the length of the loss's gradient at zero.
     max_iter : int, default=1000
         Stop after this many iterations in any case (with a warning).
-    unknown : {"consensus", "error"}, default="consensus"
-        What people get who were not seen in training.
+    unknown : {"error", "consensus"}, default="error"
+        What users get who were not seen in training: an error, or the scores of the consensus.
     user_column : int or str, optional
         The column of X (a position, or a name in a data frame) that says who gave the label,
         for the places where scikit-learn does not pass ``users`` along.
@@ -171,7 +171,7 @@ class ThreeLevelRanker(StatisticsRanker):
     solver: str | Solver = "fast"
     tol: float = 1e-4
     max_iter: int = 1000
-    unknown: str = "consensus"
+    unknown: str = "error"
     user_column: int | str | None = None
     warm_start: bool = False
     callback: Callback | None = None

@@ -89,7 +89,7 @@ def test_noise_is_not_learned():
 def test_new_items_are_what_their_features_say_and_strangers_get_the_biases():
     crowd = crowd_on_shared_items(3)
     hidden = np.isin(crowd.items, ["i03", "i07", "i11", "i15", "i19", "i23"])
-    ranker = Factorisation(1).fit(crowd[~hidden])
+    ranker = Factorisation(1, unknown="consensus").fit(crowd[~hidden])
     assert ranker.score(crowd[hidden]) > 0.55
     alike = Factorisation(1, item_features=False).fit(crowd[~hidden])
     assert alike.score(crowd[hidden]) == 0.5

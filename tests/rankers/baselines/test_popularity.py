@@ -73,7 +73,7 @@ def test_strangers_get_everybodys_share_and_new_items_the_overall_one():
     crowd = Annotations(
         users=["ann", "bob", "ann"], items=None, labels=[1, 0, 1], features=[[0.0], [-0.0], [5.0]]
     )
-    ranker = Popularity().fit(crowd)
+    ranker = Popularity(unknown="consensus").fit(crowd)
     items = np.array([[0.0], [5.0], [7.0]])
     np.testing.assert_allclose(ranker.decision_function(items), [0.5, 1.0, 2 / 3])
     np.testing.assert_allclose(ranker.decision_function(items, ["eve"] * 3), [0.5, 1.0, 2 / 3])

@@ -100,7 +100,7 @@ class Factorisation(Ranker):
         item_features: bool = True,
         tol: float = 3e-4,
         max_iter: int = 100,
-        unknown: str = "consensus",
+        unknown: str = "error",
         user_column: int | str | None = None,
     ) -> None:
         self.n_factors = n_factors

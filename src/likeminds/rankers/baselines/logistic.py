@@ -38,7 +38,7 @@ class _LogisticRanker(Ranker):
     standardize: bool = True
     tol: float = 1e-4
     max_iter: int = 1000
-    unknown: str = "consensus"
+    unknown: str = "error"
     user_column: int | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

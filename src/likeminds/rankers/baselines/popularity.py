@@ -72,7 +72,7 @@ class Popularity(Ranker):
         "user_column": [Integral, str, None],
     }
 
-    def __init__(self, *, unknown: str = "consensus", user_column: int | str | None = None) -> None:
+    def __init__(self, *, unknown: str = "error", user_column: int | str | None = None) -> None:
         self.unknown = unknown
         self.user_column = user_column
 

@@ -28,7 +28,7 @@ class _RidgeRanker(StatisticsRanker):
     standardize: bool = True
     item_effects: bool = False
     alpha_item: float = 0.001
-    unknown: str = "consensus"
+    unknown: str = "error"
     user_column: int | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -94,7 +94,7 @@ class ThreeLevelRankerCV(RankerCV):
         item_effects: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        unknown: str = "consensus",
+        unknown: str = "error",
         user_column: int | str | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
