@@ -6,13 +6,26 @@ from tools.fuzz.kinds import KINDS
 from tools.fuzz.verdicts import Ended, Tally, fault
 
 
+ENTRIES = ("command lines", "model files", "tables")
+AREAS = ("folders", "connectors", "pictures", "reports", "raw HTTP", "Dask")
+
+
+def test_every_area_is_in_the_harness():
+    assert set(KINDS) == {*ENTRIES, *AREAS}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # as in the program, where warnings are notes
-def test_seconds_of_hostile_inputs():  # `make fuzz` takes minutes
-    tally = fuzz(seconds=20, first_seed=0)
+@pytest.mark.parametrize(
+    ("kinds", "both"),
+    [(ENTRIES, ("command lines", "tables")), (AREAS, ("folders", "connectors"))],
+    ids=["entries", "areas"],
+)
+def test_seconds_of_hostile_inputs(kinds, both):  # `make fuzz` takes minutes
+    tally = fuzz(seconds=20, first_seed=0, kinds=kinds)
     assert tally.wrong == [], str(tally)
-    assert {kind for kind, _ in tally.counts} == set(KINDS)
-    for kind in ("command lines", "tables"):
+    assert {kind for kind, _ in tally.counts} == set(kinds)
+    for kind in both:
         assert tally.counts[kind, "refused"], str(tally)
         assert tally.counts[kind, "accepted"], str(tally)
 

@@ -26,21 +26,24 @@ def fuzz(seconds: float, first_seed: int, kinds: tuple[str, ...] = tuple(KINDS))
     first_seed : int
         Which inputs are drawn: the first round's seed, and one more for each round.
     kinds : tuple of str
-        Which kinds.
+        Which kinds. Each gets its share of the time that is left.
     """
-    tally, end = Tally(), time.monotonic() + seconds
+    tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         workshop = Workshop.in_folder(Path(folder))
-        number = first_seed
-        while time.monotonic() < end:
-            for kind in kinds:
-                _round(workshop, tally, kind, number, end)
-            number += 1
+        number, end = first_seed, time.monotonic() + seconds
+        with workshop.started:
+            while time.monotonic() < end:
+                for place, kind in enumerate(kinds):
+                    share = (end - time.monotonic()) / (len(kinds) - place)
+                    _round(workshop, tally, kind, number, time.monotonic() + share)
+                number += 1
     return tally
 
 
 def _round(workshop: Workshop, tally: Tally, kind: str, number: int, end: float) -> None:
     inputs, attempt = KINDS[kind]
+    before = tally.tried
 
     @seed(number)
     @settings(
@@ -52,7 +55,7 @@ def _round(workshop: Workshop, tally: Tally, kind: str, number: int, end: float)
     )
     @given(inputs)
     def each(drawn: Any) -> None:
-        if time.monotonic() < end:
+        if time.monotonic() < end or tally.tried == before:  # one at least
             attempt(workshop, tally, drawn)
 
     each()

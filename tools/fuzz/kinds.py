@@ -1,4 +1,4 @@
-"""The kinds of hostile input: command lines, model files, tables."""
+"""The kinds of hostile input: command lines, model files, tables, and those of `areas`."""
 
 import json
 import struct
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from tools.fuzz import corpus
+from tools.fuzz import areas, corpus
 from tools.fuzz.verdicts import Tally, run
 from tools.fuzz.workshop import Workshop, all_scores, write_csv
 
@@ -180,4 +180,10 @@ KINDS: dict[str, tuple[Any, Kind]] = {
     "command lines": (command_lines(), try_command_line),
     "model files": (damages(), try_model),
     "tables": (tables(), try_table),
+    "folders": (areas.folders(), areas.try_folder),
+    "connectors": (areas.exports(), areas.try_export),
+    "pictures": (areas.pictures(), areas.try_picture),
+    "reports": (areas.reports, areas.try_report),
+    "raw HTTP": (areas.requests(), areas.try_request),
+    "Dask": (areas.folders(), areas.try_partitions),
 }

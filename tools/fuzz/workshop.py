@@ -1,21 +1,74 @@
 """The folder that commands run in: tables and models as they should be."""
 
 import csv
+import logging
+import socket
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 import likeminds
 
+# Seconds that a service may take for an answer.
+SECONDS = 30.0
 
-class Workshop(NamedTuple):
-    """A folder, and what the model in it says."""
+
+@dataclass
+class Workshop:
+    """A folder, what the model in it says, and what is started when it is needed."""
 
     folder: Path
     content: bytes
     items: np.ndarray
     scores: np.ndarray
+    started: ExitStack = field(default_factory=ExitStack)
+
+    @cached_property
+    def address(self) -> tuple[str, int]:
+        """Where a service of a copy of the model listens, without keys, on this machine alone."""
+        import uvicorn  # noqa: PLC0415 - an extra
+
+        from likeminds.service.app import make_app  # noqa: PLC0415
+        from likeminds.service.settings import Settings  # noqa: PLC0415
+
+        state = self.folder / "service"
+        state.mkdir()
+        (state / "served.likeminds").write_bytes(self.content)
+        settings = Settings(
+            model=str(state / "served.likeminds"),
+            state=str(state),
+            database=f"sqlite:///{state / 'service.db'}",
+            refresh_every=0.0,
+            rate=0.0,
+            seconds=SECONDS,
+        )
+        # Servers tell asyncio of connections that end in the middle.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        listening = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(make_app(settings), log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+
+        def end() -> None:
+            server.should_exit = True
+            thread.join(SECONDS)
+
+        self.started.callback(end)
+        return "127.0.0.1", int(listening.getsockname()[1])
+
+    @cached_property
+    def cluster(self) -> Any:
+        """A Dask cluster of two workers in this process."""
+        import distributed  # noqa: PLC0415 - an extra
+
+        workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+        client = distributed.Client(**workers, dashboard_address=None, silence_logs=50)
+        return self.started.enter_context(client)
 
     @classmethod
     def in_folder(cls, folder: Path) -> "Workshop":
