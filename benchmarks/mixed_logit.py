@@ -16,8 +16,8 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.accuracy import MOST_PEOPLE, ROOT, DataSet, data_sets
-from benchmarks.limits import in_time
 from benchmarks.peers import mixed_logit
+from benchmarks.time_limit import in_time
 from likeminds import Annotations, HierarchicalRanker, auc_by_person, split_within_people
 
 

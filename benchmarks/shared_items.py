@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy import ROOT
-from benchmarks.limits import in_time
 from benchmarks.shared_crowds import ALONE, SharedCrowd, read_crowds, simulated
 from benchmarks.shared_methods import (
     OURS,
@@ -32,6 +31,7 @@ from benchmarks.shared_methods import (
 )
 from benchmarks.shared_page import keep_earlier, summarise, write_page
 from benchmarks.shared_polis import agreement_of_groups, bridging
+from benchmarks.time_limit import in_time
 from likeminds import Annotations, auc_by_person
 from likeminds._support.files import write_whole
 from likeminds.rankers.baselines.popularity import has_shared_items

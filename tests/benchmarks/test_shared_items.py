@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks.limits import in_time
 from benchmarks.shared_crowds import SharedCrowd, above_own_median, read_crowds, simulated
 from benchmarks.shared_items import main
 from benchmarks.shared_page import BEGIN, END, over_sets, summarise
 from benchmarks.shared_polis import group_informed_consensus
+from benchmarks.time_limit import in_time
 
 from likeminds import Annotations
 

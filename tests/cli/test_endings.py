@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -210,6 +211,17 @@ def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     finally:
         signal.signal(signal.SIGHUP, handler)
     assert (copy / "crowd.likeminds").read_bytes() != before
+
+
+def test_the_network_is_not_used(copy, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert run(copy, *UPDATE).code == 0
+    for verb in ("rank", "explain"):
+        assert run(copy, verb, "--model", "crowd.likeminds").code == 0
 
 
 # Two at a time.

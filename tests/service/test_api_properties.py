@@ -4,6 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from likeminds.service.app import make_app
+from likeminds.service.keys import hashed
+from likeminds.service.running import add_key
 from service.conftest import make_settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="property tests need schemathesis")
@@ -45,18 +47,20 @@ def checks():
     ]
 
 
-def try_out(operation, mode, prepare=lambda _: None):
-    """Send generated requests, and hold the answers against the description."""
-    wanted = checks()
+def try_out(operation, mode, prepare=lambda _: None, headers=HOST):
+    """Send generated requests, hold the answers against the description, and return statuses."""
+    wanted, found = checks(), set()
 
     @FEW
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case):
         prepare(case)
-        answer = case.call(headers=HOST)
+        answer = case.call(headers=headers)
+        found.add(answer.status_code)
         case.validate_response(answer, checks=wanted)
 
     ask()
+    return found
 
 
 def test_no_valid_request_makes_it_fail(schema):
@@ -90,3 +94,41 @@ def test_every_request_that_is_not_valid_is_refused(schema):
     for operation in operations(schema):
         if any(operation.iter_parameters()) or operation.body:
             try_out(operation, schemathesis.GenerationMode.NEGATIVE)
+
+
+# Operations that a key to read may not call, and those that take a key of an administrator.
+OF_WRITERS = {"POST /v1/newcomers", "GET /v1/people/{person}/labels"}
+OF_WRITERS |= {"POST /v1/people/{person}/labels"}
+OF_ADMINS = {"GET /v1/people/{person}/data", "DELETE /v1/people/{person}/data"}
+OF_ADMINS |= {"GET /v1/admin/refresh", "POST /v1/admin/refresh"}
+CLOSED = {"read": OF_WRITERS | OF_ADMINS, "write": OF_ADMINS, "admin": set()}
+
+
+# Images on a page show no key, and neither do those who ask how the service is.
+OPEN = {"/v1/picture", "/health", "/ready"}
+
+
+@pytest.mark.parametrize("role", ["read", "write", "admin", "token", "none", "wrong", "made up"])
+def test_no_request_with_a_key_of_any_role_makes_it_fail(model_file, tmp_path, role):
+    settings = make_settings(model_file, tmp_path)
+    keys = {name: add_key(settings.database, name, name) for name in CLOSED}
+    keys |= {"token": "lmp_" + 40 * "t", "wrong": "lmk_" + 40 * "w"}
+    keys["made up"] = "lmp_" + 40 * "m"
+    app = make_app(settings, watching=False)
+    app.state.holder.store.add_person("zoe", hashed(keys["token"]))
+    headers = HOST | ({"Authorization": f"Bearer {keys[role]}"} if role in keys else {})
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
+
+    def as_zoe(case):
+        if "person" in case.path_parameters and case.operation.method.upper() != "DELETE":
+            case.path_parameters["person"] = "zoe"
+
+    for operation in operations(schema):
+        found = try_out(operation, schemathesis.GenerationMode.POSITIVE, as_zoe, headers)
+        name = f"{operation.method.upper()} {operation.path}"
+        if role in CLOSED and name not in CLOSED[role]:
+            assert not found & {401, 403}, (name, found)
+        elif role in CLOSED:
+            assert found <= {403, 422}, (name, found)
+        elif role != "token" and operation.path not in OPEN:
+            assert found <= {401, 422}, (name, found)

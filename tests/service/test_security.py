@@ -20,6 +20,7 @@ def test_with_keys_nobody_else_is_let_in(serve, keys):
         assert client.get(path).status_code == 401, path
         assert client.get(path, headers=show("lmk_guess")).status_code == 401, path
         assert client.get(path, headers=show("guess")).status_code == 401, path
+        assert client.get(path, headers=show("lmp_guess")).status_code == 401, path
         assert client.get(path, headers=show(keys["read"])).status_code == 200, path
     assert client.get("/health").status_code == 200
     assert client.get("/v1/model").headers["www-authenticate"] == "Bearer"

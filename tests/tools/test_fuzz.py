@@ -5,7 +5,6 @@ from tools.fuzz.__main__ import fuzz
 from tools.fuzz.kinds import KINDS
 from tools.fuzz.verdicts import Ended, Tally, fault
 
-
 ENTRIES = ("command lines", "model files", "tables")
 AREAS = ("folders", "connectors", "pictures", "reports", "raw HTTP", "Dask")
 

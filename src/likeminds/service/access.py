@@ -57,8 +57,9 @@ def caller_of(
     """Tell who calls by what they show; refuse secrets that are not valid."""
     secret = "" if shown is None else shown.credentials
     if secret.startswith(TOKEN_PREFIX):
-        if not (held.is_open or held.settings.visitors or held.keys):
-            raise ProblemError(401, "Tokens are not accepted here.")
+        everyone = held.is_open or held.settings.visitors
+        if not everyone and not (held.keys and held.store.has_token(hashed(secret))):
+            raise ProblemError(401, "This token is not valid, or its person was deleted.")
         return Caller(Role.PERSON, f"person {hashed(secret)[:16]}", secret)
     if secret.startswith(KEY_PREFIX):
         found = held.keys.get(hashed(secret))

@@ -52,4 +52,5 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE labels DROP COLUMN label",
         "ALTER TABLE labels RENAME COLUMN answer TO label",
     ),
+    ("CREATE INDEX people_by_token ON people (token_hash)",),
 )

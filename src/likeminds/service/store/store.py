@@ -89,6 +89,11 @@ class Store:
             )
         return Person(*rows[0]) if rows else None
 
+    def has_token(self, token_hash: str) -> bool:
+        """Say whether a token is that of a person."""
+        with self.database.transaction() as session:
+            return bool(session.run("SELECT 1 FROM people WHERE token_hash = ?", [token_hash]))
+
     def set_token(self, person: str, token_hash: str) -> None:
         """Give somebody another token."""
         with self.database.transaction(writing=True) as session:

@@ -1,0 +1,51 @@
+"""Each promise of the pages on security and serving names a test, and that test exists."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Sections without promises of their own.
+WITHOUT = {"What was measured", "Tests of these promises"}
+
+
+def promises(page):
+    """Return the rows of a page's last table: section, promise, and the tests."""
+    text = (ROOT / "docs" / f"{page}.md").read_text().partition("## Tests of these promises")[2]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [
+        (section, promise, re.findall(r"`([^`]+)`", tests)) for section, promise, tests in rows
+    ][1:]
+
+
+def exists(name):
+    """Say whether there is a test of a name: file::function or file::class::method."""
+    file, *inside = name.split("::")
+    place = ROOT / file
+    nodes = ast.parse(place.read_text()).body if place.is_file() else []
+    for part in inside:
+        found = [node for node in nodes if getattr(node, "name", None) == part]
+        if not found:
+            return False
+        nodes = found[0].body
+    return bool(inside) and bool(nodes)
+
+
+@pytest.mark.parametrize("page", ["security", "serving"])
+def test_every_promise_names_tests_that_exist(page):
+    found = promises(page)
+    assert found
+    assert [promise for _, promise, tests in found if not tests] == []
+    assert [test for *_, tests in found for test in tests if not exists(test)] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("security", r"^\*\*([^*.]+)\.?\*\*"), ("serving", r"^## (.+)$")]
+)
+def test_every_section_has_promises_that_are_tested(page, heading):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    sections = set(re.findall(heading, text, re.MULTILINE)) - WITHOUT
+    assert len(sections) > 5
+    assert sections - {section for section, *_ in promises(page)} == set()
