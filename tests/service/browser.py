@@ -1,6 +1,7 @@
 """A headless Chromium for the tests of the page, where there is one."""
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 WIDE, PHONE = (1200, 900), (390, 844)
 _PATIENCE = 60.0
+_SLIPS = ("undefined", "null", "NaN", "[object")
 
 
 @contextmanager
@@ -114,6 +116,26 @@ class Visitor:
             "document.querySelector('#count').textContent.startsWith(arguments[0])",
             f"{before + change} answer",
         )
+
+    def give(self, which: int) -> None:
+        """Give one of the answers that are offered, from worst to best or the other way round."""
+        before = self.answers()
+        answers = "main .grades button, main .slider button, [data-action=no], [data-action=yes]"
+        script = "[...document.querySelectorAll(arguments[0])].at(arguments[1]).click()"
+        self.run(script, answers, which)
+        self.until("!document.querySelector('.card[aria-busy]')")
+        self.until(
+            "+document.querySelector('#count').textContent.split(' ')[0] > arguments[0]", before
+        )
+
+    def mistakes(self) -> list[str]:
+        """Return words that a program let slip into what is seen, and what overflows the screen."""
+        seen = str(self.run("return document.body.innerText"))
+        said = self.run("return document.getElementById('said')?.textContent || ''")
+        found = [word for word in _SLIPS if word in f"{seen} {said}"]
+        found += ["a double full stop"] * bool(re.search(r"[^.]\.\.([^.]|$)", f"{seen}\n{said}"))
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        return found + ["wider than the screen"] * bool(self.run(f"return {wide}"))
 
     def violations(self) -> list[tuple[str, list[str]]]:
         """Return what axe finds wrong."""

@@ -15,6 +15,7 @@ from likeminds.features.png import png_bytes
 from likeminds.service.app import make_app
 from likeminds.service.running import add_key
 from likeminds.service.settings import Settings
+from service.browser import chromium
 
 FEATURES = ["sturdy", "heel", "shine", "price"]
 
@@ -97,6 +98,13 @@ def serve(settings):
 @pytest.fixture
 def client(serve):
     return serve()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all tests of the page."""
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from contextlib import contextmanager, suppress
@@ -66,3 +67,23 @@ def running(settings, workers=1):
         yield f"http://127.0.0.1:{port}"
     finally:
         stop(process)
+
+
+@contextmanager
+def running_here(settings):
+    """Run a service in a thread of this process, which costs no imports."""
+    import uvicorn
+
+    from likeminds.service.app import make_app
+
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(make_app(settings, watching=False), log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)

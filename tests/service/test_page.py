@@ -6,7 +6,7 @@ import pytest
 
 from likeminds.service.demo import make_demo
 from likeminds.service.settings import Settings
-from service.browser import PHONE, WIDE, Visitor, chromium
+from service.browser import PHONE, WIDE, Visitor
 from service.running_service import running
 
 PARTS = ("teach", "compare", "schools", "items")
@@ -29,12 +29,6 @@ def address(tmp_path_factory):
         title=demo.title,
     )
     with running(settings) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
         yield found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from likeminds._support.threads import one_blas_thread
@@ -63,6 +64,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
     add_problems(app)
     for one in (ranking, people, crowd, operations):
         app.include_router(one.router)
+    app.add_api_route("/docs", lambda: FileResponse(_PAGE / "docs.html"), include_in_schema=False)
     app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     if settings.origins:
