@@ -36,7 +36,6 @@ def visitor(request, browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     if request.param in DEMOS:
         demo = make_demo(request.param, folder, lambda _: None)
-        demo.state.mkdir(exist_ok=True)
         service = served(demo.model, demo.state, demo.pictures)
     else:
         pictures = folder / "pictures" if "pictures" in request.param else None

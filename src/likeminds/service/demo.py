@@ -52,7 +52,7 @@ def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> D
     if which not in makers:
         raise ValueError(f"There is no demo {which!r}; there are {', '.join(makers)}.")
     place = (_cache() if folder is None else folder) / f"{which}-{_VERSION}"
-    place.mkdir(parents=True, exist_ok=True)
+    (place / "state").mkdir(parents=True, exist_ok=True)
     return makers[which](place, tell)
 
 
