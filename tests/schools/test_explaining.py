@@ -5,7 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from likeminds import HierarchicalRanker, ThreeLevelRanker, load_electricity, make_schools
+from likeminds import (
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    find_schools,
+    load,
+    load_electricity,
+    make_schools,
+    save,
+)
 from likeminds.report.facts import Facts
 from likeminds.report.words import agreed
 from likeminds.schools import Explanation
@@ -92,3 +100,14 @@ class TestFacts:
         assert bare.person(3)["differs"]
         with pytest.raises(KeyError, match="not among the 0 items"):
             bare.item(1)
+
+
+def test_names_that_a_model_keeps_are_those_of_its_items(tmp_path):
+    crowd = make_schools(20, 20, 12, 3, n_schools=2, contested=0.5, random_state=0).annotations
+    ranker = HierarchicalRanker(n_groups=1).fit(crowd)
+    ranker.name_items({item: f"Film {item}" for item in crowd.item_ids.tolist()})
+    read = load(save(ranker, tmp_path / "films.likeminds", with_data=True))
+    assert Explanation.of_ranker(read).item(3)["text"] == "Film 3"
+    assert all(one.text == f"Film {one.item}" for one in find_schools(read).divisive)
+    others = Explanation.of_ranker(read, texts={3: "Heat"})
+    assert others.item(3)["text"] == "Heat"

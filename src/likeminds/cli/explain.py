@@ -316,7 +316,7 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
     talk.tell(
         f" beats {facts['consensus']:.0%} of the items by the consensus; "
         f"it divides people more than {facts['more_divisive_than']:.0%} of them do.",
-        head=str(facts["item"]),
+        head=_called(facts),
     )
     rows = [
         {"school": s["number"], "beats": f"{s['beats']:.0%}", "what sets it apart": s["name"]}

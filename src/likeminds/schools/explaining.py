@@ -248,8 +248,8 @@ class Explanation:
         order = np.argsort(-everybody, kind="stable")
         apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
         by_school = items.places(np.stack([school.weights for school in found.schools]))[:, row]
-        return {
-            "item": item,
+        text = items.text_of(item)
+        return ({"item": item} if text is None else {"item": item, "text": text}) | {
             "consensus": float(items.places(self.levels.consensus[None])[0, row]),
             "spread": float(everybody.std()),
             "more_divisive_than": float((apart < apart[row]).mean()),

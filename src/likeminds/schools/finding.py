@@ -62,7 +62,8 @@ def find_schools(
     random_state : int or Generator, default=0
         Makes the result reproducible.
     texts : mapping from item id to str, optional
-        What the items say, or are called. Schools are named after the items that set them apart
+        What the items say, or are called; by default the names that the ranker keeps
+        (`name_items`). Schools are named after the items that set them apart
         where features have no names that mean anything (x0, component_3), or there are none.
     said : Annotations, optional
         What people said about the items, for soft labels: by default ``annotations``, or what the
@@ -209,16 +210,20 @@ def items_of(
     rng: int | Generator = 0,
     texts: Mapping[Hashable, str] | None = None,
 ) -> Items | None:
-    """Return the items of some annotations, by default of those the ranker has kept."""
+    """Return the items of some annotations, by default of those the ranker has kept.
+
+    Without ``texts``, items have the names that the ranker keeps.
+    """
+    known = as_ranker(ranker)
     if isinstance(annotations, Items):
-        items = annotations if texts is None else replace(annotations, texts=texts)
+        items = annotations
     else:
         said = labels_of(ranker, annotations)
         if said is None:
             return None
-        items = replace(Items.of_annotations(said, np.random.default_rng(rng)), texts=texts)
-    known = as_ranker(ranker)
-    return replace(items, verb=known.verb).with_learned(known)
+        items = Items.of_annotations(said, np.random.default_rng(rng))
+    texts = texts or items.texts or ranker.item_names or None
+    return replace(items, texts=texts, verb=known.verb).with_learned(known)
 
 
 def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:
