@@ -7,10 +7,10 @@ READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
 SITE = docs/_build/html
 
-# One process per core, and so one thread of BLAS each: more would wait for each other. Processes
-# that are done take over tests of the others, so that none is idle before the end.
+# One process per core, and so one thread of BLAS each: more would wait for each other. Files stay
+# whole, so each sets up its fixtures once; tests/conftest.py puts those first that take long.
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10
 
 # Both parts of `make test-all` measure coverage, and its second part judges the sum.
 COVER =
@@ -71,7 +71,7 @@ imports: $(READY)  ## Which module may import which
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## Measure everything and write docs/benchmarks.md (about a quarter of an hour)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench
+	$(PIP) --group bench
 	$(BIN)/python -m benchmarks
 
 format: $(READY)  ## Rewrite the files in the house style
@@ -84,12 +84,14 @@ clean:  ## Remove the environment and every cache
 
 # The stamp is newer than what it was made from, so that a changed list of
 # dependencies makes the environment anew and an unchanged one costs nothing.
+# Python compiles what is imported; to compile everything first would take as long as the rest.
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	$(PIP) --upgrade pip
+	$(PIP) --editable . --group dev
 	touch $(READY)
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group docs
+	$(PIP) --group docs
 	touch $(DOCS_READY)

@@ -81,7 +81,7 @@ def test_a_fit_on_workers_of_this_machine_leaves_a_model_and_nothing_else(said, 
     np.testing.assert_allclose(model.item_effect_, here.item_effect_, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_rankers_that_need_no_rows_are_fitted_to_statistics(said, folder):

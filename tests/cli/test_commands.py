@@ -1,7 +1,6 @@
 """Each command, on small data: what it reads, what it answers, what it refuses."""
 
 import json
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -17,23 +16,6 @@ from likeminds.datasets import exports
 SAID = ("--annotations", "annotations.csv")
 DATA = (*SAID, "--features", "features.csv")
 FIT = ("fit", *DATA, "--out", "m.likeminds", "--quiet")
-
-
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory):
-    """Forty people, 12 items each of 60, in two schools; and a model of them."""
-    folder = tmp_path_factory.mktemp("crowd")
-    words = ("--people", "40", "--labels", "24", "--items", "60", "--features", "4")
-    assert run(folder, "simulate", "--out", ".", *words, "--schools", "2").code == 0
-    assert run(folder, *FIT).code == 0
-    return folder
-
-
-@pytest.fixture
-def copy(crowd, tmp_path):
-    """A copy of the crowd's folder, to be written to."""
-    shutil.copytree(crowd, tmp_path, dirs_exist_ok=True)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +49,7 @@ class TestData:
         assert len(truth["person"]) == 40
         assert set(truth["school"]) == {1, 2}
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_shoes_are_drawn(self, shoes):
         assert len(list((shoes / "images").glob("*.png"))) == 30
         assert read_table(shoes / "annotations.csv").num_rows == 2 * 10 * 30
@@ -101,9 +83,12 @@ class TestFit:
         assert "Which items?" in done.err
 
     @pytest.mark.parametrize(
-        ("name", "kind"), [("three-level", "ThreeLevelRankerCV"), ("rmtl", "RankerCV")]
+        ("name", "kind"),
+        [
+            pytest.param("three-level", "ThreeLevelRankerCV", marks=pytest.mark.slow),
+            ("rmtl", "RankerCV"),
+        ],
     )
-    @pytest.mark.slow
     def test_other_rankers(self, copy, name, kind):
         assert told(copy, *FIT, "--ranker", name)["card"]["ranker"] == kind
 
@@ -123,6 +108,7 @@ class TestFit:
         write_table(pa.Table.from_pandas(renamed), copy / "de.parquet")
         names = ("--person", "wer", "--item", "was", "--label", "urteil", "--positive", "Ja")
         data = ("--annotations", "de.parquet", "--features", "features.csv", "--out", "de")
+        data += ("--ranker", "consensus")
         assert told(copy, "fit", *data, *names)["card"]["labels"] == 960
         done = run(copy, "fit", *data)
         assert done.code == 2
@@ -181,6 +167,7 @@ class TestFit:
         text = (copy / "annotations.csv").read_text()
         for source in ("annotations.csv", "sqlite:///crowd.db SELECT * FROM labels", "-"):
             words = ("--annotations", source, "--features", "features.csv", "--out", "m")
+            words += ("--ranker", "consensus")
             marks.append(told(copy, "fit", *words, stdin=text)["card"]["fingerprint"])
         assert len(set(marks)) == 1
         done = run(copy, "fit", "--annotations", "-", "--features", "-", "--out", "m")
@@ -248,6 +235,7 @@ class TestCompare:
 
 
 class TestUpdate:
+    @pytest.mark.seconds
     def test_the_model_grows(self, copy):
         lines = (copy / "annotations.csv").read_text().splitlines()
         half = 1 + 20 * 24
@@ -274,7 +262,7 @@ class TestUpdate:
         (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
         assert "no features for item(s) item-9999" in run(copy, *ask).err
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_attributes_grow_too(self, shoes, tmp_path):
         lines = (shoes / "annotations.csv").read_text().splitlines()
         (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
@@ -344,7 +332,7 @@ class TestRank:
         done = run(crowd, "rank", "--model", "m.likeminds", "--like", "open")
         assert "tells no attributes apart" in done.err
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_attributes_one_by_one_and_as_a_wish(self, shoes):
         ask = ("rank", "--model", "m.likeminds", "--images", "images", "--top", "2")
         rows = told(shoes, *ask, "--person", "person-003")["rankings"]
@@ -386,6 +374,7 @@ class TestNewcomer:
             "rows about these items.\n"
         )
 
+    @pytest.mark.seconds
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):
         ask = ("newcomer", "--model", "m.likeminds", "--images", "images", "--labels", "-")
         text = "attribute,image,label\nopen,shoe-00003,1\nopen,shoe-00004.png,0\n"
@@ -424,6 +413,7 @@ class TestExplain:
         assert found["liked_by"][0]["beats"] >= found["disliked_by"][0]["beats"]
         assert 0 <= found["consensus"] <= 1
 
+    @pytest.mark.seconds
     def test_all_in_words(self, crowd):
         for what in ((), ("--person", "person-001"), ("--school", "1"), ("--item", "item-0001")):
             done = run(crowd, *self.ASK, "--schools", "2", *what)
@@ -444,6 +434,7 @@ class TestExplain:
         done = run(copy, *self.ASK, "--person", "[red]zoe[/red]")
         assert done.out.startswith("[red]zoe[/red]: ")
 
+    @pytest.mark.seconds
     def test_one_thing_at_a_time(self, crowd, shoes):
         done = run(crowd, *self.ASK, "--person", "person-001", "--school", "1")
         choice = "one of --person, --school, --item, --items and --table, or --person and --item"
@@ -485,6 +476,7 @@ class TestReport:
         assert "likeminds[plots]" in done.err
 
 
+@pytest.mark.seconds
 def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
     words = ("rank", "--model", str(crowd / "m.likeminds"), "--images", "images")
     done = run(shoes, *words)

@@ -66,21 +66,6 @@ def test_pictures_nobody_can_draw_are_refused_before_anything_is_read(tmp_path):
 # Signals.
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory):
-    """A folder with labels and a model of them."""
-    folder = tmp_path_factory.mktemp("taught")
-    assert run(folder, "simulate", "--people", "8", "--labels", "12", "--out", ".").code == 0
-    assert run(folder, *FIT, "--out", "crowd.likeminds").code == 0
-    return folder
-
-
-@pytest.fixture
-def copy(taught, tmp_path):
-    shutil.copytree(taught, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
 class _Bell(Progress):
     """A bar that gets a signal as soon as it is told of a step."""
 
@@ -93,20 +78,19 @@ class _Bell(Progress):
 
 
 FIT = ("fit", "--annotations", "annotations.csv", "--features", "features.csv")
-UPDATE = ("update", "--model", "crowd.likeminds", *FIT[1:])
+UPDATE = ("update", "--model", "m.likeminds", *FIT[1:])
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs the signals of Unix")
-@pytest.mark.parametrize("words", [UPDATE, (*FIT, "--out", "crowd.likeminds")], ids=lambda w: w[0])
+@pytest.mark.parametrize("words", [UPDATE, (*FIT, "--out", "m.likeminds")], ids=lambda w: w[0])
 @pytest.mark.parametrize(
     ("name", "told"),
     [("SIGINT", "Interrupted"), ("SIGTERM", "Terminated"), ("SIGHUP", "Hung up")],
 )
-@pytest.mark.slow
 def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
     copy, monkeypatch, request, words, name, told
 ):
-    before = (copy / "crowd.likeminds").read_bytes()
+    before = (copy / "m.likeminds").read_bytes()
     number = signal.Signals[name]
     monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(number))
     # Who runs the tests may ignore signals (nohup does), and what is ignored stays so.
@@ -116,9 +100,9 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
     done = run(copy, *words)
     assert done.code == 128 + number
     assert done.err == f"Error: {told}.\n"
-    assert (copy / "crowd.likeminds").read_bytes() == before
+    assert (copy / "m.likeminds").read_bytes() == before
     assert {path.name for path in copy.iterdir()} == {
-        *("annotations.csv", "features.csv", "truth.csv", "crowd.likeminds")
+        *("annotations.csv", "features.csv", "truth.csv", "m.likeminds")
     }
     assert signal.getsignal(number) is handler
 
@@ -203,14 +187,14 @@ def test_a_signal_while_a_lock_changes_hands_leaves_it_free(moment, request):
 def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     if not hasattr(signal, "SIGHUP"):
         pytest.skip("needs the signals of Unix")
-    before = (copy / "crowd.likeminds").read_bytes()
+    before = (copy / "m.likeminds").read_bytes()
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
         monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(signal.SIGHUP))
         assert run(copy, *UPDATE).code == 0
     finally:
         signal.signal(signal.SIGHUP, handler)
-    assert (copy / "crowd.likeminds").read_bytes() != before
+    assert (copy / "m.likeminds").read_bytes() != before
 
 
 def test_the_network_is_not_used(copy, monkeypatch):
@@ -234,13 +218,13 @@ def program(*words):
 
 @pytest.mark.slow
 def test_two_updates_at_once_lose_no_label(copy):
-    n_before = read_card(copy / "crowd.likeminds")["labels"]
+    n_before = read_card(copy / "m.likeminds")["labels"]
     n_more = len((copy / "annotations.csv").read_text().splitlines()) - 1
     both = [
         subprocess.Popen(program(*UPDATE), cwd=copy, stdout=subprocess.DEVNULL) for _ in range(2)
     ]
     assert [one.wait() for one in both] == [0, 0]
-    assert read_card(copy / "crowd.likeminds")["labels"] == n_before + 2 * n_more
+    assert read_card(copy / "m.likeminds")["labels"] == n_before + 2 * n_more
 
 
 def _heed_interrupts():
@@ -251,7 +235,7 @@ def _heed_interrupts():
 @pytest.mark.slow
 def test_who_comes_second_waits(copy):
     fcntl = pytest.importorskip("fcntl")
-    with (copy / "crowd.likeminds").open("r+b") as first:
+    with (copy / "m.likeminds").open("r+b") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
         second = subprocess.Popen(
             program(*UPDATE),
@@ -261,7 +245,7 @@ def test_who_comes_second_waits(copy):
             preexec_fn=_heed_interrupts,  # noqa: PLW1509 - no threads here
         )
         told = second.stderr.readline()
-        assert told == "Note: waiting for another update of crowd.likeminds.\n"
+        assert told == "Note: waiting for another update of m.likeminds.\n"
         assert second.poll() is None
         second.send_signal(signal.SIGINT)
         assert second.wait(timeout=120) == 130
@@ -270,7 +254,7 @@ def test_who_comes_second_waits(copy):
 
 def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
     """By somebody who knows of no lock."""
-    model = copy / "crowd.likeminds"
+    model = copy / "m.likeminds"
 
     def learned_and_replaced(talk, known, said):
         (copy / "other").write_bytes(b"another model")
@@ -280,7 +264,7 @@ def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
     monkeypatch.setattr(update, "_learn", learned_and_replaced)
     done = run(copy, *UPDATE)
     assert done.code == 1
-    assert done.err.startswith("Error: crowd.likeminds was changed by somebody else since it was")
+    assert done.err.startswith("Error: m.likeminds was changed by somebody else since it was")
     assert model.read_bytes() == b"another model"
 
 
@@ -295,15 +279,15 @@ def ended(folder, line):
     )
 
 
-RANK = "likeminds rank --model crowd.likeminds"
+RANK = "likeminds rank --model m.likeminds"
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 
 
 @pytest.mark.slow
 @needs_bash
 @pytest.mark.parametrize("command", [f"{RANK} --out -", f"{RANK} --json", "likeminds --help"])
-def test_closed_standard_output_is_one_sentence(taught, command):
-    done = ended(taught, f"{command} >&-")
+def test_closed_standard_output_is_one_sentence(crowd, command):
+    done = ended(crowd, f"{command} >&-")
     assert done.returncode == 1
     assert done.stderr == "Error: Standard output is closed: there is nowhere to write to.\n"
 
@@ -311,19 +295,19 @@ def test_closed_standard_output_is_one_sentence(taught, command):
 @pytest.mark.slow
 @needs_bash
 @pytest.mark.parametrize("command", [RANK, f"{RANK} --each-person --out -", "likeminds fit --help"])
-def test_who_has_read_enough_is_no_error(taught, command):
+def test_who_has_read_enough_is_no_error(crowd, command):
     # The pipe is closed before anything is written to it.
     line = f"{{ sleep 0.1; {command}; echo $? >&2; }} | :"
-    done = ended(taught, line)
+    done = ended(crowd, line)
     assert done.stderr == f"{128 + signal.SIGPIPE}\n"
 
 
 @pytest.mark.slow
 @needs_bash
-def test_closed_standard_error_is_no_failure(taught):
-    done = ended(taught, "likeminds rank --model none 2>&-")
+def test_closed_standard_error_is_no_failure(crowd):
+    done = ended(crowd, "likeminds rank --model none 2>&-")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
-    done = ended(taught, f"{RANK} --out - <&- 2>&-")
+    done = ended(crowd, f"{RANK} --out - <&- 2>&-")
     assert done.returncode == 0
     assert done.stdout.startswith("person,rank,item,score\n")
 
@@ -331,9 +315,9 @@ def test_closed_standard_error_is_no_failure(taught):
 @pytest.mark.slow
 @needs_bash
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_behind_standard_output_is_one_sentence(taught):
+def test_a_full_disk_behind_standard_output_is_one_sentence(crowd):
     for command in (RANK, "likeminds --version"):
-        done = ended(taught, f"{command} > /dev/full")
+        done = ended(crowd, f"{command} > /dev/full")
         assert done.returncode == 1
         assert done.stderr.startswith("Error: ")
         assert "No space left on device" in done.stderr

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
     return place, ranker
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_agreed_and_divisive_items(folder):
     ask = ("explain", "--model", folder[0] / "kept.likeminds", "--items")
     first = {}
@@ -58,7 +58,7 @@ def test_agreed_and_divisive_items(folder):
     assert "Give one of" in run(*ask, "agreed", "--person", 3).output
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_texts_are_told_instead_of_ids(folder):
     ask = ("explain", "--model", folder[0] / "kept.likeminds", "--texts", folder[0] / "texts.csv")
     told = json.loads(run(*ask, "--json").stdout)["explained"][0]

@@ -111,7 +111,7 @@ def test_what_cannot_go_back_is_said(studio, tmp_path):
     assert "None of the records is an item of this model" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_annotators_as_json_lines(studio):
     ask = ("export", "--model", "mood.likeminds", "--out", "soft.jsonl")
     assert told(studio, *ask, "--annotators", "people.jsonl")["people"] == N_PEOPLE

@@ -31,7 +31,7 @@ def test_a_conversation_of_polis(conversation):
     assert 0.5 < again["scores"][0]["auc"] <= 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_statements_are_shown_and_their_words_learned_from(conversation):
     folder, _ = conversation
     said = [f"{comment},more {word}" for comment, word in enumerate("abcdefgh")]

@@ -130,12 +130,19 @@ def test_close_matches_of_columns(folder):
 def test_close_matches_in_python():
     said = Annotations.from_frame(rows(), features=None)
     households = likeminds.load_electricity()
-    with pytest.raises(ValueError, match="Did you mean price"):
-        HierarchicalRanker(fixed=["prize"]).fit(households.of_people(households.user_ids[:20]))
-    with pytest.raises(KeyError, match="Did you mean ann-3"):
+    for words, call in (
+        (
+            "Did you mean price",
+            lambda: HierarchicalRanker(fixed=["prize"]).fit(
+                households.of_people(households.user_ids[:20])
+            ),
+        ),
+        ("Did you mean Popularity", lambda: likeminds.compare(said, ["Popularty"], progress=False)),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(KeyError):
         said.of_person("anne-3")
-    with pytest.raises(ValueError, match="Did you mean Popularity"):
-        likeminds.compare(said, ["Popularty"], progress=False)
 
 
 def test_names_of_items_come_from_the_column_that_is_named(folder):

@@ -1,6 +1,7 @@
 """Ids, labels and choices that come in several tables, one after the other."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,7 @@ def refused(folder, *words, stdin=""):
     return done.err
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize(
     "people",
     [
@@ -59,7 +61,6 @@ def refused(folder, *words, stdin=""):
         ["NA", "null", "nan", "true", "2024-01-02", "007"],
     ],
 )
-@pytest.mark.slow
 def test_ids_of_csv_are_texts(tmp_path, people):
     items = ["1", "01", *(f"{k}e2" for k in range(2, ITEMS))]
     write_crowd(tmp_path, people, items)
@@ -73,16 +74,23 @@ def test_ids_of_csv_are_texts(tmp_path, people):
     assert succeed(tmp_path, "rank", "--model", "m.likeminds", "--person", people[0])
 
 
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    """Ids that are numbers, and a model of them."""
+    folder = tmp_path_factory.mktemp("typed")
+    people = [12345, 7, 8, 9]
+    write_crowd(folder, people, list(range(100, 100 + ITEMS)), "parquet")
+    words = [word.replace(".csv", ".parquet") for word in FIT]
+    assert succeed(folder, *words)["card"]["people"] == 4
+    return folder
+
+
 class TestTypedColumns:
     @pytest.fixture
-    def folder(self, tmp_path):
-        people = [12345, 7, 8, 9]
-        write_crowd(tmp_path, people, list(range(100, 100 + ITEMS)), "parquet")
-        words = [word.replace(".csv", ".parquet") for word in FIT]
-        assert succeed(tmp_path, *words)["card"]["people"] == 4
-        return tmp_path
+    def folder(self, typed, tmp_path):
+        return shutil.copytree(typed, tmp_path, dirs_exist_ok=True)
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_they_keep_their_type(self, folder):
         model = likeminds.load(folder / "m.likeminds")
         assert model.users_.tolist() == [7, 8, 9, 12345]
@@ -90,7 +98,7 @@ class TestTypedColumns:
             model.decision_function(FEATURES[:2], [7, 8]).tolist()
         )
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_texts_that_come_later_are_these_ids(self, folder):
         write(folder, "more.csv", said(["7", "10"], [str(k) for k in range(100, 100 + ITEMS)]))
         assert succeed(folder, *UPDATE)["new_people"] == 1
@@ -100,20 +108,20 @@ class TestTypedColumns:
         words = ("--annotations", "more.csv", "--model", "m.likeminds")
         assert succeed(folder, "evaluate", *words)["scores"][0]["people"] > 0
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_the_same_number_written_otherwise_is_refused(self, folder):
         write(folder, "more.csv", said(["007"], [str(k) for k in range(100, 100 + ITEMS)]))
         assert "users: '007' here may be 7, which is known" in refused(folder, *UPDATE)
         write(folder, "more.csv", said(["7"], [f"0{k}" for k in range(100, 100 + ITEMS)]))
         assert "items: '0100' here may be 100, which is known" in refused(folder, *UPDATE)
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_numbers_are_shown_as_they_are(self, folder):
         done = run(folder, "rank", "--model", "m.likeminds", "--each-person", "--top", "1")
         assert "12345" in done.out
         assert "12,345" not in done.out
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
         write(folder, "more.csv", said(["zoe"], [str(k) for k in range(100, 100 + ITEMS)]))
         assert succeed(folder, *UPDATE)["new_people"] == 1
@@ -121,7 +129,7 @@ class TestTypedColumns:
         assert done.code == 0
         assert {line.split(",")[0] for line in done.out.splitlines()[1:]} >= {"7", "zoe"}
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_days_are_ids(self, tmp_path):
         days = np.array(["2024-01-02", "2024-01-03", "2024-01-04"], dtype="datetime64[D]")
         write_crowd(tmp_path, days.tolist(), ending="parquet")
@@ -131,7 +139,7 @@ class TestTypedColumns:
         assert succeed(tmp_path, *UPDATE)["new_people"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_newcomers_name_items_exactly(tmp_path):
     items = [f"v{k}.1" for k in range(ITEMS)]
     write_crowd(tmp_path, ["ann", "bob", "eve"], items)
@@ -148,7 +156,7 @@ class TestLabels:
         write_crowd(folder, ["ann", "bob", "eve"], **values)
         return succeed(folder, *FIT, *words)["card"]["label_reading"]
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_ratings(self, tmp_path):
         read = self.fit(tmp_path, "--threshold", "3", low=1, high=5)
         assert read == {"positive": None, "negative": None, "threshold": 3.0, "grades": None}
@@ -163,7 +171,7 @@ class TestLabels:
         grown = likeminds.load(tmp_path / "m.likeminds")
         assert not grown.annotations_.of_person("dan").labels.any()
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_two_values(self, tmp_path):
         read = self.fit(tmp_path, "--positive", "2", low=1, high=2)
         assert read == {"positive": 2, "negative": 1, "threshold": None, "grades": None}
@@ -176,7 +184,7 @@ class TestLabels:
         evaluate = ("evaluate", "--model", "m.likeminds", "--annotations", "more.csv")
         assert "does not fit" in refused(tmp_path, *evaluate)
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_medians_of_people_that_are_known(self, tmp_path):
         self.fit(tmp_path, "--threshold", "median", low=1, high=5)
         write(tmp_path, "more.csv", said(["dan"], low=1, high=5))
@@ -184,7 +192,7 @@ class TestLabels:
         write(tmp_path, "more.csv", said(["ann"], low=1, high=5))
         assert "own median, which is another one with more ratings" in refused(tmp_path, *UPDATE)
 
-    @pytest.mark.slow
+    @pytest.mark.seconds
     def test_python_knows_it_too(self, tmp_path):
         self.fit(tmp_path, "--threshold", "3", low=1, high=5)
         model = likeminds.load(tmp_path / "m.likeminds")

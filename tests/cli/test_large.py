@@ -28,7 +28,7 @@ def labels(tmp_path):
 FIT = ("fit", "--annotations", "labels", "--features", "items.parquet", "--positive", "yes")
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 @pytest.mark.parametrize("ranker", ["hierarchical", "RidgeToConsensus"])
 def test_a_folder_becomes_a_model(labels, ranker):
     words = (*FIT, "--memory", "1GB", "--out", "m.likeminds", "--ranker", ranker)

@@ -44,7 +44,7 @@ def best_of(folder, *words):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_strangers_get_what_goes_with_their_covariates(folder):
     (folder / "new.csv").write_text("person,town\nana,A\nbea,B\ncyn,C\n")
     (folder / "said.csv").write_text("person,item,label\nbea,0,1\ndot,0,1\n")
@@ -66,7 +66,7 @@ def test_explain_says_what_covariates_go_with(folder):
     assert facts["explained"][0]["people_by"][0]["share"] > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_more_people_come_with_theirs(folder):
     lines = (folder / "labels.csv").read_text().splitlines()
     new = [line.replace("p0", "zoe").replace('"zoe"', "zoe") for line in lines if "p0" in line]

@@ -9,9 +9,9 @@ from pyarrow import csv
 
 import likeminds
 from commands import run
-from likeminds.rankers.registry import default_rankers
 
 FIT = ("fit", "--annotations", "labels.csv", "--folds", "2", "--jobs", "1")
+OURS = ("HierarchicalRanker", "ThreeLevelRanker")
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,13 @@ def assert_works(folder, words):
     return words[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ranker", list(default_rankers()))
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        pytest.param(name, marks=pytest.mark.seconds if name in OURS else pytest.mark.slow)
+        for name in likeminds.default_rankers()
+    ],
+)
 def test_every_ranker_proposes_what_works(folder, ranker):
     model = f"{ranker} of all.likeminds"
     done = run(folder, *FIT, "--features", "the items.csv", "--ranker", ranker, "--out", model)
@@ -56,8 +61,8 @@ def test_every_ranker_proposes_what_works(folder, ranker):
     assert ("explain" in verbs) == (explained.code == 0)
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("more", [["--no-data"], ["--ranker", "RMTL"]])
-@pytest.mark.slow
 def test_items_that_are_nowhere_else_are_not_proposed(folder, more):
     words = ["fit", "--annotations", "wide.csv", "--out", "wide.likeminds", "--folds", "2", *more]
     done = run(folder, *words)

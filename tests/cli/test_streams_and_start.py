@@ -23,7 +23,7 @@ def story(tmp_path_factory):
     return path, console.export_text(), found
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_demo_tells_the_whole_story(story):
     path, text, _ = story
     for ranker in (
@@ -49,7 +49,7 @@ def test_demo_tells_the_whole_story(story):
         assert what in text
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_demo_ranks_the_rankers_as_measured(story):
     _, _, found = story
     figures = found["scores"]
@@ -59,7 +59,7 @@ def test_demo_ranks_the_rankers_as_measured(story):
     assert figures["learned prior"] >= figures["three levels"] - 0.005
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_demo_saves_a_model_that_loads(story):
     path, _, found = story
     assert likeminds.load(path).coef_.shape == (361, 6)

@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_words_are_features_and_are_shown(folder):
     model = folder / "rude.likeminds"
     told = run(

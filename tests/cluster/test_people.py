@@ -107,8 +107,9 @@ def test_they_come_through_the_client_where_workers_do_not_see_the_folder(
 
 @pytest.mark.slow
 def test_people_stay_who_judge_items_with_effects_of_their_own(shards, said, tmp_path):
-    here = HierarchicalRanker(n_groups=1, n_item_factors=1).fit(said)
-    there = HierarchicalRanker(n_groups=1, n_item_factors=1).fit(shards.saved_to(tmp_path / "m"))
+    given = {"n_groups": 1, "n_item_factors": 1, "tol": 1e-3}
+    here = HierarchicalRanker(**given).fit(said)
+    there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
     same_people(there, here)
     for one in (there, load(tmp_path / "m")):
         np.testing.assert_allclose(
@@ -129,7 +130,7 @@ def test_people_stay_who_gave_grades(client, said, tmp_path, loss):
     stars = np.clip(np.round(3 + said.X[:, 0] + np.arange(len(said)) % 3 - 1), 1, 5)
     items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
     graded = Annotations(said.users, said.items, stars, **items, feature_names=said.feature_names)
-    given = {"loss": loss, "n_groups": 1, "item_effects": False}
+    given = {"loss": loss, "n_groups": 1, "item_effects": False, "tol": 1e-3}
     here = HierarchicalRanker(**given).fit(graded)
     shards = spread(graded, client, n_shards=3)
     there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
@@ -147,7 +148,7 @@ def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_e
     people = {one: {"age": float(n % 5)} for n, one in enumerate(said.user_ids.tolist())}
     for unknown in ("p03", "p17"):  # of these, nothing is known
         del people[unknown]
-    given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0}
+    given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
     known = said.with_people(people)
     here = HierarchicalRanker(**given).fit(known)
     assert here.crowd_.traits is not None
@@ -223,10 +224,12 @@ def test_scores_are_those_of_one_process(kept, here, shards, client, said):
         )
     new = said._with(user_ids=np.array([f"q{n:02d}" for n in range(40)], dtype=object))
     assert here.score(spread(new, client)) == pytest.approx(here.score(new), abs=1e-9)
-    with pytest.raises(ValueError, match="labels of both kinds"):
-        here.score(spread(said[said.labels], client))
-    with pytest.raises(ValueError, match="y"):
-        here.score(shards, said.labels)
+    for told, call in (
+        ("labels of both kinds", lambda: here.score(spread(said[said.labels], client))),
+        ("y", lambda: here.score(shards, said.labels)),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
 
 
 def test_newcomers_are_those_of_one_process(kept, here, client, said):
@@ -288,18 +291,19 @@ def test_rankings_that_fail_leave_what_was_there(kept, here, said, tmp_path):
         write_rankings(load(broken), made, items, k=2)
     assert pq.read_table(made).equals(before)
     assert names_in(tmp_path) == ["best", "broken"]
-    with pytest.raises(FileExistsError, match="other files"):
+    with pytest.raises(FileExistsError):
         write_rankings(here, broken, items)
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        write_rankings(here, made, items, k=0)
-    with pytest.raises(ValueError, match="no items to rank"):
-        write_rankings(here, made, {})
-    with pytest.raises(ValueError, match="Which items"):
-        write_rankings(kept[0], made)
+    for told, call in (
+        ("k must be at least 1", lambda: write_rankings(here, made, items, k=0)),
+        ("no items to rank", lambda: write_rankings(here, made, {})),
+        ("Which items", lambda: write_rankings(kept[0], made)),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 16])
+@pytest.mark.parametrize("n_workers", [1, 4])
 def test_any_number_of_workers_gives_the_same_people(said, here, tmp_path, n_workers):
     from distributed import Client
 

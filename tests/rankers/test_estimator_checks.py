@@ -18,19 +18,23 @@ from likeminds import (
 from likeminds.baselines import ConsensusOnly, PooledLogistic
 from likeminds.components import Consensus, Personal
 
-RANKERS = [
+# One of each kind: given penalties, a learned prior, a baseline, a search.
+REPRESENTATIVES = [
     ThreeLevelRanker(),
     HierarchicalRanker(),
+    baselines.RidgeToConsensus(),
+    RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
+]
+OTHERS = [
     HierarchicalRanker(1, "auc"),
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
     # Those left out know items by their ids, which arrays do not have.
     *(
         getattr(baselines, name)()
         for name in baselines.__all__
-        if name not in {"Factorisation", "PopularityWithFeatures"}
+        if name not in {"Factorisation", "PopularityWithFeatures", "RidgeToConsensus"}
     ),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
-    RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
     RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),
 ]
 
@@ -52,10 +56,18 @@ def six_digits(monkeypatch):
     monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", to_six)
 
 
+@pytest.mark.seconds
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(RANKERS, expected_failed_checks=exceptions)
+@parametrize_with_checks(REPRESENTATIVES, expected_failed_checks=exceptions)
 def test_estimator(estimator, check, request):
     if isinstance(estimator, HierarchicalRanker) and "sample_weight_equivalence" in str(check):
         # What is known about people is kept in single precision: so are their probabilities.
         request.getfixturevalue("six_digits")
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(OTHERS, expected_failed_checks=exceptions)
+def test_other_estimators(estimator, check, request):
+    test_estimator(estimator, check, request)

@@ -65,5 +65,5 @@ def test_newcomers_of_the_papers_ranker_have_levels_too(crowd):
 
 
 def test_nobody_unknown_has_beliefs(ranker):
-    with pytest.raises(KeyError, match="nobody"):
+    with pytest.raises(KeyError):
         ranker.beliefs_about("nobody")

@@ -51,7 +51,7 @@ def test_log_odds_are_scores_and_intercepts(crowd):
     np.testing.assert_allclose(log_odds[said.user_codes, places], of_labels, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_everything_that_is_told_works(crowd, tmp_path):
     said, _, ranker = crowd
     explained = Explanation.of_ranker(ranker)

@@ -38,7 +38,7 @@ def client(several):
         yield found
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_every_example_of_the_description_works(client):
     described = client.get("/v1/openapi.json").json()
     client.post("/v1/newcomers", json={"person": "zoe"})

@@ -80,7 +80,7 @@ def test_damage_is_said(settings, ranker, tmp_path):
     save(ranker, folder, people_per_file=5, with_data=True)
     victim = next(folder.glob("people-*"))
     victim.write_bytes(victim.read_bytes()[:-1])
-    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+    with pytest.raises(ModelFileError):
         make_app(replace(settings, model=str(folder)), watching=False)
 
 

@@ -68,7 +68,7 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
     assert "zoe" in grown.users_
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
     holder = client.app.state.holder
@@ -118,7 +118,7 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
     holder.close()
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})
@@ -132,7 +132,7 @@ def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     assert client.get(path).json()["labels"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})

