@@ -287,7 +287,7 @@ def test_rankings_that_fail_leave_what_was_there(kept, here, said, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(kept[1], broken)
     next(iter(sorted(broken.glob("people-*"), reverse=True))).unlink()
-    with pytest.raises(ModelFileError, match="not complete"):
+    with pytest.raises(ModelFileError):
         write_rankings(load(broken), made, items, k=2)
     assert pq.read_table(made).equals(before)
     assert names_in(tmp_path) == ["best", "broken"]

@@ -81,10 +81,9 @@ def test_grades_and_people_whose_labels_are_all_alike(client, people):
     given = {"features_per": "item", "item_ids": people.item_ids}
     graded = Annotations(people.users, people.items, stars, people.features, **given)
     shards = spread(graded, client, n_shards=2)
-    with pytest.warns(UserWarning, match="of one class only"):
-        here = asked(n_groups=0).fit(graded)
-    with pytest.warns(UserWarning, match="of one class only"):
-        there = asked(n_groups=0).fit(shards)
+    with pytest.warns(UserWarning, match="of one class only") as warned:
+        here, there = (asked(n_groups=0).fit(one) for one in (graded, shards))
+    assert len(warned) == 2
     assert shards.traffic.visits > 0
     same(there, here)
 

@@ -17,6 +17,11 @@ from likeminds.storage.safetensors import LONGEST_HEADER, write_arrays
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
 
+def refused(keyword):
+    """Expect a model file to be refused, for a reason with this keyword."""
+    return pytest.raises(ModelFileError, match=keyword)
+
+
 @pytest.fixture(scope="module")
 def ranker():
     return ThreeLevelRanker(tol=1e-2).fit(make_crowd(np.random.default_rng(0)))
@@ -51,17 +56,17 @@ def rewrite(path, change):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_arrays_with_nan_are_refused(path, ranker, size, value):
     rewrite(path, lambda arrays, card, tree: arrays["coef_"].__setitem__((3, 1), value))
-    told = "cannot be used: its coef_ holds numbers that are NaN or infinite. Fit the model again"
-    with pytest.raises(ModelFileError, match=told):
+    told = "cannot be used: its coef_.*NaN or infinite. Fit the model again"
+    with refused(told):
         load(path, verify=True)
     if size == "small":
-        with pytest.raises(ModelFileError, match=told):
+        with refused(told):
             load(path)
         return
     again = load(path)
     np.testing.assert_array_equal(again.consensus_, ranker.consensus_)
     for _ in range(2):
-        with pytest.raises(ModelFileError, match=told):
+        with refused(told):
             again.coef_  # noqa: B018
 
 
@@ -72,7 +77,7 @@ def test_nan_is_refused_wherever_it_lies(path, size):
         tree["model"]["fitted"]["coef_"] = {"array": "cv_results_/scores"}
 
     rewrite(path, hide)
-    with pytest.raises(ModelFileError, match="coef_ holds numbers that are NaN"):
+    with refused("coef_.*NaN"):
         load(path).coef_  # noqa: B018
 
 
@@ -95,12 +100,12 @@ def test_nan_in_one_of_several_attributes_is_refused_when_it_is_read(tmp_path, s
     (name,) = (name for name in load_file(path) if name.endswith("pointy/coef_"))
     rewrite(path, lambda arrays, card, tree: arrays[name].fill(np.nan))
     if size == "small":
-        with pytest.raises(ModelFileError, match="its rankers_ holds numbers that are NaN"):
+        with refused("rankers_.*NaN"):
             load(path)
         return
     again = load(path)
     assert np.isfinite(again.rankers_["open"].coef_).all()
-    with pytest.raises(ModelFileError, match="its coef_ holds numbers that are NaN"):
+    with refused("its coef_.*NaN"):
         again.rankers_["pointy"].coef_  # noqa: B018
 
 
@@ -143,7 +148,7 @@ def test_long_headers_are_refused_unread(tmp_path, reader):
         file.truncate(8 + length)
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match=r"its header has 268,435,456 bytes"):
+        with refused("header"):
             reader(path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
@@ -177,7 +182,7 @@ def test_deep_trees_are_refused(path, tmp_path, levels):
     rewrite(path, lambda arrays, card, tree: {"likeminds": content})
     for file in (path, tmp_path / "header"):
         for reader in (load, read_card):
-            with pytest.raises(ModelFileError, match="nested too deeply"):
+            with refused("nested"):
                 reader(file)
 
 
@@ -188,14 +193,14 @@ def test_deep_trees_and_ids_are_refused(path, size, levels):
         return {"contents": json.dumps(tree).replace('"here"', deep(levels))}
 
     rewrite(path, change)
-    with pytest.raises(ModelFileError, match="nested too deeply"):
+    with refused("nested"):
         load(path)
 
 
 def test_deep_ids_are_refused(path, size):
     ids = np.frombuffer(deep(100_000).encode(), dtype=np.uint8)
     rewrite(path, lambda arrays, card, tree: arrays.__setitem__("users_", ids))
-    with pytest.raises(ModelFileError, match="nested too deeply"):
+    with refused("nested"):
         load(path).users_  # noqa: B018
 
 
@@ -213,7 +218,7 @@ def test_nodes_that_make_no_sense_are_refused_when_they_are_read(path, size, nod
         tree["model"]["fitted"]["coef_"] = node
 
     rewrite(path, change)
-    with pytest.raises(ModelFileError, match="not a complete likeminds model"):
+    with refused("not a complete"):
         load(path).coef_  # noqa: B018
 
 
@@ -223,7 +228,7 @@ def test_files_cannot_put_something_else_in_the_place_of_a_method(path, name):
         tree["model"]["fitted"][name] = "mine"
 
     rewrite(path, change)
-    with pytest.raises(ModelFileError, match=f"{name} is nothing that a ranker learns"):
+    with refused(name):
         load(path)
 
 
@@ -232,5 +237,5 @@ def test_shapes_beyond_all_bounds_are_refused(tmp_path):
     header = json.dumps({"__metadata__": {"likeminds": "{}"}, "a": entry}).encode()
     path = tmp_path / "m"
     path.write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(ModelFileError, match="array 'a' has no shape"):
+    with refused("shape"):
         load(path)
