@@ -60,12 +60,12 @@ def differences(crowd, at, step=1e-3):
 
 def test_standard_errors_are_those_of_the_hessian_and_the_sandwich(crowd, table):
     (row,) = table.rows
-    scores, hessian = differences(crowd, [row["mean"], row["deviation"]])
+    scores, hessian = differences(crowd, [row["mean"], row["sd"]])
     inverse = np.linalg.inv(-hessian)
     plain = np.sqrt(np.diag(inverse))
     robust = np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
-    assert [row["error"], row["deviation error"]] == pytest.approx(plain, rel=0.03)
-    assert [row["robust error"], row["deviation robust"]] == pytest.approx(robust, rel=0.05)
+    assert [row["error"], row["sd error"]] == pytest.approx(plain, rel=0.03)
+    assert [row["robust error"], row["sd robust error"]] == pytest.approx(robust, rel=0.05)
     assert row["z"] == pytest.approx(row["mean"] / row["error"])
     assert row["p"] == pytest.approx(2 * ndtr(-abs(row["z"])))
     assert any("Hessian" in note and "sandwich" in note for note in table.notes)
@@ -79,7 +79,7 @@ def test_statistics_by_definition(crowd, table):
     assert fit.bic == pytest.approx(2 * np.log(480) - 2 * log_l)
     assert fit.mcfadden_r2 == pytest.approx(1 - log_l / (-480 * np.log(3)))
     assert log_l == pytest.approx(
-        log_likelihoods(crowd, table.rows[0]["mean"], table.rows[0]["deviation"]).sum(), abs=0.5
+        log_likelihoods(crowd, table.rows[0]["mean"], table.rows[0]["sd"]).sum(), abs=0.5
     )
     assert table.to_dict()["aic"] == fit.aic
     assert "480 choices by 60 users" in str(table)
@@ -109,7 +109,7 @@ def test_a_full_covariance_has_errors_where_the_hessian_is_not_definite():
         by_scores = table.estimates.by == "scores"
         assert by_scores == any("BHHH" in note for note in table.notes)
         if by_scores:
-            assert all(row["deviation error"] > 0 for row in table.rows)
+            assert all(row["sd error"] > 0 for row in table.rows)
             assert all(row["robust error"] is None for row in table.rows)
 
 
@@ -121,7 +121,7 @@ def test_a_published_model_is_within_its_standard_errors():
     table = ranker.summary(draws=100)
     for row, mean, deviation in zip(table.rows, means, deviations, strict=True):
         assert abs(row["mean"] - mean) < 2 * row["error"]
-        assert abs(row["deviation"] - deviation) < 3 * row["deviation error"]
+        assert abs(row["sd"] - deviation) < 3 * row["sd error"]
         assert 0.5 < row["robust error"] / row["error"] < 2
     assert table.fit.n_choices == 4308
     assert -3890 < table.fit.log_likelihood < -3875

@@ -89,7 +89,7 @@ def test_fixed_weights_are_the_same_for_everybody(crowd, tmp_path):
     newcomer = ranker.newcomer(crowd.X[:9], crowd.labels[:9])
     assert newcomer.coef[0, 1] == pytest.approx(ranker.consensus_[1])
     table = ranker.summary(draws=60)
-    assert table.rows[1]["deviation"] is None
+    assert table.rows[1]["sd"] is None
     assert table.rows[1]["error"] > 0
     again = load(save(ranker, tmp_path / "model"))
     np.testing.assert_array_equal(again.coef_, ranker.coef_)

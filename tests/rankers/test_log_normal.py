@@ -77,7 +77,7 @@ def test_the_table_has_moments_of_log_normal_weights(log_ranker):
     variance = worth.covariance[0, 0]
     mean = -np.exp(worth.centre[0] + variance / 2)
     assert row["mean"] == pytest.approx(mean)
-    assert row["deviation"] == pytest.approx(-mean * np.sqrt(np.expm1(variance)))
+    assert row["sd"] == pytest.approx(-mean * np.sqrt(np.expm1(variance)))
     assert row["like more"] == 0
     # By the delta method: the mean's error, from those of the logarithm and its deviation.
     assert row["error"] / -row["mean"] < 1.1 * (
@@ -148,7 +148,7 @@ def test_log_normal_beside_censored_and_fixed_weights():
     assert np.ptp(ranker.coef_[:, 2]) < 1e-12
     table = ranker.summary(draws=60)
     assert table.rows[0]["like more"] == 0
-    assert table.rows[2]["deviation"] is None
+    assert table.rows[2]["sd"] is None
     labels = ranker.newcomer(crowd.X[:4], crowd.labels[:4], [0] * 4)
     assert labels.coef[0, 0] < 0
 

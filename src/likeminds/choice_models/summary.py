@@ -27,8 +27,8 @@ class Summary(Table):
     Attributes
     ----------
     title, rows, notes
-        As in any table: for each feature, mean and deviation with their standard errors and robust
-        ones, z and p of the mean, and the share of people who like more of it.
+        As in any table: for each feature, mean and standard deviation (sd) with standard errors
+        and robust ones, z and p of the mean, and the share of people who like more of it.
     estimates : Estimates
         The numbers as arrays.
     log_likelihood : LogLikelihood
@@ -96,9 +96,9 @@ def summarise(
         "robust error": estimates.robust_mean_error,
         "z": z,
         "p": 2.0 * ndtr(-np.abs(z)),
-        "deviation": np.where(varies, worth.deviation, np.nan),
-        "deviation error": np.where(varies, estimates.deviation_error, np.nan),
-        "deviation robust": np.where(varies, estimates.robust_deviation_error, np.nan),
+        "sd": np.where(varies, worth.deviation, np.nan),
+        "sd error": np.where(varies, estimates.deviation_error, np.nan),
+        "sd robust error": np.where(varies, estimates.robust_deviation_error, np.nan),
         "like more": worth.liking,
     }
     known = {column: _known(numbers) for column, numbers in columns.items()}

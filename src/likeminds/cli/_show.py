@@ -9,6 +9,8 @@ from likeminds.cli._talk import Talk
 
 # The narrowest column in which one can read anything, its border included.
 _NARROWEST = 7
+# Texts of so many letters are not broken.
+_WHOLE = 16
 # Columns of ids: 12345 is somebody, not 12,345 of something.
 _IDS = ("person", "item", "attribute")
 
@@ -61,8 +63,12 @@ class Columns(NamedTuple):
             return
         table = Table(box=SIMPLE_HEAD)
         for column in self.columns:
+            longest = 0 if column.numbers else max(map(len, column.cells), default=0)
             table.add_column(
-                Text(column.name), justify="right" if column.numbers else "left", overflow="fold"
+                Text(column.name),
+                justify="right" if column.numbers else "left",
+                overflow="fold",
+                min_width=min(longest, _WHOLE) or None,  # headers of numbers break before names do
             )
         for cells in zip(*(column.cells for column in self.columns), strict=True):
             table.add_row(*map(Text, cells))

@@ -139,7 +139,7 @@ def _offer(  # noqa: PLR0917 - the features of an offer, in their order
 def _describe(said: Annotations, file: str) -> Written:
     people = counted(said.n_people, "person", "people")
     about = f", {counted(said.n_attributes, 'attribute')}" if said.n_attributes > 1 else ""
-    return {file: f"{counted(len(said), 'label')} by {people}{about}"}
+    return {file: f"{said.statements()} by {people}{about}"}
 
 
 def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[Any]]:
