@@ -204,7 +204,7 @@ class TestEvaluate:
         words = ("evaluate", "--model", "m.likeminds", *DATA, "--out", "auc.parquet")
         assert run(copy, *words).code == 0
         table = read_table(copy / "auc.parquet")
-        assert table.column_names == ["person", "auc", "consensus_auc", "known"]
+        assert table.column_names == ["person", "auc", "consensus_auc"]
         assert table.num_rows == 40
 
     def test_features_in_another_order_are_the_same(self, copy):
@@ -351,7 +351,8 @@ class TestNewcomer:
         liked = told(crowd, *self.ASK, "--top", "60")["rankings"]
         worst = liked[-1]["item"]
         text = f"item,label\n{worst},1\n{liked[0]['item']},0\n"
-        found = told(crowd, *self.ASK, "--labels", "-", "--top", "60", "--ask", "3", stdin=text)
+        ask = (*self.ASK, "--labels", "-", "--top", "60", "--ask", "3", "--labelled")
+        found = told(crowd, *ask, stdin=text)
         before, after = (
             {row["item"]: row["score"] for row in rows} for rows in (liked, found["rankings"])
         )
@@ -369,10 +370,7 @@ class TestNewcomer:
 
     def test_unknown_items_are_told(self, crowd):
         done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
-        assert done.err == (
-            "Error: There are no features of item(s) none. Give them with --features, or drop the "
-            "rows about these items.\n"
-        )
+        assert done.err == "Error: There is no item 'none' among these 60 items.\n"
 
     @pytest.mark.seconds
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):

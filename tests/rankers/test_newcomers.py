@@ -378,3 +378,11 @@ def test_rankings_of_several_new_users_name_the_user(stars):
     with pytest.raises(ValueError, match="user"):
         new.rank()
     assert len(new.rank("zoe", k=3)) == 3
+
+
+def test_explanations_give_the_expected_grade(stars):
+    ranker, best = stars
+    why = ranker.explain(0, best)
+    assert 1.0 < why.expected < 5.0
+    assert "expected grade" in repr(why)
+    assert ranker.rank(0, k=3).table().column_names == ["rank", "item", "score", "expected"]

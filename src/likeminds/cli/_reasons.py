@@ -59,7 +59,10 @@ def _tell(talk: Talk, why: Any, name: str | None, words: dict[str, str]) -> None
         f" on {why.item}{called}: {beside_average(why.score)}{sure}",
         head=str(why.person),
     )
-    if why.probability is not None:
+    if why.expected is not None:
+        grade = why.expected if isinstance(why.expected, str) else f"{why.expected:.1f}"
+        talk.tell(f"Expected grade: {grade}")
+    elif why.probability is not None:
         talk.tell(f"Chance of a yes: {why.probability:.0%}")
     levels = [{"level": level, "adds": value} for level, value in why.levels.items()]
     talk.tell(rich_table("What it is made of", levels, digits=2, signed=("adds",)))

@@ -161,7 +161,14 @@ def _map_title(schools: Schools) -> str:
     return f"{n}, cut into {len(schools)} schools as asked"
 
 
-def heatmap(ranker: Any, schools: Schools, items: Items | None = None, images: Any = None) -> Any:
+def heatmap(
+    ranker: Any,
+    schools: Schools,
+    items: Items | None = None,
+    images: Any = None,
+    *,
+    width: float = _WIDTH,
+) -> Any:
     """Draw everybody's weights level by level, people and features ordered by school.
 
     On the left, what all agree on; then what each person's group and personal level add to it. A
@@ -178,6 +185,8 @@ def heatmap(ranker: Any, schools: Schools, items: Items | None = None, images: A
     items, images : Items, and a mapping from item id to picture, optional
         The items that people judged, and their pictures: components of pictures are then shown by
         those that have most and least of them.
+    width : float
+        The width of the figure, in inches; a narrow one has shorter names and no colour bar.
 
     Returns
     -------
@@ -198,13 +207,15 @@ def heatmap(ranker: Any, schools: Schools, items: Items | None = None, images: A
     drawn = drawn or {"group": parts["group"]}
     pictured = Pictured.of(items, images)
     row = _ROW if pictured is None else _PICTURED_ROW
-    figure = new_figure(_WIDTH, 1.5 + row * len(features))
+    is_narrow = width < _WIDTH
+    figure = new_figure(width, 1.5 + row * len(features))
     ratios = [1.0, *([16.0 / len(drawn)] * len(drawn))]
     first, *others = figure.subplots(1, 1 + len(drawn), width_ratios=ratios, sharey=True)
     style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"}
     first.imshow(consensus, **style)
     first.set_xticks([0], ["all"], fontsize=_LABEL)
-    names = [wrap_text(schools.feature_words[j], _LETTERS, 2) for j in features]
+    letters = _LETTERS // 2 if is_narrow else _LETTERS
+    names = [wrap_text(schools.feature_words[j], letters, 2) for j in features]
     if pictured is None:
         first.set_yticks(range(len(names)), names)
     else:
@@ -214,12 +225,14 @@ def heatmap(ranker: Any, schools: Schools, items: Items | None = None, images: A
         image = axes.imshow(part, interpolation="nearest", **style)
         axes.set_title(f"{name} level", fontsize="medium", loc="left")
         _mark_schools(axes, schools, people)
-    bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
-    bar.set_label("weight x spread of the feature", fontsize=_LABEL)
+    if not is_narrow:
+        bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
+        bar.set_label("weight x spread of the feature", fontsize=_LABEL)
     title = "What each person adds to the consensus, by school: bands of one colour agree"
     if len(schools) == 1:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
-    figure.suptitle(wrap_text(title, 84), fontsize="large", x=0.01, ha="left")
+    title = wrap_text(title, round(84 * width / _WIDTH))
+    figure.suptitle(title, fontsize="medium" if is_narrow else "large", x=0.01, ha="left")
     return draw_once(figure)
 
 

@@ -20,8 +20,8 @@ from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.ways import Ways
 from likeminds.rankers.inputs import Elsewhere, refuse_extras
-from likeminds.rankers.ranking import Ranking, best_of, gives_grades, repeated
-from likeminds.rankers.shown import ShownItems, frames_of
+from likeminds.rankers.ranking import Ranking, best_of, repeated
+from likeminds.rankers.shown import ShownItems, frames_of, gives_grades
 
 # Items and users that are printed.
 _PRINTED, _MOST_PRINTED = 5, 10

@@ -13,7 +13,13 @@ from likeminds._support.frames import Frames, as_kind
 from likeminds._support.html import html_page, html_table
 from likeminds.data.columns import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
-from likeminds.rankers.shown import ShownItems, frames_of, person_at, place_of_person
+from likeminds.rankers.shown import (
+    ShownItems,
+    frames_of,
+    gives_grades,
+    person_at,
+    place_of_person,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +153,6 @@ def rank(
         whose = None if owners is None else owners[best]
         expected = ranker.chosen_.predict_grades(features[best], whose, ids[best]).typical
     return Ranking(person, ids[best], scores[best], frames, expected, names)
-
-
-def gives_grades(ranker: Any) -> bool:
-    """Say whether a ranker predicts grades."""
-    return ranker.chosen_.learned("grading_") is not None
 
 
 def repeated(person: Hashable, n: int) -> IdArray:

@@ -11,7 +11,13 @@ from likeminds._support.arrays import Float
 from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import signed
 from likeminds._support.html import html_page, html_table
-from likeminds.rankers.shown import ShownItems, columns_of, frames_of, place_of_person
+from likeminds.rankers.shown import (
+    ShownItems,
+    columns_of,
+    frames_of,
+    gives_grades,
+    place_of_person,
+)
 
 LEVELS = ("consensus", "group", "personal")
 # Half the width of an interval of 90 %, in standard errors.
@@ -37,6 +43,8 @@ class Reasons:
         Its standard error, where the ranker knows that.
     probability : float or None
         That of a positive label, where scores say so (see `predict_proba`).
+    expected : float, str or None
+        The expected grade, where the ranker learned from grades; for words, the nearest.
     levels : dict
         The parts of ``consensus``, ``group``, ``personal`` and ``item``, which add up to the score.
     features : tuple of dict
@@ -54,6 +62,7 @@ class Reasons:
     levels: dict[str, float]
     features: tuple[dict[str, Any], ...]
     frames: Frames = "pyarrow"
+    expected: Any = None
 
     @property
     def interval(self) -> list[float] | None:
@@ -69,6 +78,7 @@ class Reasons:
             "error": self.error,
             "interval": self.interval,
             "probability": self.probability,
+            "expected": self.expected,
             "levels": dict(self.levels),
             "features": [dict(one) for one in self.features],
         }
@@ -111,6 +121,9 @@ class Reasons:
             low, high = self.interval
             sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
         chance = "" if self.probability is None else f", chance of a yes {self.probability:.0%}"
+        if self.expected is not None:
+            grade = self.expected if isinstance(self.expected, str) else f"{self.expected:.1f}"
+            chance = f", expected grade {grade}"
         return f"{whose} on {self.item}: {beside_average(self.score)}{sure}{chance}"
 
 
@@ -211,13 +224,17 @@ def explain(ranker: Any, person: Hashable | None, item: Hashable, items: Any = N
         shown.rows.mean(axis=0),
         float(shown.effects[place] - shown.effects.mean()),
     )
-    error = chance = None
+    error = chance = expected = None
     if hasattr(ranker, "standard_error"):
         error = float(ranker.standard_error(row, owner, known)[0])
         if ranker.crowd_.coordinates.intercept:
             chance = float(ranker.predict_proba(row, owner, known)[0, 1])
+    if gives_grades(ranker):
+        expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]
     frames = frames_of(ranker)
-    return Reasons(person, item, error=error, probability=chance, frames=frames, **found)
+    return Reasons(
+        person, item, error=error, probability=chance, frames=frames, expected=expected, **found
+    )
 
 
 def _levels_of(ranker: Any, person: Hashable | None) -> Float:

@@ -93,6 +93,11 @@ class ShownItems:
         return np.zeros(len(self)) if learned is None else learned.of(self.ids).effects
 
 
+def gives_grades(ranker: Any) -> bool:
+    """Say whether a ranker predicts grades."""
+    return ranker.chosen_.learned("grading_") is not None
+
+
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
     """Return where items are among ids, each by its id or its name.
 

@@ -10,7 +10,7 @@ from likeminds.report.page import Html
 from likeminds.schools.naming import are_telling
 
 # Inches of a picture that fits a phone.
-_NARROW = 3.5
+NARROW = 3.5
 
 
 def first_picture(facts: Facts) -> Html:
@@ -22,7 +22,7 @@ def first_picture(facts: Facts) -> Html:
         draw_shares = partial(plots.item_shares, found)
         caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
         alt = "Share of people that say yes to each item, in order"
-        return html.picture(draw_shares(), alt, caption, narrow=draw_shares(width=_NARROW))
+        return html.picture(draw_shares(), alt, caption, narrow=draw_shares(width=NARROW))
     caption = "Each dot is a person; people near each other rank the items alike."
     draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
     if are_shown(facts, found.axes[0].strength):
@@ -31,7 +31,7 @@ def first_picture(facts: Facts) -> Html:
         )
     if found.loner.any():
         caption += " Rings: on their own."
-    alt, narrow = "Map of people by school of thought", draw(width=_NARROW)
+    alt, narrow = "Map of people by school of thought", draw(width=NARROW)
     return html.picture(draw(), alt, caption, narrow=narrow)
 
 

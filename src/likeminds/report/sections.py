@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report import page as html
 from likeminds.report.facts import Facts
-from likeminds.report.opening import are_shown
+from likeminds.report.opening import NARROW, are_shown
 from likeminds.report.page import Html
 from likeminds.report.words import interval
 from likeminds.schools import Judged, School, Schools
@@ -77,8 +78,8 @@ def _heatmap(facts: Facts, found: Schools) -> Html:
         "together in the items can cancel each other out."
     )
     alt = "Heat map of everybody's weights, people and features ordered by school"
-    drawn = plots.heatmap(facts.ranker, found, facts.items, facts.images)
-    return html.picture(drawn, alt, caption)
+    draw = partial(plots.heatmap, facts.ranker, found, facts.items, facts.images)
+    return html.picture(draw(), alt, caption, narrow=draw(width=NARROW))
 
 
 def _school_card(facts: Facts, school: School, level: int) -> Html:
