@@ -103,7 +103,7 @@ class TestFacts:
 
 
 def test_names_that_a_model_keeps_are_those_of_its_items(tmp_path):
-    crowd = make_schools(20, 20, 12, 3, n_schools=2, contested=0.5, random_state=0).annotations
+    crowd = make_schools(20, 12, 20, 4, n_schools=2, contested=0.5, random_state=0).annotations
     ranker = HierarchicalRanker(n_groups=1).fit(crowd)
     ranker.name_items({item: f"Film {item}" for item in crowd.item_ids.tolist()})
     read = load(save(ranker, tmp_path / "films.likeminds", with_data=True))
