@@ -284,7 +284,7 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
         (r"people take .* GiB: lower draws", lambda: ranker(draws=10**7).fit(shards)),
         (r"fitted on a cluster.*newcomer", lambda: fitted_there.update(said[:5])),
         ("one class", lambda: ranker().fit(spread(said, client, [table_of(said[said.labels])]))),
-        ("no Parquet files", lambda: Shards.from_folder(tmp_path, client, said.features)),
+        ("no Parquet", lambda: Shards.from_folder(tmp_path, client, said.features)),
         ("all partitions are empty", lambda: spread(said, client, [table_of(said)[:0]])),
     ):
         with pytest.raises(ValueError, match=told):
