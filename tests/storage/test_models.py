@@ -263,6 +263,14 @@ def test_what_two_share_is_written_once(tmp_path, shared):
     assert sum(name.endswith("coef_") for name in names) == 1
 
 
+def test_an_array_that_what_cannot_be_stored_shares_is_written(tmp_path, shared):
+    ranker = baselines.ConsensusOnly().fit(shared)
+    ranker.also_ = [ranker.coef_, object()]
+    again = load(save(ranker, tmp_path / "m"))
+    np.testing.assert_array_equal(again.coef_, ranker.coef_)
+    assert not hasattr(again, "also_")
+
+
 def test_arrays_that_are_no_blocks_are_written_right(tmp_path, shared):
     fitted = ThreeLevelRanker(tol=1e-2).fit(shared)
     fitted.coef_ = np.asfortranarray(fitted.coef_)

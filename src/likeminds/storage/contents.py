@@ -116,11 +116,12 @@ class Contents:
                 if not self.with_data:
                     continue
                 self.holds_data = True
-            before = dict(self.arrays)
+            n_arrays, n_met = len(self.arrays), len(self._met)
             try:
                 fitted[key] = self.of(getattr(model, key), f"{name}{key}")
             except CannotStoreError:  # what the solver did on its way is not part of the model
-                self.arrays = before
+                _shorten(self.arrays, n_arrays)
+                _shorten(self._met, n_met)
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
 
     def of(self, value: Any, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
@@ -176,6 +177,12 @@ class Contents:
             if field.metadata.get("stored", True)
         }
         return {"data": {"class": type(value).__name__, "fields": parts}}
+
+
+def _shorten(entries: dict[Any, Any], length: int) -> None:
+    """Remove the entries that were added last."""
+    for key in list(entries)[length:]:
+        del entries[key]
 
 
 def model_from(node: Any, file: ArrayFile) -> Any:
