@@ -64,7 +64,7 @@ def compare(
         "n_folds": folds,
         "n_jobs": jobs,
     }
-    options |= {"folder": folder, "random_state": seed, "progress": talk.shows_progress}
+    options |= {"folder": folder, "random_state": seed, "progress": not talk.quiet}
     found = {
         str(name): _compare_all(part, ranker, folds, seed, options) for name, part in parts.items()
     }

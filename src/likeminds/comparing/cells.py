@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -166,13 +167,20 @@ def work_on(
     progress: bool,
     describe: Callable[[T], str],
 ) -> Iterator[T]:
-    """Yield the results of calls as they are completed, with a progress bar."""
+    """Yield the results of calls as they are completed, with a bar, or lines where it is piped."""
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    with progress_bar(progress) as bar:
+    piped, start = progress and not sys.stderr.isatty(), perf_counter()
+    with progress_bar(progress and not piped) as bar:
         task = bar.add_task("fits", total=len(calls))
-        for result in work(delayed(call)(*arguments) for call, arguments in calls):
+        results = work(delayed(call)(*arguments) for call, arguments in calls)
+        for done, result in enumerate(results, start=1):
             yield result
             bar.update(task, advance=1, description=describe(result))
+            if piped:
+                left = (perf_counter() - start) / done * (len(calls) - done)
+                line = f"{done} of {len(calls)} fits ({describe(result)}), about {left:.0f} s left"
+                sys.stderr.write(f"{line}\n")
+                sys.stderr.flush()
 
 
 def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:

@@ -60,7 +60,8 @@ class NewUsers(Beliefs):
     >>> from likeminds import Annotations, HierarchicalRanker
     >>> films, people = ["Heat", "Alien", "Big", "Up"], [f"user {n}" for n in range(12)]
     >>> stars = [[5, 4, 1, 2] if n % 2 else [2, 1, 4, 5] for n in range(12)]
-    >>> crowd = Annotations(np.repeat(people, 4), films * 12, np.ravel(stars))
+    >>> action = {"Heat": [1.0], "Alien": [1.0], "Big": [0.0], "Up": [0.0]}
+    >>> crowd = Annotations(np.repeat(people, 4), films * 12, np.ravel(stars), action)
     >>> new = HierarchicalRanker(loss="cumulative").fit(crowd).newcomer({"Heat": 5, "Big": 1})
     >>> new.rank()
     Ranking for 0: Alien, Up

@@ -170,8 +170,12 @@ class Crowd:
         else:
             ends = self.soft.at_ends[n]
             doubt = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
-        low = self.items.name_apart(ends[0], ends[1], doubt)
-        high = self.items.name_apart(ends[1], ends[0], doubt)
+        # What one end likes, the other likes less: naming both for each end would say it twice.
+        for liked_only in (True, False):
+            low = self.items.name_apart(ends[0], ends[1], doubt, liked_only=liked_only)
+            high = self.items.name_apart(ends[1], ends[0], doubt, liked_only=liked_only)
+            if low and high:
+                break
         return low or words[0], high or words[1]
 
     def _is_telling(self, strength: Float) -> bool:

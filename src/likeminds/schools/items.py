@@ -132,9 +132,11 @@ class Items:
         columns = zip(self.feature_names, self.features.T, strict=True)
         return tuple(name_feature(name, values, called) for name, values in columns)
 
-    def name_apart(self, own: Float, others: Float, doubt: Float) -> str:
+    def name_apart(
+        self, own: Float, others: Float, doubt: Float, *, liked_only: bool = False
+    ) -> str:
         """Name people after items: see `likeminds.schools.naming.name_by_items`."""
-        return name_by_items(own, others, doubt, self.called, self.verb)
+        return name_by_items(own, others, doubt, self.called, self.verb, liked_only=liked_only)
 
     def positions_of(self, annotations: Annotations) -> Index:
         """Return which of the items each label is about, -1 for none of them.

@@ -220,7 +220,13 @@ def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
 
 
 def name_by_items(
-    own: Float, others: Float, doubt: Float, called: Callable[[int], str], verb: Verb = LIKE
+    own: Float,
+    others: Float,
+    doubt: Float,
+    called: Callable[[int], str],
+    verb: Verb = LIKE,
+    *,
+    liked_only: bool = False,
 ) -> str:
     """Name people after the items that set them apart from others.
 
@@ -234,6 +240,8 @@ def name_by_items(
         Says what an item is called.
     verb : Verb
         What people do with items.
+    liked_only : bool
+        Name only items that they like; empty where there are none.
 
     Examples
     --------
@@ -245,13 +253,17 @@ def name_by_items(
     'likes tea, dislikes coffee'
     >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
     'dislikes coffee'
+    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__, liked_only=True)
+    'likes tea'
     """
     apart = own - others
     sure = np.where(np.abs(apart) > doubt, apart, 0.0)
     sure -= np.sign(sure) * doubt
     liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
     told: list[tuple[Callable[[str], str], Bool]] = [(verb.one, liked), (verb.one_not, rejected)]
-    if not (liked | rejected).any():
+    if liked_only:
+        told = told[:1]
+    elif not (liked | rejected).any():
         told = [(verb.more_than_others, sure > 0), (verb.less, sure < 0)]
     said = []
     most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in told)
