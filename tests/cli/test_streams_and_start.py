@@ -10,6 +10,7 @@ from rich.console import Console
 
 import likeminds
 from commands import run
+from likeminds._support.screen import program
 from likeminds.cli import app
 from likeminds.cli import tour as demo
 from likeminds.cli._talk import Talk, in_options, sentence
@@ -47,6 +48,23 @@ def test_demo_tells_the_whole_story(story):
         "likeminds explain",
     ):
         assert what in text
+
+
+@pytest.mark.seconds
+def test_agreed_items_of_the_demo_have_names(story):
+    agreed = likeminds.find_schools(likeminds.load(story[0])).agreed
+    assert all(str(one.item).startswith(("7ct", "9ct")) for one in agreed[:3])
+
+
+def test_commands_are_proposed_as_this_one_was_called(tmp_path, monkeypatch):
+    own = tmp_path / "bin" / "likeminds"
+    own.parent.mkdir()
+    own.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+    assert program() == "bin/likeminds"
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert program() == "likeminds"
 
 
 @pytest.mark.seconds

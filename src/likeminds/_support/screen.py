@@ -1,7 +1,11 @@
 """The console of all output to a terminal: control characters are escaped."""
 
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -37,3 +41,24 @@ class Screen(Console):
             if safe != renderable.plain:
                 renderable = Text(safe, style=renderable.style, overflow="fold")
         return super().render(renderable, options)
+
+
+def program() -> str:
+    """Return how this command was called, as a shell would call it again from this folder.
+
+    That is likeminds where the shell finds this very program by its name, else its path.
+
+    Examples
+    --------
+    >>> program()
+    'likeminds'
+    """
+    name = "likeminds"
+    called = Path(sys.argv[0])
+    if called.stem != name or not called.is_file():
+        return name
+    found = shutil.which(name)
+    if found is not None and Path(found).samefile(called):
+        return name
+    path = os.path.relpath(called)
+    return shlex.quote(str(called) if path.startswith("..") else path)

@@ -292,6 +292,7 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
 def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds._support.grammar import LIKE
+    from likeminds._support.screen import program
     from likeminds.cli._items import kept_items
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.rankers.model import Ability
@@ -316,7 +317,7 @@ def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report --model {file} --out {page}", "all of it on one page"))
     width = max(len(step) for step, _ in steps) + 4
-    lines = [f"likeminds {step.ljust(width)}{what}" for step, what in steps]
+    lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
     talk.remark("\nNext: " + "\n      ".join(lines))
 
 

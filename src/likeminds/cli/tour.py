@@ -1,5 +1,6 @@
 """The tour on bundled data: fit, compare, say in words what came out, save."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from likeminds._support.progress import progress_bar
-from likeminds._support.screen import Screen
+from likeminds._support.screen import Screen, program
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
-from likeminds.datasets import load_electricity
+from likeminds.datasets.exports import electricity_by_offer
 from likeminds.metrics.by_person import MetricByPerson, auc_by_person
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
@@ -54,7 +55,7 @@ def run(
     """
     console = Screen() if console is None else console
     out = writable(out)
-    households = load_electricity()
+    households = electricity_by_offer()
     console.print(
         f"\n[bold]{households.n_people} households chose electricity contracts[/bold], "
         "one of four offers at a time.\n"
@@ -137,13 +138,14 @@ def _value_of(metric: MetricByPerson, person: Any) -> float:
 
 
 def _tell_next(path: Path, console: Console) -> None:
+    call = program()
     console.print(
         f"\nThe model is saved in [bold]{path}[/bold]. What to try next:\n"
-        f"  likeminds explain --model {path}    who thinks alike, and on what\n"
-        "  likeminds data electricity --out power      these data as tables, to learn from\n"
-        "  likeminds fit --annotations power/annotations.csv --features power/features.csv "
+        f"  {call} explain --model {shlex.quote(str(path))}    who thinks alike, and on what\n"
+        f"  {call} data electricity --out power      these data as tables, to learn from\n"
+        f"  {call} fit --annotations power/annotations.csv --features power/features.csv "
         "--out power.likeminds\n"
-        "  likeminds compare --annotations power/annotations.csv --features power/features.csv\n"
+        f"  {call} compare --annotations power/annotations.csv --features power/features.csv\n"
         f"In Python: likeminds.load({str(path)!r}).coef_ has everybody's weights;\n"
         "  likeminds.Annotations.from_csv(...) and HierarchicalRanker().fit(...) learn from "
         "your own table,\n"

@@ -32,21 +32,37 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     ...     print(*(Path(folder) / "annotations.csv").read_text().split()[:3])
     person,choice_set,item,label household-001,1,7ct-5y-known,0 household-001,1,9ct-1y-local,0
     """
-    said = load_electricity()
-    offers, codes = np.unique(said.features, axis=0, return_inverse=True)
-    names = np.array([_offer(*offer) for offer in offers], dtype=object)
+    said = electricity_by_offer()
     root = make_folder(folder, "the tables")
     labels = {
         "person": said.users,
         "choice_set": said.group_codes + 1 if said.group_codes is not None else None,
-        "item": names[codes.ravel()],
+        "item": said.items,
         "label": said.labels.astype(np.int8),
     }
     _write(root / "annotations.csv", labels)
-    _write(root / "features.csv", {"item": names} | _columns(said.feature_names, offers))
+    columns = _columns(said.feature_names, said.features)
+    _write(root / "features.csv", {"item": said.item_ids} | columns)
     return _describe(said, "annotations.csv") | {
-        "features.csv": f"{len(offers)} offers, {counted(said.n_features, 'feature')}"
+        "features.csv": f"{said.n_items} offers, {counted(said.n_features, 'feature')}"
     }
+
+
+def electricity_by_offer() -> Annotations:
+    """Return the households' choices; equal offers are one item, called by what it offers."""
+    said = load_electricity()
+    offers, codes = np.unique(said.features, axis=0, return_inverse=True)
+    names = np.array([_offer(*offer) for offer in offers], dtype=object)
+    return Annotations(
+        said.users,
+        names[codes.ravel()],
+        said.labels,
+        offers,
+        groups=said.group_codes,
+        item_ids=names,
+        feature_names=said.feature_names,
+        verb=said.verb,
+    )
 
 
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
