@@ -58,6 +58,7 @@ def test_words_are_features_and_are_shown(folder):
     )
     assert told.exit_code == 0, told.output
     assert "what everyone finds most rude" in told.output
+    assert "Without texts: 0." in told.output
     fitted = load(model)
     assert fitted.verb.one("it") == "finds it rude"
     assert not fitted.standardize

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, find_schools
+from likeminds.schools import Explanation
 from likeminds.schools.mixture import divide
 
 CLOUDS = {
@@ -71,3 +72,37 @@ def test_nothing_divides_people_who_do_not_differ():
     assert found.divisive == ()
     assert found.axes == ()
     assert "No difference between rankings that these labels can show: 30 people" in str(found)
+
+
+def gradual(seed=0):
+    """Return people who rank by a mixture of two features, some of whom are strict."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((60, 2))
+    users, items = (
+        np.repeat(np.arange(40), 45),
+        np.concatenate([rng.permutation(60)[:45] for _ in range(40)]),
+    )
+    lean, ready = rng.uniform(-2, 2, 40), rng.normal(0, 1.5, 40)
+    score = features[items, 0] + lean[users] * features[items, 1] + ready[users]
+    return Annotations(users, items, score > 0.3 * rng.logistic(size=len(items)), features)
+
+
+def test_people_who_differ_gradually_are_offered_two_schools_with_their_stability():
+    said = gradual()
+    ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(said)
+    explained = Explanation.of_ranker(ranker, said, n_schools=1)
+    halves = explained.halves
+    assert len(halves) == 2
+    assert not halves.suggested
+    assert all(0 < school.stability <= 1 for school in halves.schools)
+    assert Explanation.of_ranker(ranker, said, n_schools=2).halves is None
+
+
+def test_people_who_rank_alike_may_differ_in_threshold():
+    said = gradual()
+    alike = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
+    found = find_schools(alike)
+    assert found.severity.differs
+    assert "No difference between rankings" in str(found)
+    assert "thresholds differ" in str(found)
+    assert found.to_dict()["severity"]["strictest"]["share"] < 0.3

@@ -43,9 +43,23 @@ def schools_section(facts: Facts, level: int) -> Html:
         parts.append(html.tag("div", *cards, class_="cards"))
     elif found.axes:
         parts.append(_axes_table(found))
+        parts += _halves(facts)
     parts.append(_heatmap(facts, found))
     title = "Schools of thought" if len(found) > 1 else "How people differ"
     return html.section(title, *parts, level=level)
+
+
+def _halves(facts: Facts) -> list[Html]:
+    """Return the best two schools where none stand apart, with their stability."""
+    halves = facts.explained.halves
+    if halves is None:
+        return []
+    rows = [[f"{s.size:,}", s.name, f"{s.stability:.2f}"] for s in halves.schools]
+    caption = (
+        "The best division in two all the same, with the share of each that comes back in "
+        f"resampled crowds (adjusted Rand index {halves.agreement:.2f})"
+    )
+    return [html.table(["people", "what sets them apart", "stability"], rows, caption)]
 
 
 def _how_found(found: Schools) -> str:

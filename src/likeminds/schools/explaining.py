@@ -23,6 +23,8 @@ from likeminds.schools.levels import Levels, as_ranker
 from likeminds.schools.naming import are_named, are_telling, name_deviation, strengths, wishes
 from likeminds.schools.standing import likeness
 
+# Fewer people are not offered two schools.
+_FEWEST = 10
 _FEW = 5
 
 
@@ -73,6 +75,13 @@ class Explanation:
     def schools(self) -> Schools:
         """Who thinks alike."""
         return find_schools(self.ranker, self.items, self.n_schools, said=self.said)
+
+    @cached_property
+    def halves(self) -> Schools | None:
+        """The best two schools where people differ gradually and none stand apart; else None."""
+        if len(self.schools) > 1 or not self.schools.axes or len(self.schools.users) < _FEWEST:
+            return None
+        return find_schools(self.ranker, self.items, 2, said=self.said)
 
     @cached_property
     def levels(self) -> Levels:
