@@ -211,5 +211,6 @@ def test_features_too_many_for_people_to_weigh_describe_items_only():
     assert np.ptp(own - shared) < 0.05
     new = features[100:] @ theta
     assert np.corrcoef(shared, new)[0, 1] > 0.5
-    asked = HierarchicalRanker(n_groups=1).fit(said)
-    assert asked.n_groups_ == 1
+    none, one = (HierarchicalRanker(n_groups=n).fit(said) for n in (0, 1))
+    assert none.objective_ == pytest.approx(bare.objective_)
+    assert one.n_groups_ == 1

@@ -25,6 +25,7 @@ from likeminds.metrics.calibrating import calibrate
 from likeminds.metrics.discoveries import discoveries
 from likeminds.metrics.severity import Severity, are_chosen
 from likeminds.rankers.base import Ranker
+from likeminds.rankers.learning import LearningRanker
 from likeminds.rankers.model import with_consensus
 
 AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
@@ -253,7 +254,10 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
         # Those whose labels of one kind are all held out get the consensus, as they should.
         warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
-        return refittable(ranker).fit(annotations)
+        fresh = refittable(ranker)
+        if isinstance(fresh, LearningRanker):
+            fresh._is_trial = True  # judged by its scores alone
+        return fresh.fit(annotations)
 
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:

@@ -172,7 +172,8 @@ class LearningRanker(ChoiceTables):
             not self.wide_
             and about.n_labels < n_weights * (n_weights + 1) // 2
             and n_weights <= MOST_FEATURES
-            and self.covariance == self.n_groups == "auto"
+            and self.covariance == "auto"
+            and self.n_groups in {"auto", 0}
             and about.people is None
             and self.consensus is None
             and self._has_items(loss, voices)
