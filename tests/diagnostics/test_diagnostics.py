@@ -288,6 +288,7 @@ def raters(n_people=60, n_items=80, n_labels=40, seed=0):
     return Annotations(users, items, labels), kind
 
 
+@pytest.mark.seconds
 def test_reversed_and_constant_raters_are_told_from_random_ones():
     found_as = {}
     for seed in range(3):
