@@ -134,6 +134,12 @@ class Visitor:
         said = self.run("return document.getElementById('said')?.textContent || ''")
         found = [word for word in _SLIPS if word in f"{seen} {said}"]
         found += ["a double full stop"] * bool(re.search(r"[^.]\.\.([^.]|$)", f"{seen}\n{said}"))
+        stray = (
+            "return [...document.querySelectorAll('main, main div, main section')]"
+            ".filter(one => one.children.length).flatMap(one => [...one.childNodes])"
+            ".filter(one => one.nodeType === 3 && one.data.trim()).map(one => one.data)"
+        )
+        found += [f"stray text {text!r}" for text in self.run(stray)]
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         return found + ["wider than the screen"] * bool(self.run(f"return {wide}"))
 

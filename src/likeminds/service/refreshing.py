@@ -17,6 +17,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.spelling import write_as_known
 from likeminds.rankers.answers import AnswerScale
 from likeminds.rankers.model import NAMELESS
+from likeminds.schools.finding import keep_schools
 from likeminds.service.catalogue import Catalogue, has_items, read_catalogue
 from likeminds.service.holder import Holder
 from likeminds.service.keys import hashed
@@ -61,6 +62,8 @@ def refresh_file(settings: Settings) -> str:
         if target != settings.refreshed:
             return refresh_file(settings)
         grown.name_items(names)
+        for ranker in grown.rankers_.values():  # found here, not while a worker answers
+            keep_schools(ranker)
         save(grown, target, with_data=True)
         for other in set(target.parent.glob("refreshed*.likeminds")) - {target}:
             other.unlink(missing_ok=True)

@@ -61,7 +61,8 @@ export async function compare(room, { attribute, model, wording }) {
   }
 
   function features(rows, a, b) {
-    return rows.length && el("section", { class: "card" }, el("h3", {}, "What they look at"),
+    if (!rows.length) return null;
+    return el("section", { class: "card" }, el("h3", {}, "What they look at"),
       el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, a), el("th", { scope: "col", class: "number" }, b))),
         el("tbody", {}, rows.map((one) => el("tr", {}, el("th", { scope: "row" }, words(one.feature)), el("td", { class: "number" }, one.a.toFixed(2)), el("td", { class: "number" }, one.b.toFixed(2)))))));
   }
