@@ -79,16 +79,20 @@ CASES: dict[str, tuple[Callable[[int], tuple[Any, Annotations]], int, str, float
     "people": (people, 1_000_000, "1,000,000 users with one label each, 10 features", 60, 4),
     "columns": (columns, 100_000, "100,000 features, 2,000 labels on 200 items", 240, 2),
     "user": (one_user, 1_000_000, "one user with 1,000,000 labels, 10 features", 60, 2),
-    "attributes": (attributes, 10_000, "10,000 attributes, 40 labels each, ridge", 300, 4),
+    "attributes": (attributes, 10_000, "10,000 attributes, 40 labels each, ridge: fit", 120, 1),
     "learned": (attributes, 20, "20 attributes, 40 labels each, learned prior", 60, 1),
 }
 
 
 def work(case: str, n: int) -> int:
-    """Fit, save and load; print the memory after each step; return the number of labels."""
+    """Fit, save and load; print the memory after each step; return the number of labels.
+
+    One file does not hold 10,000 attributes, which are fitted only.
+    """
     ranker, said = CASES[case][0](n)
+    steps = ("data", "fit") if case == "attributes" else ("data", "fit", "save", "load")
     with tempfile.TemporaryDirectory() as folder:
-        for step in ("data", "fit", "save", "load"):
+        for step in steps:
             began = time.process_time()
             if step == "fit":
                 model = ranker.fit(said)
