@@ -89,7 +89,7 @@ def test_the_page_speaks_in_the_terms_of_the_model(visitor):
         assert "statement" in question
         assert "taste" not in page
     elif visitor.kind == "votes in three grades":
-        assert answers == ["disagree", "pass", "agree"]
+        assert answers == ["Disagree", "Pass", "Agree"]
     elif visitor.kind == "many grades":
         assert visitor.run("return document.getElementById('grade').type") == "range"
     else:

@@ -32,6 +32,8 @@ export const sentence = (text) => (/[.!?…]["”’)]*$/.test(text) ? text : `$
 // The expected answer: a grade, or how likely a yes is.
 export function expectation(one, wording) {
   if (one.expected === null || one.expected === undefined) return null;
+  const worded = typeof wording.answers[0].label === "string";
+  if (worded) return `${wording.answers[Math.round(one.expected)].text} expected`;
   return wording.graded ? `${one.expected.toFixed(1)} expected` : `${wording.yes}: ${percent(one.expected)}`;
 }
 
@@ -109,7 +111,7 @@ export function signedBars(rows, label) {
     const length = 130 * Math.abs(row.value) / most;
     const y = 26 * index;
     return svg("g", {},
-      svg("text", { x: 108, y: y + 16, "text-anchor": "end" }, row.name.length > 18 ? `${row.name.slice(0, 17)}…` : row.name),
+      svg("text", { x: 108, y: y + 16, "text-anchor": "end" }, row.name.length > 16 ? `${row.name.slice(0, 15)}…` : row.name),
       svg("rect", { class: row.kind, x: row.value < 0 ? 250 - length : 250, y: y + 4, width: length, height: 16 }),
       svg("text", { x: row.value < 0 ? 254 : 246, y: y + 16, "text-anchor": row.value < 0 ? "start" : "end" }, number(row.value)));
   });

@@ -53,7 +53,7 @@ export async function items(room, { attribute, wording }) {
     const features = (nameless ? mine.features : told).slice(0, 6).map((part) => ({ name: words(part.feature), value: part.total, kind: "group" }));
     const range = mine.interval ? ` (90 %: ${number(mine.interval[0], 1)} to ${number(mine.interval[1], 1)})` : "";
     return [
-      el("h3", {}, `Why ${briefly(one)}, for you`),
+      el("h3", {}, `For you: ${briefly(one)}`),
       briefly(one) === called(one) ? null : el("blockquote", { class: "long small" }, called(one)),
       one.picture ? el("img", { class: "picture", src: picture(one.item), alt: called(one) }) : null,
       el("p", {}, el("strong", { id: "score" }, number(mine.score)), ` compared with the average ${wording.noun}${range}. `, expectation(mine, wording)),

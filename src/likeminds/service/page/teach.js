@@ -34,7 +34,7 @@ export async function teach(room, { attribute, model, wording }) {
 
   // Answers by name: no and yes, or grades by their place.
   const votes = wording.noun === "statement", graded = wording.graded;
-  const answers = wording.answers.map((one, index) => ({ ...one, name: graded ? `grade-${index}` : ["no", "yes"][index] }));
+  const answers = wording.answers.map((one, index) => ({ ...one, text: one.text[0].toUpperCase() + one.text.slice(1), name: graded ? `grade-${index}` : ["no", "yes"][index] }));
   if (votes && !graded) answers.reverse();
   const actions = {
     ...Object.fromEntries(answers.map((one) => [one.name, () => answer(one)])),
