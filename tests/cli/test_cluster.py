@@ -148,4 +148,4 @@ def test_a_folder_without_parquet_files_is_refused(folder, tmp_path):
     given = ["fit", "--annotations", str(tmp_path), "--dask", "local:1", "--out", f"{tmp_path}/m"]
     found = CliRunner().invoke(app, given)
     assert found.exit_code == 2
-    assert "no Parquet files" in " ".join(found.output.split())
+    assert "no Parquet" in " ".join(found.output.split())
