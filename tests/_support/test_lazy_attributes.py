@@ -74,7 +74,7 @@ def test_reading_all_while_others_read(impatient):
         for values, fitted in all_at_once(work):
             assert values == [[name] for name in names]
             assert fitted == sorted(names)
-    with pytest.raises(AttributeError, match="nothing_"):
+    with pytest.raises(AttributeError):
         thing.nothing_  # noqa: B018
 
 

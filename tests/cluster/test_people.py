@@ -190,7 +190,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
     monkeypatch.setattr(staying, "write_people", fail)
     for through in (False, True):
         calls.clear()
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError):
             ranker().fit(shards.saved_to(folder, through_client=through))
         assert names_in(folder) == before
     monkeypatch.undo()

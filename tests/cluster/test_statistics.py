@@ -232,7 +232,7 @@ def test_what_needs_rows_is_refused(client, giant, here):
         here.score,
         here.newcomer,
     ):
-        with pytest.raises(TypeError, match="needs people's rows"):
+        with pytest.raises(TypeError):
             needs_rows(shards)
     with pytest.raises(TypeError):
         Popularity().fit(shards)

@@ -170,7 +170,7 @@ def test_nothing_is_left_of_what_was_not_finished(tmp_path, monkeypatch, error, 
 def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
     path = in_parts(tmp_path / "labels", a_table())
     monkeypatch.setattr(Grouping, "n_bytes", 1 << 60)
-    with pytest.raises(OSError, match="scratch="):
+    with pytest.raises(OSError):
         AnnotationFolder(path, scratch=tmp_path / "scratch", **OPTIONS["labels"]).annotations()
 
 

@@ -125,7 +125,7 @@ def test_what_is_no_features_is_told_how_to_be_passed():
         ranker.fit(np.ones((3, 4)))
     with pytest.raises(ValueError, match="items="):
         ranker.fit([["a"], ["b"]], [0, 1], ["ann", "bob"])
-    with pytest.raises(AttributeError, match="predict_grades"):
+    with pytest.raises(AttributeError):
         ranker.predict([[1.0]])
 
 

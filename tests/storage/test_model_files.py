@@ -172,7 +172,7 @@ def test_a_failed_save_leaves_the_old_file_alone(path, ranker, monkeypatch, fail
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_an_error(tmp_path, ranker, monkeypatch):
     monkeypatch.setattr(likeminds.storage.models.os, "fdopen", open_full_disk)
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(OSError):
         save(ranker, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
