@@ -1,6 +1,7 @@
 """Grades on the command line: what is measured is called what it is."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from commands import run, told
@@ -46,6 +47,40 @@ def test_compare_tells_the_concordance(stars):
     (found,) = told(folder, *ask)["comparisons"]
     assert found["measure"] == "concordance"
     assert 0.5 < found["rankers"][0]["mean_score"] <= 1.0
+
+
+def test_fit_tells_a_baseline(stars):
+    _, done = stars
+    assert "baseline, one ranking for all: 0." in done.out
+
+
+def test_everybody_s_rankings_have_expected_grades(stars):
+    folder, _ = stars
+    ask = ("rank", "--model", "s.likeminds", "--top", "2")
+    rows = told(folder, *ask, "--each-person")["rankings"]
+    alone = told(folder, *ask, "--person", "p3")["rankings"]
+    for row, own in zip([row for row in rows if row["person"] == "p3"], alone, strict=True):
+        assert row["item"] == own["item"]
+        assert row["expected"] == pytest.approx(own["expected"])
+    assert (
+        f"{alone[0]['item']} ({alone[0]['expected']:.1f})" in run(folder, *ask, "--each-person").out
+    )
+    assert run(folder, *ask, "--each-person", "--out", "everybody").code == 0
+    table = pq.read_table(folder / "everybody").to_pylist()
+    assert [row["expected"] for row in table] == pytest.approx([row["expected"] for row in rows])
+
+
+def test_a_person_s_explanation_has_expected_grades(stars):
+    folder, _ = stars
+    (found,) = told(folder, "explain", "--model", "s.likeminds", "--person", "p3")["explained"]
+    ask = ("rank", "--model", "s.likeminds", "--top", "5", "--person", "p3")
+    rows = told(folder, *ask)["rankings"]
+    assert found["best"] == [row["item"] for row in rows]
+    assert found["expected"] == pytest.approx([row["expected"] for row in rows])
+    assert found["labelled"] == found["best"]
+    shown = run(folder, "explain", "--model", "s.likeminds", "--person", "p3").out
+    assert f"Likes best: {rows[0]['item']} ({rows[0]['expected']:.1f})" in shown
+    assert "Would like" not in shown
 
 
 @pytest.mark.slow

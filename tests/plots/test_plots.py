@@ -69,7 +69,7 @@ def test_the_map_has_a_dot_for_everybody(schools):
 def test_the_map_of_one_direction_and_of_none(simulation):
     line = find_schools(ThreeLevelRanker(n_groups=0).fit(simulation.annotations))
     axes = plots.people_map(line, ax=pyplot.figure().add_subplot())
-    assert "no difference that these labels can show" in axes.get_title(loc="left")
+    assert "no difference between rankings" in axes.get_title(loc="left")
     assert not axes.collections
     assert texts(axes) == []
 
@@ -155,6 +155,12 @@ def test_a_person_s_card(simulation, ranker):
     for j in range(8):
         assert own[f"x{j}"] == pytest.approx(ranker.coef_[7, j] * spread[j])
     assert figure.get_suptitle().startswith("7: ")
+    seen = simulation.annotations.of_person(7).items
+    best = np.argsort(-simulation.annotations.features @ ranker.coef_[7])[:5]
+    title = figure.subfigs[1].axes[0].get_title(loc="left")
+    assert not np.isin(best, seen).all()
+    assert title.endswith("would like best")
+    assert title.startswith("7 likes or") == np.isin(best, seen).any()
     alone = plots.person_card(ranker, 7)
     assert len(alone.axes) == 1
     with pytest.raises(KeyError):

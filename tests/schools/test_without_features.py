@@ -41,6 +41,31 @@ def test_schools_and_items_are_those_of_the_construction(crowd):
     assert dislikes.startswith("b")
 
 
+def test_an_axis_says_each_item_once(crowd):
+    _, _, ranker = crowd
+    first = find_schools(ranker).axes[0]
+    low, high = (set(end.removeprefix("likes ").split(" and ")) for end in (first.low, first.high))
+    assert low
+    assert high
+    assert not low & high
+    assert "dislikes" not in first.low + first.high
+
+
+def test_unlabelled_items_are_those_a_person_would_like(crowd):
+    said, _, ranker = crowd
+    explained = Explanation.of_ranker(ranker)
+    titles = set()
+    for person in range(10):
+        facts = explained.person(person)
+        seen = set(said.of_person(person).items.tolist())
+        assert facts["labelled"] == [item for item in facts["best"] if item in seen]
+        assert facts["expected"] is None
+        titles.add(len(facts["labelled"]))
+    assert len(titles) > 1
+    without = Explanation(ranker, explained.items, said=said[said.users != 0])
+    assert without.person(0)["labelled"] == []
+
+
 def test_log_odds_are_scores_and_intercepts(crowd):
     said, _, ranker = crowd
     items = Items.of_annotations(said, np.random.default_rng(0)).with_learned(ranker)

@@ -95,6 +95,17 @@ def signed(value: float, digits: int = 3) -> str:
     return shown if float(shown) else shown[1:]
 
 
+def written_grade(grade: float | str) -> str:
+    """Return a grade as written: a word as it is, a number with one decimal.
+
+    Examples
+    --------
+    >>> written_grade("good"), written_grade(4.25)
+    ('good', '4.2')
+    """
+    return grade if isinstance(grade, str) else f"{grade:.1f}"
+
+
 def join_words(words: Sequence[str]) -> str:
     """Return words as a list in a sentence.
 
@@ -182,8 +193,18 @@ class Verb:
 
     def would(self, what: str = "it") -> str:
         """Say that people would do it."""
-        first = self._parts[0]
-        return self._said(first if first in _MODAL else f"would {first}", what)
+        return self.conditional.many(what)
+
+    @property
+    def conditional(self) -> "Verb":
+        """The verb for items that a person has not labelled: "would like".
+
+        Examples
+        --------
+        >>> LIKE.conditional.most(), Verb.of("would buy").conditional.most()
+        ('would like best', 'would buy most readily')
+        """
+        return self if self._parts[0] in _MODAL else Verb(f"would {self.words}")
 
     def question(self, what: str = "this") -> str:
         """Ask somebody whether they do it.

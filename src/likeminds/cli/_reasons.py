@@ -46,7 +46,7 @@ def _feature_words(ranker: Any, shown: "Shown") -> dict[str, str]:
 
 
 def _tell(talk: Talk, why: Any, name: str | None, words: dict[str, str]) -> None:
-    from likeminds._support.grammar import signed
+    from likeminds._support.grammar import signed, written_grade
     from likeminds.cli._show import rich_table
     from likeminds.rankers.reasons import beside_average
 
@@ -60,8 +60,7 @@ def _tell(talk: Talk, why: Any, name: str | None, words: dict[str, str]) -> None
         head=str(why.person),
     )
     if why.expected is not None:
-        grade = why.expected if isinstance(why.expected, str) else f"{why.expected:.1f}"
-        talk.tell(f"Expected grade: {grade}")
+        talk.tell(f"Expected grade: {written_grade(why.expected)}")
     elif why.probability is not None:
         talk.tell(f"Chance of a yes: {why.probability:.0%}")
     levels = [{"level": level, "adds": value} for level, value in why.levels.items()]

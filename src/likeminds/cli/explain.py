@@ -1,12 +1,14 @@
 """``likeminds explain``: what a crowd, a person, a school or an item is about."""
 
+from collections import defaultdict
 from enum import StrEnum
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds._support.grammar import Verb, counted
+from likeminds._support.grammar import Verb, counted, written_grade
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Texts
 from likeminds.cli._talk import Talk
@@ -301,10 +303,16 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
     )
     talk.remark("(weights times the spread of the feature)")
     if "best" in facts:
-        most = Verb.of(facts["verb"]).most()
-        for who, key in (("", "best"), ("the consensus ", "best_by_consensus")):
-            named = [_called({"item": item} | _text(facts, item)) for item in facts[key]]
-            talk.tell(f"{f'{who}{most}'.capitalize()}: {_names(named)}")
+        verb, lines = Verb.of(facts["verb"]), defaultdict(list)
+        for whose in ("", "_by_consensus"):
+            grades = facts[f"expected{whose}"] or repeat(None)
+            for item, grade in zip(facts[f"best{whose}"], grades, strict=False):
+                own = verb if item in facts["labelled"] else verb.conditional
+                most = f"the consensus {verb.most()}" if whose else own.most()
+                given = "" if grade is None else f" ({written_grade(grade)})"
+                lines[most].append(f"{_called({'item': item} | _text(facts, item))}{given}")
+        for most, named in lines.items():
+            talk.tell(f"{most.capitalize()}: {_names(named)}")
 
 
 def _tell_school(talk: Talk, facts: "Facts") -> None:

@@ -228,13 +228,15 @@ def _print_each(
 
 
 def _brief(rows: list[dict[str, Any]]) -> Any:
-    """Return one line for each person (and attribute)."""
+    """Return one line for each person (and attribute), with expected grades in brackets."""
+    from likeminds._support.grammar import written_grade
     from likeminds.cli._show import rich_table
 
     lines: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:
+        grade = f" ({written_grade(row['expected'])})" if "expected" in row else ""
         lines.setdefault((row["person"], row.get("attribute")), []).append(
-            str(row.get("name") or row["item"])
+            f"{row.get('name') or row['item']}{grade}"
         )
     table = [
         {"person": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}

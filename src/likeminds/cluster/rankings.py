@@ -143,13 +143,16 @@ def _ranked(ranker: Any, items: dict[Any, Any], k: int) -> pa.Table:
     ranks: list[int] = []
     best: list[Any] = []
     scores: list[float] = []
+    grades: list[Any] = []
     for one in ranker.rank_everybody(items, k=k):
         people += [one.person] * len(one)
         ranks += range(1, len(one) + 1)
         best += one.items.tolist()
         scores += one.scores.tolist()
+        grades += [] if one.expected is None else one.expected.tolist()
     columns = {"person": as_arrow(people), "rank": pa.array(ranks, pa.int64())}
-    return pa.table(columns | {"item": as_arrow(best), "score": pa.array(scores, pa.float64())})
+    columns |= {"item": as_arrow(best), "score": pa.array(scores, pa.float64())}
+    return pa.table(columns | ({"expected": pa.array(grades)} if grades else {}))
 
 
 def _write(table: pa.Table, folder: Path, number: int) -> None:

@@ -155,7 +155,7 @@ def _map_title(schools: Schools) -> str:
     if len(schools) == 1:
         if schools.axes:
             return f"{n}: one cloud, no separate camps"
-        return f"{n}: no difference that these labels can show"
+        return f"{n}: no difference between rankings that these labels can show"
     if schools.suggested:
         return f"{n} form {len(schools)} schools: near each other, they rank alike"
     return f"{n}, cut into {len(schools)} schools as asked"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._support.arrays import Float
+from likeminds._support.grammar import Verb
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
@@ -56,8 +57,9 @@ def person_card(
     left = figure
     if items is not None:
         left, right = figure.subfigures(1, 2, width_ratios=[5, 6])
+        judged, seen = items.judged(items.places(own[None])[0], _ITEMS), explained.judged_by(person)
         best = {
-            f"{person} {explained.verb.most()}": items.judged(items.places(own[None])[0], _ITEMS),
+            f"{person} {_most(explained.verb, [one.item in seen for one in judged])}": judged,
             f"everybody {explained.verb.most()}": items.judged(
                 items.places(shared[None])[0], _ITEMS
             ),
@@ -71,6 +73,15 @@ def person_card(
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
     figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return draw_once(figure)
+
+
+def _most(verb: Verb, labelled: list[bool]) -> str:
+    """Head a list of items: "likes" those labelled, "would like" the others, or both."""
+    if all(labelled) or verb.conditional == verb:
+        return verb.most()
+    return (
+        f"{verb.one()} or {verb.conditional.most()}" if any(labelled) else verb.conditional.most()
+    )
 
 
 def _draw_weights(

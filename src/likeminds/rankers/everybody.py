@@ -7,6 +7,7 @@ of those few. So each score costs half of what it would, and the answer is the e
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ from numpy.typing import NDArray
 from likeminds._support.arrays import Float, Index
 from likeminds._support.stacks import times
 from likeminds._support.visits import Blocks
-from likeminds.rankers.ranking import Ranking
-from likeminds.rankers.shown import ShownItems
+from likeminds.rankers.ranking import Ranking, expected_grades, repeated
+from likeminds.rankers.shown import ShownItems, frames_of
 
 # What the scores of a block of people take; each thread has one.
 _BLOCK_BYTES = 1 << 25
 # Who may be among the best, at most, for each place among them; and for all.
 _EACH, _MORE = 4, 64
+# For so many people at a time, grades are predicted.
+_GRADED_AT_ONCE = 256
 
 
 def rank_everybody(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking]:
@@ -60,8 +63,16 @@ def rank_everybody(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[R
         return
     rows = np.column_stack([shown.rows, shown.effects])
     found = _best_of_all(partial(_weights, ranker), len(people), rows, k)
-    for person, (best, scores) in zip(people, found, strict=True):
-        yield Ranking(person, shown.ids[best], scores)
+    frames, names = frames_of(ranker), shown.names
+    some = zip(people, found, strict=True)
+    while block := list(islice(some, _GRADED_AT_ONCE)):
+        best = np.concatenate([places for _, (places, _) in block])
+        owners = np.concatenate([repeated(person, len(places)) for person, (places, _) in block])
+        grades = expected_grades(ranker, shown.features[best], owners, shown.ids[best])
+        for n, (person, (places, scores)) in enumerate(block):
+            own = slice(n * len(places), (n + 1) * len(places))
+            expected = None if grades is None else grades[own]
+            yield Ranking(person, shown.ids[places], scores, frames, expected, names)
 
 
 def _weights(ranker: Any, some: slice) -> Float:

@@ -148,11 +148,18 @@ def rank(
     else:
         scores = ranker.decision_function(features, owners, items=ids)
     best = best_of(scores, len(ids) if k is None else k)
-    expected = None
-    if gives_grades(ranker):
-        whose = None if owners is None else owners[best]
-        expected = ranker.chosen_.predict_grades(features[best], whose, ids[best]).typical
+    whose = None if owners is None else owners[best]
+    expected = expected_grades(ranker, features[best], whose, ids[best])
     return Ranking(person, ids[best], scores[best], frames, expected, names)
+
+
+def expected_grades(
+    ranker: Any, features: Any, users: IdArray | None, ids: IdArray
+) -> NDArray[Any] | None:
+    """Return the expected grade of each row, or the nearest word; None for models of labels."""
+    if not gives_grades(ranker):
+        return None
+    return np.asarray(ranker.chosen_.predict_grades(features, users, ids).typical)
 
 
 def repeated(person: Hashable, n: int) -> IdArray:

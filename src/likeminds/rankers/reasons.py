@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._support.arrays import Float
 from likeminds._support.frames import Frames, as_kind
-from likeminds._support.grammar import signed
+from likeminds._support.grammar import signed, written_grade
 from likeminds._support.html import html_page, html_table
 from likeminds.rankers.shown import (
     ShownItems,
@@ -122,8 +122,7 @@ class Reasons:
             sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
         chance = "" if self.probability is None else f", chance of a yes {self.probability:.0%}"
         if self.expected is not None:
-            grade = self.expected if isinstance(self.expected, str) else f"{self.expected:.1f}"
-            chance = f", expected grade {grade}"
+            chance = f", expected grade {written_grade(self.expected)}"
         return f"{whose} on {self.item}: {beside_average(self.score)}{sure}{chance}"
 
 

@@ -15,8 +15,9 @@ from likeminds._support.grammar import Verb
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.rankers.ranking import best_of, expected_grades, repeated
 from likeminds.rankers.subset import within_reach
-from likeminds.schools.finding import find_schools, items_of
+from likeminds.schools.finding import find_schools, items_of, labels_of
 from likeminds.schools.found import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.items import Items
 from likeminds.schools.levels import Levels, as_ranker
@@ -232,11 +233,24 @@ class Explanation:
         }
         if self.items is not None:
             by_person, by_all = self.items.features @ own, self.items.features @ shared
-            facts["best"] = self._best(self.items, by_person)
-            facts["best_by_consensus"] = self._best(self.items, self.items.at_least(by_all))
+            both = {"": (by_person, person), "_by_consensus": (self.items.at_least(by_all), None)}
+            for whose, (scores, user) in both.items():
+                best = best_of(scores, _FEW)
+                facts[f"best{whose}"] = self.items.ids[best].tolist()
+                facts[f"expected{whose}"] = self._grades(self.items, best, user)
+            judged = self.judged_by(person)
+            facts["labelled"] = [item for item in facts["best"] if item in judged]
             named = {*facts["best"], *facts["best_by_consensus"]}
             facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
         return facts
+
+    def judged_by(self, person: Hashable) -> set[Any]:
+        """Return the items that a person has labelled; none where labels are not kept."""
+        said = labels_of(self.ranker, self.said)
+        if self.items is None or said is None or person not in said.user_ids.tolist():
+            return set()
+        places = self.items.positions_of(said.of_person(person))
+        return set(self.items.ids[places[places >= 0]].tolist())
 
     def school(self, number: int) -> Facts:
         """Say what a school wants, who is in it, and what it likes."""
@@ -314,10 +328,13 @@ class Explanation:
             for j in np.argsort(-np.abs(moved), kind="stable")[:_FEW].tolist()
         ]
 
-    @staticmethod
-    def _best(items: Items, scores: Float) -> list[Any]:
-        judged = items.judged(scores, _FEW)
-        return [one["item"] for one in plain_items(judged, "score")]
+    def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:
+        """Return the expected grades of some items; None where labels are not grades."""
+        ranker = self.ranker.chosen_
+        features = items.features[rows][:, : len(ranker.feature_names_)]
+        owners = None if user is None else repeated(user, len(rows))
+        found = expected_grades(ranker, features, owners, items.ids[rows])
+        return None if found is None else found.tolist()
 
 
 def _people(users: IdArray, beats: Float, places: Index) -> list[Facts]:
