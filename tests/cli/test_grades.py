@@ -88,3 +88,11 @@ def test_the_report_says_where_grades_are_cut(stars):
     folder, _ = stars
     assert run(folder, "report", "--model", "s.likeminds", "--out", "s.html").code == 0
     assert "Grades above 2 count as a yes." in (folder / "s.html").read_text()
+
+
+def test_unseen_items_are_those_that_newcomers_would_like(stars):
+    folder, _ = stars
+    (folder / "new.csv").write_text("item,label\ns1,5\ns2,1\n")
+    ask = ("newcomer", "--model", "s.likeminds", "--labels", "new.csv", "--top", "2")
+    assert "What newcomer would like best" in run(folder, *ask).out
+    assert "What newcomer likes best" in run(folder, *ask, "--labelled").out

@@ -86,7 +86,7 @@ def newcomer(
             rows += new.rankings(person, shown, top, labelled=labelled)
         asked += new.items_to_ask(person, shown, ask) if ask else []
     more = {"ask": asked} if ask else {}
-    show(talk, rows, out, more=more, verbs=verbs_of(known))
+    show(talk, rows, out, more=more, verbs=verbs_of(known), unseen=not labelled)
     if asked and out != "-":
         talk.tell(rich_table("Labels of these would teach most", asked))
 

@@ -101,7 +101,7 @@ def rank(
         for about, ranker in rankers_of(known, attribute).items():
             items_shown = ShownItems(ranker, fresh.ids, fresh.features)
             rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
-    show(talk, rows, out, brief=each_person, verbs=verbs_of(known))
+    show(talk, rows, out, brief=each_person, verbs=verbs_of(known), unseen=unseen)
 
 
 def _is_folder(out: str) -> bool:
@@ -189,10 +189,12 @@ def show(
     brief: bool = False,
     more: Mapping[str, Any] | None = None,
     verbs: Mapping[str, str | None] | None = None,
+    unseen: bool = False,
 ) -> None:
     """Write, print or show rankings.
 
-    ``more`` is what else programs are told; ``verbs`` are what people do with items, by attribute.
+    ``more`` is what else programs are told; ``verbs`` are what people do with items, by attribute;
+    ``unseen`` items are what people would like.
     """
     from likeminds.cli._show import arrow_table
     from likeminds.data.sources import write_table
@@ -206,11 +208,11 @@ def show(
     if brief and not talk.as_json:
         talk.console.print(_brief(rows))
         return
-    _print_each(talk, rows, verbs)
+    _print_each(talk, rows, verbs, unseen)
 
 
 def _print_each(
-    talk: Talk, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None
+    talk: Talk, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None, unseen: bool
 ) -> None:
     from likeminds._support.grammar import Verb
     from likeminds.cli._show import rich_table
@@ -222,7 +224,7 @@ def _print_each(
         tables.setdefault((row["person"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():
         verb = Verb.of((verbs or {}).get(about or ""))
-        title = f"What {person} {verb.most()}"
+        title = f"What {person} {(verb.conditional if unseen else verb).most()}"
         told = not about or about in title
         talk.tell(rich_table(title if told else f"{title}: {about}", lines))
 

@@ -17,7 +17,7 @@ export async function schools(room, { attribute, wording }) {
     ? `${found.schools.length} schools of thought among ${found.people} people`
     : found.axes.length
     ? `No separate schools: ${found.people} people differ gradually`
-    : `No difference between ${found.people} people that these labels can show`;
+    : `No difference between rankings that these labels can show: ${found.people} people`;
   const shares = (one) => (several && one.by_school ? one.by_school.map((share, i) => `${i + 1}: ${percent(share)}`).join(", ") : `spread ${one.spread.toFixed(2)}`);
   put(room,
     el("h2", {}, title),
