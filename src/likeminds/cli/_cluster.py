@@ -33,7 +33,6 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
             shards = shards.checkpointed(where.checkpoint, resume=where.resume)
         if where.people_apart:
             shards = shards.saved_to(target)
-        bar.update(task, description="learning", completed=0, total=None)
         try:
             model = asked.learn(asked.ranker, bar, task, lambda new: new.fit(shards))
         except SignalledError:

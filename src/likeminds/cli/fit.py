@@ -267,19 +267,17 @@ def _learn(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
 
 def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
     """Let a ranker learn; where it tells its steps, show them."""
+    from itertools import count
+
+    bar.update(task, description="learning", completed=0, total=None)
     if "callback" not in ranker.get_params(deep=False):
         return work(ranker)
-    furthest = [0.0, 0.0]
+    steps = count(1)
 
     def tell(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
-        # Steps end when the residual falls below tol, by about the same factor each time.
-        import math
-
-        tol = max(ranker.tol, 1e-12)
-        furthest[0] = max(furthest[0], residual, 10 * tol)
-        share = math.log(furthest[0] / max(residual, tol)) / math.log(furthest[0] / tol)
-        furthest[1] = max(furthest[1], share)
-        bar.update(task, description=f"step {step}", completed=100 * furthest[1], total=100)
+        # A fit takes several descents, and their number of steps is unknown: steps of all.
+        words = f"learning (objective {objective:.6g}), step"
+        bar.update(task, description=words, completed=next(steps), total=None)
         return False
 
     ranker.set_params(callback=tell)

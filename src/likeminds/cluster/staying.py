@@ -223,7 +223,7 @@ def _bare(ranker: Any) -> Any:
     """Return a copy that knows the crowd, and goes to every worker."""
     bare = copy(ranker)
     if "callback" in bare.get_params(deep=False):
-        bare.callback = None
+        bare.callback, bare.verbose = None, False
     bare.__dict__.pop("annotations_", None)
     return bare
 

@@ -192,7 +192,8 @@ def about_fit(crowd: Any, ranker: Any) -> dict[str, Any]:
     census = crowd.census
     digest = hashlib.sha256(crowd.catalogue.features.tobytes())
     digest.update(census.by_item.tobytes())
-    given = {name: repr(value) for name, value in ranker.get_params().items() if name != "callback"}
+    parameters = ranker.get_params().items()
+    given = {name: repr(value) for name, value in parameters if name not in ("callback", "verbose")}
     return {
         "ranker": type(ranker).__name__,
         "parameters": given,

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from sklearn.base import clone
 
 from likeminds._support.arrays import Float
 from likeminds._support.files import write_whole
-from likeminds._support.progress import progress_bar
+from likeminds._support.progress import telling
 from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
@@ -166,21 +165,15 @@ def work_on(
     n_jobs: int | None,
     progress: bool,
     describe: Callable[[T], str],
+    share_done: Callable[[T], float] | None = None,
 ) -> Iterator[T]:
     """Yield the results of calls as they are completed, with a bar, or lines where it is piped."""
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    piped, start = progress and not sys.stderr.isatty(), perf_counter()
-    with progress_bar(progress and not piped) as bar:
-        task = bar.add_task("fits", total=len(calls))
+    with telling(progress, "fits", len(calls)) as tell:
         results = work(delayed(call)(*arguments) for call, arguments in calls)
         for done, result in enumerate(results, start=1):
             yield result
-            bar.update(task, advance=1, description=describe(result))
-            if piped:
-                left = (perf_counter() - start) / done * (len(calls) - done)
-                line = f"{done} of {len(calls)} fits ({describe(result)}), about {left:.0f} s left"
-                sys.stderr.write(f"{line}\n")
-                sys.stderr.flush()
+            tell(done, describe(result), None if share_done is None else share_done(result))
 
 
 def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
@@ -212,7 +205,7 @@ def _cell_fingerprint(data: str, ranker: Any, test_size: float, seed: int) -> st
     parameters = {
         name: _class_of(value) if hasattr(value, "get_params") else value
         for name, value in sorted(ranker.get_params().items())
-        if name.split("__")[-1] != "n_jobs"  # the same result, however many work on it
+        if name.split("__")[-1] not in ("n_jobs", "verbose")  # the same result
     }
     return digest_of(data, __version__, _class_of(ranker), parameters, float(test_size), seed)
 

@@ -17,6 +17,7 @@ from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import counted
 from likeminds._support.html import html_page, html_table
 from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
+from likeminds.comparing.forecast import MANY_LABELS, Forecast
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.by_person import MetricByPerson
@@ -331,8 +332,18 @@ def _run(
     annotations: Annotations, cells: list[Cell], n_jobs: int | None, progress: bool
 ) -> dict[Key, CellResult]:
     calls = [(cell.run, (annotations,)) for cell in cells]
-    done = work_on(calls, n_jobs, progress, lambda found: f"{found[0][0]}, repeat {found[0][1]}")
-    return dict(done)
+    ahead = Forecast([cell.name for cell in cells])
+    if progress and len(annotations) > MANY_LABELS:
+        ahead.measure(annotations, {cell.name: cell.ranker for cell in cells}, n_jobs)
+    return dict(
+        work_on(
+            calls,
+            n_jobs,
+            progress,
+            lambda found: f"{found[0][0]}, repeat {found[0][1]}",
+            lambda found: ahead.share_after(found[0][0], found[1].seconds),
+        )
+    )
 
 
 def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:

@@ -1,9 +1,10 @@
-"""Progress reports: a plain function, and scikit-learn's callbacks where there are any."""
+"""Progress reports: a plain function, ``verbose``, and scikit-learn's callbacks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from likeminds._support.progress import telling
 from likeminds.solvers.base import Callback
 
 try:
@@ -28,7 +29,20 @@ def with_callbacks(method: Method) -> Method:
 
 @contextmanager
 def both_callbacks(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
-    """Yield one function that calls the plain callback and scikit-learn's own."""
+    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
+    shown = getattr(estimator, "verbose", False) and not getattr(estimator, "_is_trial", False)
+    with telling(shown, f"{type(estimator).__name__}, step") as tell:
+
+        def aloud(number: int, objective: float, residual: float) -> bool:
+            tell(number, f"objective {objective:.6g}")
+            return bool(plain and plain(number, objective, residual))
+
+        with _and_sklearns(estimator, aloud if shown else plain) as callback:
+            yield callback
+
+
+@contextmanager
+def _and_sklearns(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
     if not getattr(estimator, "_skl_callbacks", None):
         yield plain
         return

@@ -39,6 +39,7 @@ class ComponentsRanker(StatisticsRanker):
     user_column: int | str | None = None
     warm_start: bool = False
     callback: Callback | None = None
+    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StatisticsRanker._parameter_constraints,
@@ -46,6 +47,7 @@ class ComponentsRanker(StatisticsRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "callback": [callable, None],
+        "verbose": ["boolean"],
     }
 
     @property
@@ -130,6 +132,8 @@ class DecomposedRanker(ComponentsRanker):
         Start from the last solution rather than from zero.
     callback : callable, optional
         Called as ``callback(step, objective, residual)``; to return True is to stop.
+    verbose : bool, default=False
+        Whether to report progress on stderr: the steps and the objective.
 
     Attributes
     ----------

@@ -105,6 +105,8 @@ class HierarchicalRanker(LearningRanker):
     callback : callable, optional
         Called as ``callback(step, objective, residual)`` after each step of the last descent;
         to return True is to stop.
+    verbose : bool, default=False
+        Whether to report progress on stderr: the steps and the objective.
 
     Attributes
     ----------
@@ -206,6 +208,7 @@ class HierarchicalRanker(LearningRanker):
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
         "callback": [callable, None],
+        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -229,6 +232,7 @@ class HierarchicalRanker(LearningRanker):
         unknown: str = "error",
         user_column: int | str | None = None,
         callback: Callback | None = None,
+        verbose: bool = False,
     ) -> None:
         self.n_groups = n_groups
         self.loss = loss
@@ -248,6 +252,7 @@ class HierarchicalRanker(LearningRanker):
         self.unknown = unknown
         self.user_column = user_column
         self.callback = callback
+        self.verbose = verbose
 
     def _fit_more(self, more: Annotations) -> None:
         everything = self.annotations_.concat(more)

@@ -100,6 +100,8 @@ class ThreeLevelRanker(StatisticsRanker):
         Called as ``callback(step, objective, residual)`` after each step of the solver; to
         return True is to stop. Where scikit-learn has callbacks (``set_callbacks``, since
         1.9), they are told as well.
+    verbose : bool, default=False
+        Whether to report progress on stderr: the steps and the objective.
 
     Attributes
     ----------
@@ -175,6 +177,7 @@ class ThreeLevelRanker(StatisticsRanker):
     user_column: int | str | None = None
     warm_start: bool = False
     callback: Callback | None = None
+    verbose: bool = False
 
     _tuning = ThreeLevels
     newcomer = newcomers.newcomer
@@ -190,6 +193,7 @@ class ThreeLevelRanker(StatisticsRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "callback": [callable, None],
+        "verbose": ["boolean"],
     }
 
     def _solver(self) -> Solver:

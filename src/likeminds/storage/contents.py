@@ -101,6 +101,8 @@ class Contents:
             raise CannotStoreError(f"Only rankers of this library can be saved, not {kind}.")
         parameters = {}
         for key, value in model.get_params(deep=False).items():
+            if key == "verbose":  # of the session, not of the model
+                continue
             try:
                 parameters[key] = self.of(value, f"{name}{key}")
             except CannotStoreError as error:

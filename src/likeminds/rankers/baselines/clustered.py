@@ -39,7 +39,7 @@ class CMTL(Competitor):
         the loss's mean curvature.
     n_clusters : int, optional
         How many centres; by default 5, or as many as there are people.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes
@@ -106,7 +106,7 @@ class COMT(Competitor):
         The two penalties; by default the loss's mean curvature.
     n_groups : int, optional
         How many directions of Q are free; by default 2, or fewer on small data.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes

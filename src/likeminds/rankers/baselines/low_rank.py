@@ -37,7 +37,7 @@ class RMTL(SumOfNorms):
     ----------
     alpha_low_rank, alpha_personal : float, optional
         The two penalties; by default 0.03 of those that leave nothing.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes
@@ -76,7 +76,7 @@ class RAMU(Competitor):
     threshold : float, optional
         The cap, in the units of standardised weights where ``standardize`` is true. By default
         0.3 of the largest singular value of everybody's slope over the mean curvature.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes

@@ -15,7 +15,7 @@ class LassoMTL(SumOfNorms):
     ----------
     alpha : float, optional
         The penalty; by default 0.03 of the one that leaves nothing.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes
@@ -48,7 +48,7 @@ class JFL(SumOfNorms):
     ----------
     alpha : float, optional
         The penalty; by default 0.03 of the one that leaves nothing.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes
@@ -82,7 +82,7 @@ class RMTFL(SumOfNorms):
     ----------
     alpha_shared, alpha_personal : float, optional
         The two penalties; by default 0.03 of those that leave nothing.
-    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
         As in `DecomposedRanker`.
 
     Attributes

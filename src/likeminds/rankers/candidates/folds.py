@@ -188,7 +188,7 @@ class FromRows:
 
 
 # What makes a fit among many quick, and strangers welcome.
-_RACING = {"warm_start": True, "unknown": "consensus"}
+_RACING = {"warm_start": True, "unknown": "consensus", "verbose": False}
 
 
 @dataclass(frozen=True)

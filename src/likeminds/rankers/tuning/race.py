@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 
 from likeminds._support.arrays import Float, Index
 from likeminds._support.averages import nan_mean
+from likeminds._support.progress import telling
 from likeminds.rankers.candidates.folds import Candidate, Fold
 
 # The share of candidates that stays after each of the first folds, and the least number.
@@ -21,6 +22,7 @@ def race(
     *,
     halving: bool,
     n_jobs: int | None,
+    verbose: bool = False,
 ) -> Float:
     """Return the AUC by candidate, fold and person; NaN where a candidate was dropped."""
     scores = np.full((len(candidates), len(folds), len(folds[0].split.user_ids)), np.nan)
@@ -28,18 +30,29 @@ def race(
     # One fold, one more, then all the others: the field is thinned in between.
     everywhere = list(range(len(folds)))
     stages = [[0], [1], everywhere[2:]] if halving else [everywhere]
+    total, left = 0, len(alive)
     for stage in stages:
-        todo = [(k, path) for k in stage for path in paths(candidates, alive)]
-        found = Parallel(n_jobs=n_jobs)(
-            delayed(folds[k].follow)([candidates[c] for c in path]) for k, path in todo
-        )
-        for (k, path), values in zip(todo, found, strict=True):
-            scores[path, k] = values
-        means = mean_over_people(scores[alive])[0]
-        keep = max(_KEEP_AT_LEAST, round(_KEEP * len(alive)))
-        if stage is not stages[-1]:
-            alive = np.sort(alive[np.argsort(-means, kind="stable")[:keep]])
+        total, left = total + left * len(stage), min(left, _n_kept(left))
+    done = 0
+    with telling(verbose, "fits of the search", total) as tell:
+        for stage in stages:
+            todo = [(k, path) for k in stage for path in paths(candidates, alive)]
+            found = Parallel(n_jobs=n_jobs, return_as="generator")(
+                delayed(folds[k].follow)([candidates[c] for c in path]) for k, path in todo
+            )
+            for (k, path), values in zip(todo, found, strict=True):
+                scores[path, k] = values
+                done += len(path)
+                tell(done, f"fold {k + 1}")
+            means = mean_over_people(scores[alive])[0]
+            if stage is not stages[-1]:
+                best = np.argsort(-means, kind="stable")[: _n_kept(len(alive))]
+                alive = np.sort(alive[best])
     return scores
+
+
+def _n_kept(n_candidates: int) -> int:
+    return max(_KEEP_AT_LEAST, round(_KEEP * n_candidates))
 
 
 def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int:

@@ -83,6 +83,8 @@ class RankerCV(GrowingRanker):
         How many fits run at the same time (joblib).
     random_state : int, default=0
         Which rows fall into which fold.
+    verbose : bool, default=False
+        Whether to report progress on stderr: the fits of the search, then those of the ranker.
 
     Attributes
     ----------
@@ -128,6 +130,7 @@ class RankerCV(GrowingRanker):
         "one_standard_error": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": [Integral],
+        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -140,6 +143,7 @@ class RankerCV(GrowingRanker):
         one_standard_error: bool = False,
         n_jobs: int | None = None,
         random_state: int = 0,
+        verbose: bool = False,
     ) -> None:
         self.ranker = ranker
         self.param_grid = param_grid
@@ -148,6 +152,7 @@ class RankerCV(GrowingRanker):
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def _needs_no_features(self) -> bool:  # type: ignore[override]
@@ -267,13 +272,22 @@ class RankerCV(GrowingRanker):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
                 split = Split(held_out[k], rest, everything.user_ids, partial(training, k))
                 folds.append(tuning.fold(split))
-            scores = race(candidates, folds, tuning.paths, halving=self.halving, n_jobs=self.n_jobs)
+            scores = race(
+                candidates,
+                folds,
+                tuning.paths,
+                halving=self.halving,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
             self._choose(tuning, candidates, scores)
         else:
             self.best_index_, self.best_params_, self.best_score_ = 0, {}, float("nan")
             self.cv_results_ = {"params": [{}]}
         best = self.with_parameters(self.best_params_)
         best._validate_params()
+        if self.verbose and "verbose" in best.get_params(deep=False):
+            best.set_params(verbose=True)
         tuning.fit(best, everybody, everything)
         self._share_input(best)
         self._adopt(best)

@@ -46,6 +46,8 @@ class ThreeLevelRankerCV(RankerCV):
         How many paths are followed at the same time (joblib).
     random_state : int, default=0
         Which rows fall into which fold.
+    verbose : bool, default=False
+        As in `RankerCV`.
 
     Attributes
     ----------
@@ -98,6 +100,7 @@ class ThreeLevelRankerCV(RankerCV):
         user_column: int | str | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
+        verbose: bool = False,
     ) -> None:
         self.param_grid = param_grid
         self.n_folds = n_folds
@@ -112,6 +115,7 @@ class ThreeLevelRankerCV(RankerCV):
         self.user_column = user_column
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> ThreeLevelRanker:
         """Return a three-level ranker with parameters of the caller's choice, not fitted."""

@@ -1,0 +1,90 @@
+"""How long a comparison takes: by fits to a few people, then by its own fits."""
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+
+from likeminds._support.progress import in_words
+from likeminds.data.annotations import Annotations
+
+# Comparisons of fewer labels take about as long as a forecast.
+MANY_LABELS = 20_000
+_SAMPLED = (500, 2_000)
+
+
+class Forecast:
+    """Seconds that fits take, by ranker.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The ranker of each fit that is to come.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._left = Counter(names)
+        self._expected: dict[str, float] = {}
+        self._taken: dict[str, list[float]] = {}
+
+    def measure(
+        self, annotations: Annotations, rankers: Mapping[str, Any], n_jobs: int | None
+    ) -> None:
+        """Time each ranker on two small samples, and print how long all fits take on stderr."""
+        if not rankers:
+            return
+        samples = [_few_people(annotations, n_labels) for n_labels in _SAMPLED]
+        times = Parallel(n_jobs=n_jobs)(delayed(_time)(one, samples) for one in rankers.values())
+        small, large = map(len, samples)
+        growth = (len(annotations) - large) / max(large - small, 1)
+        for name, seconds in zip(rankers, times, strict=True):
+            if seconds is not None:  # a constant, and so much more by label
+                self._expected[name] = seconds[1] + growth * max(seconds[1] - seconds[0], 0.0)
+        n_fits, n_workers = self._left.total(), effective_n_jobs(n_jobs)
+        left = in_words(self.seconds_left() / min(n_workers, n_fits))
+        sys.stderr.write(f"{n_fits} fits take about {left} ({n_workers} at a time).\n")
+        sys.stderr.flush()
+
+    def seconds_left(self) -> float:
+        """Return what the fits to come take together."""
+        known = {name: float(np.mean(times)) for name, times in self._taken.items()}
+        expected = self._expected | known
+        usual = float(np.mean(list(expected.values()))) if expected else 1.0
+        return sum(count * expected.get(name, usual) for name, count in self._left.items())
+
+    def share_after(self, name: str, seconds: float) -> float:
+        """Return the share of the work that is done after another fit."""
+        self._left[name] -= 1
+        self._taken.setdefault(name, []).append(seconds)
+        done = sum(map(sum, self._taken.values()))
+        left = self.seconds_left()
+        return done / (done + left) if left else 1.0
+
+
+def _few_people(annotations: Annotations, n_labels: int) -> Annotations:
+    """Return about so many labels, by at least two people drawn at random."""
+    order = np.random.default_rng(0).permutation(annotations.n_people)
+    counts = np.bincount(annotations.user_codes, minlength=annotations.n_people)[order]
+    n_people = max(2, int(np.searchsorted(np.cumsum(counts), n_labels)) + 1)
+    return annotations[np.isin(annotations.user_codes, order[:n_people])]
+
+
+def _time(ranker: Any, samples: Sequence[Annotations]) -> list[float] | None:
+    """Return the seconds of fits; None where a sample is too small for the ranker."""
+    seconds = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for few in samples:
+            start = perf_counter()
+            try:
+                clone(ranker).fit(few)
+            except ValueError:
+                return None
+            seconds.append(perf_counter() - start)
+    return seconds

@@ -1,0 +1,42 @@
+"""A comparison of many labels says at the start how long it takes."""
+
+import pytest
+
+from likeminds import compare, make_schools
+from likeminds.comparing import comparison
+from likeminds.comparing.forecast import Forecast
+
+SECONDS = {"cheap": 1.0, "usual": 5.0, "dear": 200.0}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return make_schools(12, 20, 40, 8, 2, random_state=0).annotations
+
+
+def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth():
+    names = [name for _ in range(20) for name in SECONDS]
+    ahead, whole = Forecast(names), 20 * sum(SECONDS.values())
+    done = 0.0
+    for name in names:
+        done += SECONDS[name]
+        share = ahead.share_after(name, SECONDS[name])
+        if whole / 10 <= done < whole:
+            left = done / share - done
+            assert (whole - done) / 2 < left < 2 * (whole - done)
+    assert share == 1.0
+
+
+def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
+    monkeypatch.setattr(comparison, "MANY_LABELS", 0)
+    compare(crowd, ["Popularity", "ConsensusOnly"], repeats=2, n_folds=2)
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("4 fits take about")
+    assert second.startswith("1 of 4 fits")
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+def test_without_progress_nothing_is_measured(crowd, capsys, monkeypatch, many):
+    monkeypatch.setattr(comparison, "MANY_LABELS", many)
+    compare(crowd, ["Popularity"], repeats=1, progress=False)
+    assert capsys.readouterr() == ("", "")
