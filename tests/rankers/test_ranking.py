@@ -92,6 +92,20 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
     assert explained.person(0)["best_by_consensus"] == best
 
 
+def test_new_items_need_features_or_a_lenient_ranker():
+    people, items = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    labels = (items + people % 3) > 4
+    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(people, items, labels))
+    rows, users = np.empty((2, 0)), [0, 0]
+    with pytest.raises(ValueError, match="99"):
+        ranker.decision_function(rows, users, items=[7, 99])
+    with pytest.raises(ValueError, match="99"):
+        ranker.rank(0, {7: [], 99: []})
+    ranker.set_params(unknown="consensus")
+    assert np.isfinite(ranker.decision_function(rows, users, items=[7, 99])).all()
+    assert ranker.rank(0, {7: [], 99: []}).items.tolist() == [7, 99]
+
+
 def test_bad_input(ranker):
     with pytest.raises(KeyError):
         ranker.rank("bob")

@@ -115,6 +115,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     from likeminds._support.grammar import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person, measure_of
+    from likeminds.rankers.model import with_consensus
 
     def judge(scores: Any) -> "MetricByPerson":
         return concordance_by_person(said.outcomes, scores, said.users, said.weights)
@@ -126,7 +127,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
             f"{listing(strangers)}. --shots 0 scores unknown users by the consensus, --shots 5 "
             "after five labels each."
         )
-    own = judge(ranker.decision_function(said))
+    own = judge(with_consensus(ranker).decision_function(said))
     consensus = judge(ranker.consensus_scores(said))
     measure = measure_of(said.outcomes).lower()
     total = {

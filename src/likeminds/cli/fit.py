@@ -193,6 +193,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
     from likeminds.data.splits import split_within_people
+    from likeminds.rankers.model import with_consensus
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -200,9 +201,9 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
-        about = {"attribute": name} if name else {}
-        measure, metric = _judged(test, model.decision_function(test, **about))
-        same_for_all = _judged(test, model.ranker_of(name).consensus_scores(test))[1]
+        about = model.ranker_of(name)
+        measure, metric = _judged(test, with_consensus(about).decision_function(test))
+        same_for_all = _judged(test, about.consensus_scores(test))[1]
         found[f"{measure} {name}".strip()] = metric.mean
         found[f"error {name}".strip()] = metric.standard_error
         found[f"baseline {name}".strip()] = same_for_all.mean
@@ -229,6 +230,7 @@ def _tell_of_texts(talk: Talk, ranker: Any, said: "Annotations", share: float, s
     from likeminds.data.splits import split_within_people
     from likeminds.metrics.paired import over_people
     from likeminds.prior.crossed import are_shared
+    from likeminds.rankers.model import with_consensus
 
     if said.attribute_ids is not None or said.group_codes is not None or not are_shared(said):
         return
@@ -236,7 +238,7 @@ def _tell_of_texts(talk: Talk, ranker: Any, said: "Annotations", share: float, s
     found = []
     for one in (said, bare):
         train, test = split_within_people(one, share, seed)
-        scores = clone(ranker).fit(train).decision_function(test)
+        scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
         found.append(_judged(test, scores)[1])
     change = over_people(found[0].values - found[1].values)
     pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"

@@ -104,14 +104,19 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
             For whom each row is scored. Without it (and without ``user_column``), for the
             one person the ranker was fitted to, or for the consensus if there were several.
         items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers that know items by their ids.
+            The id of each row's item, for rankers that know items by their ids. Rankers without
+            features refuse items not seen in training, unless ``unknown="consensus"``.
 
         Returns
         -------
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        return self._scores(rows, people, inputs.item_ids_of(X, items, len(rows)))
+        ids = inputs.item_ids_of(X, items, len(rows))
+        known = self.learned_items()
+        if self.unknown == "error" and not rows.shape[1] and ids is not None and known is not None:
+            inputs.refuse_new_items(ids, known.ids)
+        return self._scores(rows, people, ids)
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:

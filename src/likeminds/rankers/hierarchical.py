@@ -100,6 +100,7 @@ class HierarchicalRanker(LearningRanker):
         Stop after this many steps in any case (with a warning).
     unknown : {"error", "consensus"}, default="error"
         What users get who were not seen in training: an error, or the scores of the consensus.
+        Without features, the same holds for items: an error, or the score of an average item.
     user_column : int or str, optional
         The column of X that says who gave the label, as in `ThreeLevelRanker`.
     callback : callable, optional

@@ -89,7 +89,7 @@ class Model(ReadLater):
 
 
 def with_consensus(ranker: Any) -> Any:
-    """Return a ranker that gives unknown users the consensus, whatever its ``unknown`` says."""
+    """Return a ranker that scores unknown users and items, whatever its ``unknown`` says."""
     if not isinstance(ranker, Model):  # an estimator of the caller's
         return ranker
     lenient: Any = copy(ranker.chosen_)

@@ -91,6 +91,7 @@ class ThreeLevelRanker(StatisticsRanker):
         Stop after this many iterations in any case (with a warning).
     unknown : {"error", "consensus"}, default="error"
         What users get who were not seen in training: an error, or the scores of the consensus.
+        Without features, the same holds for items: an error, or the score of an average item.
     user_column : int or str, optional
         The column of X (a position, or a name in a data frame) that says who gave the label,
         for the places where scikit-learn does not pass ``users`` along.
