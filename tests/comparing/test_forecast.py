@@ -30,7 +30,8 @@ def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth():
 def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
     monkeypatch.setattr(comparison, "MANY_LABELS", 0)
     compare(crowd, ["Popularity", "ConsensusOnly"], repeats=2, n_folds=2)
-    first, second, *_ = capsys.readouterr().err.splitlines()
+    notice, first, second, *_ = capsys.readouterr().err.splitlines()
+    assert notice.startswith("Timing 2 rankers")
     assert first.startswith("4 fits take about")
     assert second.startswith("1 of 4 fits")
 
