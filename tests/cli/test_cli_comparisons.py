@@ -66,7 +66,7 @@ def test_evaluate_with_shots(folder):
 def test_newcomers_compare(folder):
     (folder / "zoe.csv").write_text("winner,loser\ni5,i0\ni4,i1\ni5,i1\ni4,i0\n")
     words = ["newcomer", "--model", "m.likeminds", "--comparisons", "zoe.csv", "--top", "2"]
-    rows = told(folder, *words)["rankings"]
+    rows = told(folder, *words, "--labelled")["rankings"]
     assert rows[0]["item"] in {"i4", "i5"}
     (folder / "unknown.csv").write_text("winner,loser\ni5,i99\n")
     done = run(folder, *["newcomer", "--model", "m.likeminds", "--comparisons", "unknown.csv"])

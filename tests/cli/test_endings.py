@@ -205,7 +205,7 @@ def test_the_network_is_not_used(copy, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     assert run(copy, *UPDATE).code == 0
     for verb in ("rank", "explain"):
-        assert run(copy, verb, "--model", "crowd.likeminds").code == 0
+        assert run(copy, verb, "--model", "m.likeminds").code == 0
 
 
 # Two at a time.

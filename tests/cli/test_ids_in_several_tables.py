@@ -197,7 +197,7 @@ class TestLabels:
         self.fit(tmp_path, "--threshold", "3", low=1, high=5)
         model = likeminds.load(tmp_path / "m.likeminds")
         more = likeminds.Annotations(["dan"], ["i0"], [1], {"i0": FEATURES[0]})
-        for use in (model.update, model.newcomer, model.score):
+        for use in (model.update, model.newcomer):
             with pytest.raises(ValueError, match="Labels were read in two ways"):
                 use(more)
         # What is true or false is no convention.

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from likeminds import (
     Annotations,
@@ -223,7 +224,10 @@ def test_scores_are_those_of_one_process(kept, here, shards, client, said):
             here.score(held_out), abs=1e-9
         )
     new = said._with(user_ids=np.array([f"q{n:02d}" for n in range(40)], dtype=object))
-    assert here.score(spread(new, client)) == pytest.approx(here.score(new), abs=1e-9)
+    with pytest.raises(ValueError, match="q00"):
+        here.score(spread(new, client))
+    asked = clone(here).set_params(unknown="consensus").fit(said)
+    assert asked.score(spread(new, client)) == pytest.approx(asked.score(new), abs=1e-9)
     for told, call in (
         ("labels of both kinds", lambda: here.score(spread(said[said.labels], client))),
         ("y", lambda: here.score(shards, said.labels)),

@@ -104,7 +104,8 @@ def test_rankers_take_grades_from_fit_to_newcomers():
     W = np.array([1.0, -1, 0.5, 0]) + 0.5 * rng.normal(size=(10, 4))
     scores = np.einsum("nd,nd->n", X, W[users])
     grades = np.clip(np.round(4 + scores + 0.5 * rng.normal(size=400)), 1, 7)
-    for ranker in (ThreeLevelRanker(), HierarchicalRanker(n_groups=0)):
+    for kind in (ThreeLevelRanker(), HierarchicalRanker(n_groups=0)):
+        ranker = kind.set_params(unknown="consensus")
         ranker.fit(X[users < 8], grades[users < 8], users[users < 8])
         assert ranker.score(X, grades, users) > 0.8
         new = ranker.newcomer(X[users == 8], grades[users == 8])

@@ -16,7 +16,7 @@ def schools():
 
 @pytest.fixture(scope="module")
 def fitted(schools):
-    return HierarchicalRanker(item_effects=False).fit(schools.annotations)
+    return HierarchicalRanker(item_effects=False, unknown="consensus").fit(schools.annotations)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_what_to_ask_next_after_some_labels(fitted, items):
 
 
 def test_next_items_of_the_auc_loss(schools, items):
-    ranker = HierarchicalRanker(1, "auc").fit(schools.annotations)
+    ranker = HierarchicalRanker(1, "auc", unknown="consensus").fit(schools.annotations)
     assert len(ranker.next_items(items, 0, n=2)) == 2
     # Far from the mean tells most where all labels tell alike.
     far = np.linalg.norm((items - ranker.crowd_.coordinates.origin) / ranker.scale_, axis=1)

@@ -143,7 +143,9 @@ def test_very_many_grades_are_binned_by_rank():
 def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
     said = make_grades(np.random.default_rng(0))
     old, new = said[said.user_codes < SEVERAL - 2], said[said.user_codes >= SEVERAL - 2]
-    ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(old)
+    ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0, unknown="consensus").fit(
+        old
+    )
     assert ranker.item_effects_
     assert ranker.score(old) > 0.75
     guess = ranker.newcomer(new).decision_function(new)
@@ -238,7 +240,9 @@ def test_slopes_are_those_of_the_loss():
 def test_newcomers_get_the_grades_that_they_would_give(loss):
     said = make_grades(np.random.default_rng(5), n_people=40)
     known, new = said[said.user_codes < 30], said[said.user_codes >= 30]
-    ranker = HierarchicalRanker(loss=loss, n_groups=0, n_item_factors=0).fit(known)
+    ranker = HierarchicalRanker(loss=loss, n_groups=0, n_item_factors=0, unknown="consensus").fit(
+        known
+    )
     place = np.arange(len(new)) % 2 == 0
     told, rest = new[place], new[~place]
     found = ranker.newcomer(told).predict_grades(rest)

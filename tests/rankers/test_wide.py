@@ -67,7 +67,7 @@ def narrowed(monkeypatch, kept=12):
 def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path):
     narrowed(monkeypatch, kept)
     train, test, _ = crowd
-    ranker = HierarchicalRanker(wide=True).fit(train)
+    ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(train)
     assert ranker.crowd_.coordinates.n_weights == min(kept, 40)
     assert ranker.information_.shape[2] == min(kept, 40)
     again = likeminds.load(likeminds.save(ranker, tmp_path / "wide.likeminds"))
@@ -99,7 +99,7 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
 
 def test_uncertainty_beyond_the_coordinates_is_the_priors(crowd, monkeypatch):
     narrowed(monkeypatch)
-    ranker = HierarchicalRanker(wide=True).fit(crowd[0])
+    ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(crowd[0])
     crowd_, features = ranker.crowd_, crowd[1].X[:50]
     coordinates, wider = crowd_.coordinates, crowd_.predictive
     moved = (features - coordinates.origin) / coordinates.scale

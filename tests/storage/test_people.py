@@ -361,7 +361,9 @@ def test_grades_and_choices(tmp_path):
     rng = np.random.default_rng(0)
     X, users = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)
     stars = np.clip(np.round(3 + X[:, 0] + rng.normal(size=600)), 1, 5)
-    graded = HierarchicalRanker(n_groups=0, loss="cumulative").fit(X, stars, users)
+    graded = HierarchicalRanker(n_groups=0, loss="cumulative", unknown="consensus").fit(
+        X, stars, users
+    )
     again = load(save(graded, tmp_path / "g", people_per_file=3))
     for whom in (users[:50], None, ["nobody"] * 50):
         found, here = (one.predict_grades(X[:50], whom) for one in (again, graded))

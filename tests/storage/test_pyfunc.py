@@ -27,7 +27,7 @@ def test_rows_are_scored_for_their_people(told, tmp_path):
 def test_items_without_features_are_scored_for_known_and_new_people(told, tmp_path):
     said = told[1]
     crowd = Annotations(said.users, said.items, said.labels)
-    ranker = HierarchicalRanker(item_effects=True, n_item_factors=0).fit(crowd)
+    ranker = HierarchicalRanker(item_effects=True, n_item_factors=0, unknown="consensus").fit(crowd)
     served = _load_pyfunc(str(save(ranker, tmp_path / "model")))
     known, item = crowd.users[0], crowd.items[0]
     scores = served.predict(pd.DataFrame({"person": [known, "new"], "item": [item, item]}))

@@ -99,6 +99,9 @@ def rank(
             rows += best(fresh, scores, top, one, as_wish(like or [], not_like or []))
             continue
         for about, ranker in rankers_of(known, attribute).items():
+            if attribute is None and one is not None and ranker._places_of([one])[0] < 0:
+                talk.remark(f"{one} has no labels about {about}: no ranking.")
+                continue
             items_shown = ShownItems(ranker, fresh.ids, fresh.features)
             rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
     show(talk, rows, out, brief=each_person, verbs=verbs_of(known), unseen=unseen)
