@@ -27,7 +27,7 @@ def judged():
     return make_schools(40, 12, 30, 3, n_schools=2, contested=0.6, random_state=0).annotations
 
 
-@pytest.mark.parametrize("n_shards", [1, 3])
+@pytest.mark.parametrize("n_shards", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_effects_of_items_are_the_same(client, judged, n_shards):
     given = {"n_groups": 1, "n_item_factors": 0}
     here = HierarchicalRanker(**given).fit(judged)

@@ -311,7 +311,7 @@ def stop_after(n_steps):
 
 
 @pytest.mark.seconds
-@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path, every):
     shards = spread(said, client, n_shards=3)
     whole = shards.checkpointed(tmp_path / "whole")

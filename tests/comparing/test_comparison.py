@@ -112,6 +112,7 @@ def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):
     assert row["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_several_workers_find_the_same(schools, found):
     parallel = compare(schools, QUICK, repeats=3, n_jobs=2, **QUIET)
     for column in ("ranker", "repeat", "parameters"):

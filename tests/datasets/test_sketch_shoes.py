@@ -310,6 +310,7 @@ class TestAlbum:
             np.testing.assert_array_equal(np.concatenate(list(album.chunks(size))), together)
         assert max(len(part) for part in album.chunks(3)) == 3
 
+    @pytest.mark.slow
     def test_processes_draw_the_same(self):
         album = Album(self.shoes, size=64, n_jobs=2)
         np.testing.assert_array_equal(np.concatenate(list(album.chunks(2))), album[:])

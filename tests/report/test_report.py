@@ -135,7 +135,7 @@ def test_names_and_words_are_escaped(tmp_path):
     assert "&lt;i&gt;soft" in content
 
 
-@pytest.mark.seconds
+@pytest.mark.slow
 def test_several_attributes_and_thumbnails(tmp_path, crowd):
     both = Annotations(
         users=np.tile(crowd.users, 2),

@@ -38,7 +38,10 @@ def schools():
     return make_schools(30, 30, 80, 8, 3, contested=0.5, random_state=1).annotations
 
 
-@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.slow) if kind == "rows" else kind for kind in SEARCHES],
+)
 @pytest.mark.seconds
 def test_scores_are_those_of_fitting_every_complement(schools, kind):
     ranker, grid = SEARCHES[kind]
