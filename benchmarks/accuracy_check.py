@@ -129,6 +129,10 @@ def _log_loss(test: Annotations, given: np.ndarray) -> tuple[np.ndarray, np.ndar
     return test.user_ids, total / np.where(number, number, np.nan)
 
 
+# Some held-out items were never labelled in the training part.
+_HIERARCHICAL = partial(HierarchicalRanker, unknown="consensus")
+
+
 @dataclass(frozen=True)
 class Trial:
     """A ranker on a data set.
@@ -151,7 +155,7 @@ class Trial:
     read: Callable[[Path, str], Annotations]
     score: Callable[[Any, Annotations], Measured]
     people: int = 400
-    ranker: Callable[[], Any] = HierarchicalRanker
+    ranker: Callable[[], Any] = _HIERARCHICAL
 
 
 _LABELS = partial(Trial, read=_labels, score=score_probabilities)

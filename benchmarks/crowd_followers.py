@@ -32,7 +32,7 @@ def gains(crowd: SharedCrowd, seeds: tuple[int, ...] = SEEDS) -> tuple[Float, Fl
 
 def _one_split(crowd: SharedCrowd, seed: int) -> list[Float]:
     train, test = crowd.within(seed)
-    first = HierarchicalRanker().fit(train)
+    first = HierarchicalRanker(unknown="consensus").fit(train)
     ids = np.unique(np.concatenate([train.items, test.items]))
     place = np.searchsorted(ids, first.items_)
     column = np.zeros((len(ids), 1))
@@ -44,7 +44,9 @@ def _one_split(crowd: SharedCrowd, seed: int) -> list[Float]:
     def widened(said: Annotations) -> Annotations:
         return Annotations(said.users, said.items, said.labels, features, item_ids=ids)
 
-    second = HierarchicalRanker(n_item_factors=first.n_item_factors_).fit(widened(train))
+    second = HierarchicalRanker(n_item_factors=first.n_item_factors_, unknown="consensus").fit(
+        widened(train)
+    )
     scored = (first.decision_function(test), second.decision_function(widened(test)))
     return [_by_person(crowd, test, scores) for scores in scored]
 

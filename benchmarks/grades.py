@@ -95,8 +95,11 @@ def simulated() -> Iterator[GradedCrowd]:
 
 def methods_for(crowd: GradedCrowd) -> dict[str, tuple[Any, bool]]:
     """Return rankers by name, and whether they learn from grades."""
-    found: dict[str, tuple[Any, bool]] = {CUT: (HierarchicalRanker(), False)}
-    found |= {name: (HierarchicalRanker(loss=loss), True) for name, loss in _LOSSES.items()}
+    found: dict[str, tuple[Any, bool]] = {CUT: (HierarchicalRanker(unknown="consensus"), False)}
+    found |= {
+        name: (HierarchicalRanker(loss=loss, unknown="consensus"), True)
+        for name, loss in _LOSSES.items()
+    }
     if crowd.graded.n_features:
         found |= {_THREE + CUT: (ThreeLevelRanker(), False)}
         found |= {_THREE + AUTO: (ThreeLevelRanker(), True)}

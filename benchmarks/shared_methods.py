@@ -28,7 +28,10 @@ def methods_for(
     said: Annotations, *, shared: bool, quick: bool = False, words_only: bool = False
 ) -> dict[str, Method]:
     """Return the methods that apply to a crowd, ours first; the quick ones are fewer."""
-    named, ours = default_rankers(), HierarchicalRanker(standardize=not words_only)
+    named, ours = (
+        default_rankers(),
+        HierarchicalRanker(standardize=not words_only, unknown="consensus"),
+    )
     chosen: dict[str, Any] = {OURS: ours}
     if shared:
         chosen |= {name: named[name] for name in BY_ID}

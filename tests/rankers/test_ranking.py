@@ -97,8 +97,9 @@ def test_new_items_need_features_or_a_lenient_ranker():
     labels = (items + people % 3) > 4
     ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(people, items, labels))
     rows, users = np.empty((2, 0)), [0, 0]
-    with pytest.raises(ValueError, match="99"):
-        ranker.decision_function(rows, users, items=[7, 99])
+    for ask in (ranker.decision_function, ranker.standard_error, ranker.predict_proba):
+        with pytest.raises(ValueError, match="99"):
+            ask(rows, users, items=[7, 99])
     with pytest.raises(ValueError, match="99"):
         ranker.rank(0, {7: [], 99: []})
     ranker.set_params(unknown="consensus")

@@ -112,11 +112,16 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
         array of shape (n_rows,)
         """
         rows, people = self._rows_and_people(X, users)
-        ids = inputs.item_ids_of(X, items, len(rows))
-        known = self.learned_items()
+        return self._scores(rows, people, self._item_ids(X, items, rows))
+
+    def _item_ids(
+        self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
+    ) -> IdArray | None:
+        """Return the id of each row's item; refuse new ones that no feature describes."""
+        ids, known = inputs.item_ids_of(X, items, len(rows)), self.learned_items()
         if self.unknown == "error" and not rows.shape[1] and ids is not None and known is not None:
             inputs.refuse_new_items(ids, known.ids)
-        return self._scores(rows, people, ids)
+        return ids
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:

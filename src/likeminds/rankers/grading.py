@@ -19,7 +19,6 @@ from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.seen import Seen
 from likeminds.prior.ways import GradePredictions
 from likeminds.rankers.candidates.folds import was_interrupted
-from likeminds.rankers.inputs import item_ids_of
 from likeminds.rankers.voices import Scored, Voices
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
@@ -200,4 +199,4 @@ def seen_from(
     """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
     rows, people = ranker._rows_and_people(X, users)
     beliefs, places = ranker._beliefs_of(people)
-    return beliefs, beliefs.see(rows, item_ids_of(X, items, len(rows))), places, people
+    return beliefs, beliefs.see(rows, ranker._item_ids(X, items, rows)), places, people

@@ -25,7 +25,7 @@ from likeminds.prior.newcomers import PriorNewcomers
 from likeminds.prior.traits import Traits
 from likeminds.rankers import grading, newcomers, probabilities
 from likeminds.rankers.fitting import GrowingRanker
-from likeminds.rankers.inputs import item_ids_of, refuse_strangers
+from likeminds.rankers.inputs import refuse_strangers
 from likeminds.rankers.model import with_consensus
 from likeminds.rankers.shown import place_of_person
 
@@ -105,7 +105,7 @@ class PriorRanker(GrowingRanker):
         """
         rows, people = self._rows_and_people(X, users)
         beliefs, people = self._beliefs_of(people)
-        return beliefs.deviation(beliefs.see(rows, item_ids_of(X, items, len(rows))), people)
+        return beliefs.deviation(beliefs.see(rows, self._item_ids(X, items, rows)), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
@@ -127,7 +127,7 @@ class PriorRanker(GrowingRanker):
             Ranks; 1 is best.
         """
         rows, beliefs, person = self._rows_for(items, user)
-        return beliefs.ranks(beliefs.see(rows, item_ids_of(items, None, len(rows))), person, level)
+        return beliefs.ranks(beliefs.see(rows, self._item_ids(items, None, rows)), person, level)
 
     def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
@@ -147,7 +147,7 @@ class PriorRanker(GrowingRanker):
             Positions among the items, the most telling first.
         """
         rows, beliefs, person = self._rows_for(items, user)
-        seen = beliefs.see(rows, item_ids_of(items, None, len(rows)))
+        seen = beliefs.see(rows, self._item_ids(items, None, rows))
         return beliefs.most_telling(seen, person, n)
 
     def _rows_for(

@@ -16,7 +16,6 @@ from likeminds.prior.chances import chances_of_sets
 from likeminds.prior.odds import damping, label_probability
 from likeminds.prior.seen import Seen
 from likeminds.rankers.grading import grade_chances, seen_from, some_scored
-from likeminds.rankers.inputs import item_ids_of
 from likeminds.rankers.voices import Voices
 
 # Losses that learn from what was chosen among what was shown.
@@ -192,7 +191,7 @@ def _pairs(
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
     beliefs, people = ranker._beliefs_of(people)
     one, other = (
-        beliefs.see(rows, item_ids_of(X, None, len(rows))) for rows, X in ((first, a), (second, b))
+        beliefs.see(rows, ranker._item_ids(X, None, rows)) for rows, X in ((first, a), (second, b))
     )
     return beliefs, one, other, people
 
