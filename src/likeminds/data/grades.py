@@ -116,7 +116,7 @@ def _read_all(
 
 
 def _warn_of_many(grades: FloatArray | None) -> None:
-    """Warn where labels that nobody called grades have too many values to be a scale."""
+    """Warn where labels not declared as grades have too many values for a scale."""
     n_grades = 0 if grades is None else len(np.unique(grades))
     if n_grades > MOST_GRADES:
         warnings.warn(

@@ -197,7 +197,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     ----------
     X, y, users, sample_weight
         As in `fit`: the labels of one person, or of several with ``users``; or a mapping from
-        item to answer, of one person. Without X (or with no rows), nobody has labels. Where the
+        item to answer, of one person. Without X (or with no rows), there are no labels. Where the
         crowd gave grades, newcomers may say yes or no: that counts as a grade in the middle of
         those above, or below, where grades divide.
     people : Covariates, mapping by person, data frame or path, optional

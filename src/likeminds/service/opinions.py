@@ -32,7 +32,7 @@ RANKED_AMONG = 100_000
 # Draws for the probability of each school.
 _PLACED = 200
 
-# By item: what somebody said, as numbers of an answer scale; None for what they took back.
+# A user's answers by item, as numbers of an answer scale; None for deleted answers.
 Said = Mapping[str, float | None]
 
 
@@ -201,7 +201,7 @@ class Question:
         return frozenset(map(str, kept.of_person(self.chosen.users_[place]).items.tolist()))
 
     def _annotations(self, said: Mapping[str, float]) -> Annotations:
-        """Return what somebody said as labelled rows."""
+        """Return a user's answers as labelled rows."""
         places = np.array([self.catalogue.positions[item] for item in said], dtype=np.intp)
         labels, reading = self.scale.labels_of(list(said.values()))
         users: IdArray = np.zeros(len(places), dtype=np.intp)

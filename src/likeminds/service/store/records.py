@@ -22,7 +22,7 @@ class Person(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What somebody said about an item; ``label`` is None once it was taken back.
+    """A user's answer about an item; ``label`` is None once it was deleted.
 
     The label is 0 for no and 1 for yes, or a grade: see `likeminds.rankers.answers.AnswerScale`.
     """
