@@ -150,6 +150,7 @@ def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_e
     for unknown in ("p03", "p17"):  # of these, nothing is known
         del people[unknown]
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
+    given["unknown"] = "consensus"
     known = said.with_people(people)
     here = HierarchicalRanker(**given).fit(known)
     assert here.crowd_.traits is not None

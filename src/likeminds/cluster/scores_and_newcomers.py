@@ -58,7 +58,7 @@ def _for_each(crowd: Any, ranker: Any) -> Iterator[Any]:
     is_seen = there is not None and KeptIn(there.folder).is_seen(crowd.client)
     for places in crowd.census.places:
         users = crowd.census.user_ids[places]
-        known = ranker._people(users)
+        known = ranker._places_of(users)
         yield there.folder if there is not None and is_seen else some_of(ranker, known[known >= 0])
 
 
