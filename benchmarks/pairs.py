@@ -133,7 +133,7 @@ class LearnedPrior:
 
     def fit(self, train: Annotations) -> "LearnedPrior":
         """Fit it as it is."""
-        self.ranker_ = HierarchicalRanker().fit(train)
+        self.ranker_ = HierarchicalRanker(unknown="consensus").fit(train)
         return self
 
     def predict(self, said: Annotations, told: Annotations | None) -> tuple[Float, Float | None]:

@@ -72,7 +72,9 @@ def test_as_good_a_forecast_as_either_extreme():
             said, chance = votes(seed=seed, **kind)
             strange = said.user_codes < 0.2 * said.n_people
             held_out = ~strange & (np.random.default_rng(seed).random(len(said)) < 0.3)
-            ranker = HierarchicalRanker(n_item_factors=0).fit(said[~strange & ~held_out])
+            ranker = HierarchicalRanker(n_item_factors=0, unknown="consensus").fit(
+                said[~strange & ~held_out]
+            )
             for who, part in (("known", held_out), ("strangers", strange)):
                 test, truth = said[part], chance[part]
                 eta, variance, _ = scores_and_variances(ranker, test, None)

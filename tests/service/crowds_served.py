@@ -59,7 +59,7 @@ def ratings() -> Any:
     """Return a ranker of grades from -10 to 10, more than fit on buttons."""
     people, items, scores, _ = votes_on(np.random.default_rng(2))
     grades = np.clip(np.round(4 * scores), -10, 10)
-    return HierarchicalRanker().fit(Annotations(people, items, grades))
+    return HierarchicalRanker().fit(Annotations(people, items, grades, grades=True))
 
 
 def choices(*, features: bool = True) -> Any:

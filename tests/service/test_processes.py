@@ -81,7 +81,7 @@ def count_after_a_kill(settings):
             kept = {one.item: one.label for one in store.labels_of(person)}
             last = dict(told)
             # One more write may have been stored and not have been acknowledged.
-            wrong = [item for item, label in last.items() if kept.get(item) is not label]
+            wrong = [item for item, label in last.items() if kept.get(item) != label]
             assert len(wrong) <= 1
             assert len(kept) in {len(last), len(last) + 1}
             if wrong:

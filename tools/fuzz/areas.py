@@ -154,7 +154,7 @@ def try_partitions(workshop: Workshop, tally: Tally, drawn: tuple[str, Any, Any,
     write_folder(folder, drawn)
 
     def work() -> str:
-        shards = Shards.from_parquet(folder, workshop.cluster, label="label")
+        shards = Shards.from_folder(folder, workshop.cluster, label="label")
         n_labels = shards.census.n_labels
         shards.release()
         files = sorted(_files_alone(folder).glob("*.parquet"))
