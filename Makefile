@@ -35,10 +35,10 @@ serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8
 check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests (90 seconds)
 	$(MAKE) --jobs 3 types imports fast
 
-test: $(READY) lint  ## The same with doctests and tests that take seconds (8 minutes from nothing)
+test: $(READY) lint  ## The same with doctests and tests that take seconds (about ten minutes from nothing)
 	$(MAKE) --jobs 3 types imports usual
 
-test-all:  ## What CI runs: make test, then make rest, with coverage (20 minutes)
+test-all:  ## What CI runs: make test, then make rest, with coverage (half an hour)
 	$(MAKE) test COVER="--cov --cov-report=term:skip-covered"
 	$(MAKE) rest
 
