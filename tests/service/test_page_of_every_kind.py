@@ -96,6 +96,19 @@ def test_the_page_speaks_in_the_terms_of_the_model(visitor):
         assert visitor.texts(".answers button")[:2] == ["NoN", "YesY"]
 
 
+def test_answered_items_leave_the_ranking(visitor):
+    count = "return +document.querySelector('#yours + p').textContent.match(/of (\\d+) items/)[1]"
+    visitor.open("teach")
+    answered = visitor.run("return document.querySelector('[data-item]').dataset.item")
+    before = visitor.run(count)
+    visitor.give(-1)
+    ranked = "return [...document.querySelectorAll('ol.ranking li')].map(one => one.dataset.item)"
+    assert answered not in visitor.run(ranked)
+    assert visitor.run(count) == before - 1
+    visitor.answer("undo", by_key=False)
+    assert visitor.run(count) == before
+
+
 @pytest.mark.parametrize("visitor", ["stars with titles and features"], indirect=True)
 def test_the_api_page_sends_what_its_forms_hold(visitor):
     visitor.browser.set_window_size(*WIDE)

@@ -3,9 +3,8 @@
 import { get, join, me, personPath, picture, post, remove } from "./api.js";
 import { briefly, called, el, expectation, isNamed, levelBar, peopleMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
 
-// Answers after which enough is known; grades that are buttons, others are on a slider; items of
-// which those that were answered are no longer ranked.
-const ENOUGH = 20, BUTTONS = 11, MANY = 100;
+// Answers after which enough is known; grades that are buttons, others are on a slider.
+const ENOUGH = 20, BUTTONS = 11;
 
 export async function teach(room, { attribute, model, wording }) {
   await join();
@@ -20,7 +19,7 @@ export async function teach(room, { attribute, model, wording }) {
   async function look() {
     const given = {
       attribute, limit: 8, intervals: "ranks", ask: Math.min(skipped.size + 1, 100),
-      exclude_labelled: model.items > MANY,
+      exclude_labelled: true,
     };
     view = await get(personPath("view"), given, { own: true });
     show();
@@ -159,7 +158,9 @@ export async function teach(room, { attribute, model, wording }) {
       el("span", { class: "name" }, el("span", { class: "clamped" }, called(one)), el("span", { class: "soft small" }, expectation(one, wording))), ranks(one, total)));
     return el("section", { class: "card", "aria-labelledby": "yours" },
       el("h2", { id: "yours" }, "Your ranking"),
-      el("p", { class: "soft small" }, `The best of ${total}. Bars show where each may stand (90 %): they shrink as you answer.`),
+      el("p", { class: "soft small" }, total
+        ? `The best of ${total} items that you have not answered. Bars show where each may stand (90 %): they shrink as you answer.`
+        : "You have answered all items."),
       el("ol", { class: pictures ? "ranking" : "ranking plain" }, rows));
   }
 
