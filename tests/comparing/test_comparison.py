@@ -264,6 +264,19 @@ def test_by_default_everybody_takes_part_who_can(monkeypatch, schools):
     assert compare(schools, repeats=1, **QUIET).rankers == list(quick)
     apart = Annotations(schools.users, None, schools.labels, schools.X + np.arange(360)[:, None])
     assert "Popularity" not in compare(apart, repeats=1, **QUIET).rankers
+    monkeypatch.setattr("likeminds.comparing.comparison.MANY_LABELS", 100)
+    with pytest.warns(UserWarning, match="RMTL.*Factorisation are left out.*--ranker all"):
+        found = compare(schools, repeats=1, **QUIET)
+    assert {"HierarchicalRanker", "RidgeToConsensus", "Popularity"} < set(found.rankers)
+    assert not {"ThreeLevelRankerCV", "RMTL", "Factorisation"} & set(found.rankers)
+    assert compare(schools, "all", repeats=1, **QUIET).rankers == list(quick)
+
+
+def test_finished_fits_are_reported_to_a_function(schools, capsys):
+    names = []
+    compare(schools, {"up": Recorder(), "down": Recorder()}, repeats=2, progress=names.append)
+    assert sorted(names) == ["down", "down", "up", "up"]
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

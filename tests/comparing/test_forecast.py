@@ -36,6 +36,18 @@ def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
     assert second.startswith("1 of 4 fits")
 
 
+def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):
+    monkeypatch.setattr(comparison, "MANY_LABELS", 0)
+    options = {"repeats": 2, "test_size": 0.2, "n_folds": 2, "n_jobs": 1, "random_state": 0}
+    parts = {"warm": crowd, "soft": crowd}
+    found = comparison.compare_each(parts, ["Popularity"], folder=None, progress=True, **options)
+    assert found["warm"].rankers == found["soft"].rankers == ["Popularity"]
+    _, estimate, *lines = capsys.readouterr().err.splitlines()
+    assert estimate.startswith("4 fits")
+    assert [line.split(" fits")[0] for line in lines] == [f"{n} of 4" for n in (1, 2, 3, 4)]
+    assert "soft: Popularity, repeat 1" in lines[-1]
+
+
 @pytest.mark.parametrize("many", [0, 10**9])
 def test_without_progress_nothing_is_measured(crowd, capsys, monkeypatch, many):
     monkeypatch.setattr(comparison, "MANY_LABELS", many)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
@@ -60,7 +61,9 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def progress_bar(shown: bool, clock: Callable[[], float] = perf_counter) -> Progress:
+def progress_bar(
+    shown: bool, clock: Callable[[], float] = perf_counter, console: Console | None = None
+) -> Progress:
     """Return a bar that goes away when it is done; one that is not shown costs nothing.
 
     Parameters
@@ -69,13 +72,15 @@ def progress_bar(shown: bool, clock: Callable[[], float] = perf_counter) -> Prog
         Whether to draw it.
     clock : callable, optional
         Returns the time in seconds.
+    console : Console, optional
+        Where to draw it, by default on stderr. Lines printed on it stay above the bar.
     """
     return _Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         _Clock(),
-        console=Screen(stderr=True),
+        console=console or Screen(stderr=True),
         disable=not shown,
         transient=True,
         get_time=clock,
@@ -84,7 +89,11 @@ def progress_bar(shown: bool, clock: Callable[[], float] = perf_counter) -> Prog
 
 @contextmanager
 def telling(
-    shown: bool, what: str, total: int | None = None, clock: Callable[[], float] = perf_counter
+    shown: bool,
+    what: str,
+    total: int | None = None,
+    clock: Callable[[], float] = perf_counter,
+    console: Console | None = None,
 ) -> Iterator[Tell]:
     """Yield a function that reports progress: ``tell(done, description, share=None)``.
 
@@ -98,9 +107,11 @@ def telling(
         How many there are. Without it, lines come once in a second at most.
     clock : callable, optional
         Returns the time in seconds.
+    console : Console, optional
+        Where a bar is drawn, by default on stderr.
     """
     piped, start = shown and not sys.stderr.isatty(), clock()
-    with progress_bar(shown and not piped, clock) as bar:
+    with progress_bar(shown and not piped, clock, console) as bar:
         task = bar.add_task(what, total=total)
         last = -1.0
 

@@ -30,9 +30,15 @@ def compare(
     columns: Columns,
     ranker: Annotated[
         list[str] | None,
-        typer.Option(help="Who takes part, by name; may be repeated. By default all there are."),
+        typer.Option(
+            help="A ranker to compare, by name, or all; may be repeated. By default all; with more "
+            "than 20,000 labels, those without long searches."
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How many splits.")] = 5,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many splits. By default 5; with more than 20,000 labels, 2."),
+    ] = None,
     holdout: Annotated[float, typer.Option(help="The share of labels held out.")] = 0.15,
     folds: Folds = 5,
     folder: Annotated[
@@ -53,21 +59,22 @@ def compare(
 ) -> None:
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
     from likeminds.cli._labels import read_said
+    from likeminds.comparing.comparison import compare_each
+    from likeminds.comparing.forecast import MANY_LABELS
 
     _refuse_bad_places(out, plot, folder)
     said = read_said(talk, annotations, items, columns).annotations
     talk.tell(str(said))
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     options: dict[str, Any] = {
-        "repeats": repeats,
+        "repeats": repeats or (5 if len(said) <= MANY_LABELS else 2),
         "test_size": holdout,
         "n_folds": folds,
         "n_jobs": jobs,
     }
     options |= {"folder": folder, "random_state": seed, "progress": not talk.quiet}
-    found = {
-        str(name): _compare_all(part, ranker, folds, seed, options) for name, part in parts.items()
-    }
+    named = _named(ranker, folds, seed)
+    found = compare_each({str(name): part for name, part in parts.items()}, named, **options)
     talk.result({"comparisons": [_as_result(name, one) for name, one in found.items()]})
     for name, one in found.items():
         talk.tell("", head=f"\n{name}" if name else "")
@@ -101,16 +108,13 @@ def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None)
         place_for(plot, "the picture")
 
 
-def _compare_all(
-    said: Any, rankers: list[str] | None, folds: int, seed: int, options: dict[str, Any]
-) -> Any:
-    from likeminds.comparing.comparison import compare as run
+def _named(rankers: list[str] | None, folds: int, seed: int) -> Any:
+    from likeminds.comparing.comparison import ALL
     from likeminds.rankers.registry import ranker_called
 
-    named = None
-    if rankers:
-        named = dict(ranker_called(name, folds, seed) for name in rankers)
-    return run(said, named, **options)
+    if not rankers or rankers == [ALL]:
+        return ALL if rankers else None
+    return dict(ranker_called(name, folds, seed) for name in rankers)
 
 
 def _as_result(name: str, comparison: Any) -> dict[str, Any]:

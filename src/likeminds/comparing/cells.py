@@ -16,7 +16,6 @@ from sklearn.base import clone
 
 from likeminds._support.arrays import Float
 from likeminds._support.files import write_whole
-from likeminds._support.progress import telling
 from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
@@ -163,17 +162,13 @@ def all_cells(
 def work_on(
     calls: Sequence[tuple[Callable[..., T], tuple[Any, ...]]],
     n_jobs: int | None,
-    progress: bool,
-    describe: Callable[[T], str],
-    share_done: Callable[[T], float] | None = None,
+    finished: Callable[[T], None],
 ) -> Iterator[T]:
-    """Yield the results of calls as they are completed, with a bar, or lines where it is piped."""
+    """Yield the results of calls as they are completed, after telling ``finished`` of each."""
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    with telling(progress, "fits", len(calls)) as tell:
-        results = work(delayed(call)(*arguments) for call, arguments in calls)
-        for done, result in enumerate(results, start=1):
-            yield result
-            tell(done, describe(result), None if share_done is None else share_done(result))
+    for result in work(delayed(call)(*arguments) for call, arguments in calls):
+        finished(result)
+        yield result
 
 
 def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:

@@ -1,7 +1,8 @@
 """Rankers side by side on one's own data, by the paper's protocol."""
 
+import itertools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -16,6 +17,7 @@ from likeminds._support.files import make_folder
 from likeminds._support.frames import Frames, as_kind
 from likeminds._support.grammar import counted
 from likeminds._support.html import html_page, html_table
+from likeminds._support.progress import telling
 from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
 from likeminds.comparing.forecast import MANY_LABELS, Forecast
 from likeminds.data.annotations import Annotations
@@ -30,7 +32,11 @@ from likeminds.rankers.registry import (
     as_rankers,
     default_rankers,
     that_apply,
+    without_long_searches,
 )
+
+# What `rankers` may be instead of naming each.
+ALL = "all"
 
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
@@ -237,7 +243,7 @@ class Comparison:
 
 def compare(
     annotations: Annotations,
-    rankers: Given | None = None,
+    rankers: Given | str | None = None,
     *,
     repeats: int = 15,
     test_size: float = 0.15,
@@ -245,7 +251,7 @@ def compare(
     n_jobs: int | None = None,
     random_state: int = 0,
     folder: str | PathLike[str] | None = None,
-    progress: bool = True,
+    progress: bool | Callable[[str], None] = True,
 ) -> Comparison:
     """Compare rankers on the same splits, each tuned inside its training rows.
 
@@ -257,12 +263,13 @@ def compare(
     ----------
     annotations : Annotations
         The data, of one attribute.
-    rankers : mapping from name to ranker, or list of rankers or names, optional
+    rankers : mapping from name to ranker, list of rankers or names, or "all", optional
         A ranker that has a grid of its own is wrapped in `RankerCV`; a pair ``(ranker,
         param_grid)`` is searched over that grid; any other estimator with ``fit`` and
-        ``decision_function`` is used as it is. By default all of `default_rankers`, without
+        ``decision_function`` is used as it is. "all" are those of `default_rankers`, without
         those that go by items (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where
-        no two people labelled the same one.
+        no two people labelled the same one. By default all; with more than 20,000 labels,
+        without the rankers whose searches take long, which a warning names.
     repeats : int, default=15
         How many splits. Repeat r is ``split_within_people(annotations, test_size,
         random_state + r)``.
@@ -279,8 +286,9 @@ def compare(
         continues where it was. Files are known by the data, the protocol, and the ranker's
         class and parameters: what was changed is computed again. (A class of your own whose
         code you changed looks the same: take another folder.)
-    progress : bool, default=True
-        Show on stderr how far it is, and the time left.
+    progress : bool or callable, default=True
+        Show on stderr how far it is, and the time left; or a function to call with the name of
+        each finished fit.
 
     Returns
     -------
@@ -296,21 +304,60 @@ def compare(
     >>> found.summary().column_names[:2]
     ['ranker', 'mean_score']
     """
-    _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
-    if rankers is None:
-        named = that_apply(default_rankers(n_folds, random_state), annotations)
-    else:
-        named = as_rankers(rankers, n_folds, random_state)
-    seeds = range(random_state, random_state + repeats)
+    return compare_each(
+        {"": annotations},
+        rankers,
+        repeats=repeats,
+        test_size=test_size,
+        n_folds=n_folds,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        folder=folder,
+        progress=progress,
+    )[""]
+
+
+def compare_each(
+    parts: Mapping[str, Annotations],
+    rankers: Given | str | None,
+    *,
+    repeats: int,
+    test_size: float,
+    n_folds: int,
+    n_jobs: int | None,
+    random_state: int,
+    folder: str | PathLike[str] | None,
+    progress: bool | Callable[[str], None],
+) -> dict[str, Comparison]:
+    """Return a comparison for each attribute; all fits share one bar."""
+    for annotations in parts.values():
+        _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     path = None if folder is None else make_folder(folder, "the results")
-    cells = all_cells(annotations, named, test_size, seeds, path)
-    kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
-    results = {key: result for key, result in kept.items() if result is not None}
-    results |= _run(annotations, [c for c in cells if c.key not in results], n_jobs, progress)
-    _tell_warnings(results, repeats)
-    table, measure = _as_table(results, named), measure_of(annotations.outcomes)
-    frames = annotations.frames
-    return Comparison(table, annotations.user_ids, float(test_size), measure, frames)
+    seeds = range(random_state, random_state + repeats)
+    named = {
+        part: _rankers_for(annotations, rankers, n_folds, random_state)
+        for part, annotations in parts.items()
+    }
+    results: dict[str, dict[Key, CellResult]] = {}
+    work = []
+    for part, annotations in parts.items():
+        cells = all_cells(annotations, named[part], test_size, seeds, path)
+        kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
+        results[part] = {key: result for key, result in kept.items() if result is not None}
+        work += [(part, cell) for cell in cells if kept[cell.key] is None]
+    for part, (key, result) in _run(parts, work, n_jobs, progress):
+        results[part][key] = result
+    found = {}
+    for part, annotations in parts.items():
+        _tell_warnings(results[part], repeats)
+        found[part] = Comparison(
+            _as_table(results[part], named[part]),
+            annotations.user_ids,
+            float(test_size),
+            measure_of(annotations.outcomes),
+            annotations.frames,
+        )
+    return found
 
 
 def _refuse_bad_protocol(
@@ -328,22 +375,55 @@ def _refuse_bad_protocol(
     split_within_people(annotations, test_size, random_state)  # says what is wrong with it
 
 
-def _run(
-    annotations: Annotations, cells: list[Cell], n_jobs: int | None, progress: bool
-) -> dict[Key, CellResult]:
-    calls = [(cell.run, (annotations,)) for cell in cells]
-    ahead = Forecast([cell.name for cell in cells])
-    if progress and len(annotations) > MANY_LABELS:
-        ahead.measure(annotations, {cell.name: cell.ranker for cell in cells}, n_jobs)
-    return dict(
-        work_on(
-            calls,
-            n_jobs,
-            progress,
-            lambda found: f"{found[0][0]}, repeat {found[0][1]}",
-            lambda found: ahead.share_after(found[0][0], found[1].seconds),
-        )
+def _rankers_for(
+    annotations: Annotations, rankers: Given | str | None, n_folds: int, random_state: int
+) -> NamedRankers:
+    if rankers is not None and rankers != ALL:
+        return as_rankers(rankers, n_folds, random_state)
+    named = that_apply(default_rankers(n_folds, random_state), annotations)
+    if rankers == ALL or len(annotations) <= MANY_LABELS:
+        return named
+    quick = without_long_searches(named)
+    warnings.warn(
+        f"More than {MANY_LABELS:,} labels: {', '.join(n for n in named if n not in quick)} are "
+        f"left out, because their searches take long. rankers={ALL!r} (--ranker {ALL}) compares "
+        "them, too.",
+        UserWarning,
+        stacklevel=4,
     )
+    return quick
+
+
+def _run(
+    parts: Mapping[str, Annotations],
+    work: Sequence[tuple[str, Cell]],
+    n_jobs: int | None,
+    progress: bool | Callable[[str], None],
+) -> Iterator[tuple[str, tuple[Key, CellResult]]]:
+    """Yield the results of cells as they are finished, with the part each is of."""
+    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in work]
+    ahead = Forecast([(part, cell.name) for part, cell in work])
+    if progress is True:
+        many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
+        ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many}, n_jobs)
+    done = itertools.count(1)
+    with telling(progress is True, "fits", len(work)) as tell:
+
+        def finished(found: tuple[str, tuple[Key, CellResult]]) -> None:
+            part, ((name, repeat), result) = found
+            described = f"{part}: {name}" if part else name
+            if callable(progress):
+                progress(described)
+            share = ahead.share_after((part, name), result.seconds)
+            tell(next(done), f"{described}, repeat {repeat}", share)
+
+        yield from work_on(calls, n_jobs, finished)
+
+
+def _run_cell(
+    part: str, cell: Cell, annotations: Annotations
+) -> tuple[str, tuple[Key, CellResult]]:
+    return part, cell.run(annotations)
 
 
 def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
@@ -355,7 +435,7 @@ def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
         warnings.warn(
             f"{name} warned in {len(messages)} of {repeats} repeats; first: {messages[0]}",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -21,35 +21,40 @@ _SAMPLED = 1_000
 # which grow slower, and learned factors, which grow faster (measured on film ratings).
 _POWER = 0.85
 
+Name = tuple[str, str]
+
 
 class Forecast:
     """Seconds that fits take, by ranker.
 
     Parameters
     ----------
-    names : sequence of str
-        The ranker of each fit that is to come.
+    names : sequence of names
+        The attribute and the ranker of each fit that is to come.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[Name]) -> None:
         self._left = Counter(names)
-        self._expected: dict[str, float] = {}
-        self._taken: dict[str, list[float]] = {}
+        self._expected: dict[Name, float] = {}
+        self._taken: dict[Name, list[float]] = {}
 
     def measure(
-        self, annotations: Annotations, rankers: Mapping[str, Any], n_jobs: int | None
+        self, parts: Mapping[str, Annotations], rankers: Mapping[Name, Any], n_jobs: int | None
     ) -> None:
         """Time each ranker on a few people, and print on stderr how long all fits take."""
         if not rankers:
             return
-        few = _few_people(annotations)
-        sys.stderr.write(f"Timing {len(rankers)} rankers on {len(few):,} labels first.\n")
+        few = {part: _few_people(parts[part]) for part in {part for part, _ in rankers}}
+        labels = max(map(len, few.values()))
+        sys.stderr.write(f"Timing {len(rankers)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
-        times = Parallel(n_jobs=n_jobs)(delayed(_time)(one, few) for one in rankers.values())
-        growth = (len(annotations) / len(few)) ** _POWER
+        times = Parallel(n_jobs=n_jobs)(
+            delayed(_time)(ranker, few[part]) for (part, _), ranker in rankers.items()
+        )
         for name, seconds in zip(rankers, times, strict=True):
             if seconds is not None:
-                self._expected[name] = seconds * growth
+                growth = len(parts[name[0]]) / len(few[name[0]])
+                self._expected[name] = seconds * growth**_POWER
         n_fits, n_workers = self._left.total(), effective_n_jobs(n_jobs)
         left = in_words(self.seconds_left() / min(n_workers, n_fits))
         sys.stderr.write(f"{n_fits} fits take about {left} ({n_workers} at a time).\n")
@@ -62,7 +67,7 @@ class Forecast:
         usual = float(np.mean(list(expected.values()))) if expected else 1.0
         return sum(count * expected.get(name, usual) for name, count in self._left.items())
 
-    def share_after(self, name: str, seconds: float) -> float:
+    def share_after(self, name: Name, seconds: float) -> float:
         """Return the share of the work that is done after another fit."""
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)

@@ -63,6 +63,12 @@ RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, D
 # Those with a sensible choice of every parameter: compared as they are.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
+# Those whose searches take longer than a fit of HierarchicalRanker where labels are many.
+_LONG_SEARCHES = {
+    kind.__name__
+    for kind in (ThreeLevelRankerCV, *COMPETITORS.values(), LogisticPerPerson, Factorisation)
+}
+
 # Short names.
 _SHORT = {
     "hierarchical": "HierarchicalRanker",
@@ -102,6 +108,11 @@ def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
     by_id = shared and annotations.has_items
     needs = {"Popularity": shared, "PopularityWithFeatures": by_id, "Factorisation": by_id}
     return {name: ranker for name, ranker in rankers.items() if needs.get(name, True)}
+
+
+def without_long_searches(rankers: NamedRankers) -> NamedRankers:
+    """Leave out the rankers whose searches take minutes to hours on 100,000 labels."""
+    return {name: ranker for name, ranker in rankers.items() if name not in _LONG_SEARCHES}
 
 
 def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:

@@ -3,7 +3,8 @@
 import json
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from likeminds._support.checks import listing
 from likeminds._support.files import make_folder, write_whole
+from likeminds._support.progress import in_words, telling
 from likeminds._support.screen import Screen
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
@@ -28,6 +30,8 @@ from likeminds.paper.experiments.timing import blas_threads, n_cores
 PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")
 EVERYTHING = "all"
 _KEPT = "kept"
+# A part that takes longer than expected is taken to be at this share of itself.
+_LATE = 0.9
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 
 
@@ -78,16 +82,28 @@ def reproduce(
     chosen = _chosen(what, scale, jobs)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = make_folder(out, "the report")
-    store = Store(folder / _KEPT, n_cores() if jobs is None else jobs, progress)
-    setting = Setting(
-        SCALES[scale],
-        store,
-        seed,
-        None if shoes is None else Path(shoes),
-        None if sun is None else Path(sun),
-        tuple(map(Path, data)),
-    )
-    parts, seconds = _run(chosen, setting, Screen(stderr=True) if console is None else console)
+    ahead = _Ahead(chosen, SCALES[scale])
+    screen = Screen(stderr=True) if console is None else console
+    screen.print(_expected(chosen, SCALES[scale]))
+    with telling(progress, "%", 100, console=screen) as tell:
+        shown = 0
+
+        def finished(name: str) -> None:
+            nonlocal shown
+            share = ahead.share()
+            shown = max(shown, int(100 * share))
+            tell(shown, f"{ahead.part}: {name}", share)
+
+        setting = Setting(
+            SCALES[scale],
+            Store(folder / _KEPT, n_cores() if jobs is None else jobs, finished),
+            seed,
+            None if shoes is None else Path(shoes),
+            None if sun is None else Path(sun),
+            tuple(map(Path, data)),
+        )
+        parts = _run(chosen, setting, ahead, screen)
+    seconds = ahead.seconds
     report = _report(what, parts, seconds, setting)
     name = "report" if what == EVERYTHING else what
     facts = {part.key: part.facts for part in parts}
@@ -114,36 +130,81 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
             raise FileNotFoundError(f"There is no file {path}, which --data names.")
 
 
-def _run(
-    chosen: Sequence[str], setting: Setting, console: Console
-) -> tuple[list[Part], dict[str, float]]:
+class _Ahead:
+    """The time to come, by the minutes of each part and the pace of this machine.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+        The parts, in their order.
+    scale : Scale
+        Has the minutes of each; parts without are taken to be equally long.
+    clock : callable, optional
+        Returns the time in seconds.
+
+    Attributes
+    ----------
+    part : str
+        The part that is under way.
+    seconds : dict from part to float
+        What each finished part took.
+    """
+
+    def __init__(
+        self, chosen: Sequence[str], scale: Scale, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._left = {key: 60 * scale.minutes.get(key, 0.1) for key in chosen}
+        self._clock, self._start = clock, clock()
+        self._expected = self._taken = 0.0
+        self._computed = False
+        self.part = ""
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def during(self, part: str) -> Iterator[None]:
+        """Take the time of a part."""
+        self.part, self._computed, start = part, False, self._clock()
+        self._start_of_part = start
+        yield
+        self.seconds[part] = self._clock() - start
+        expected = self._left.pop(part)
+        if self._computed:  # parts that were kept take no time: they have no pace
+            self._expected += expected
+            self._taken += self.seconds[part]
+
+    def seconds_left(self) -> float:
+        """Return what the rest of this part and the parts to come will take."""
+        pace = self._taken / self._expected if self._expected else 1.0
+        left = pace * sum(self._left.values())
+        if self.part in self._left:  # under way
+            whole = pace * self._left[self.part]
+            left -= min(self._clock() - self._start_of_part, _LATE * whole)
+        return left
+
+    def share(self) -> float:
+        """Return the share of the run that is done, after a fit."""
+        self._computed = True
+        done = self._clock() - self._start
+        return done / (done + self.seconds_left())
+
+
+def _run(chosen: Sequence[str], setting: Setting, ahead: _Ahead, console: Console) -> list[Part]:
     parts: list[Part] = []
-    seconds: dict[str, float] = {}
-    console.print(_expected(chosen, setting.scale))
     for key in chosen:
-        start = time.perf_counter()
-        parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
-        seconds[key] = time.perf_counter() - start
-        left = _minutes_left(chosen, seconds, setting.scale)
-        console.print(f"{key}: {seconds[key]:.0f} s.{left} {parts[-1].found}", soft_wrap=True)
-    return parts, seconds
+        with ahead.during(key):
+            parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
+        left = ahead.seconds_left()
+        about = f" About {in_words(left)} left." if left else ""
+        console.print(
+            f"{key}: {ahead.seconds[key]:.0f} s.{about} {parts[-1].found}", soft_wrap=True
+        )
+    return parts
 
 
 def _expected(chosen: Sequence[str], scale: Scale) -> str:
     total = sum(scale.minutes.get(key, 0.0) for key in chosen)
     about = f", about {total:.0f} minutes on two cores if nothing is kept yet" if total else ""
     return f"{listing(list(chosen))} at scale {scale.name}{about}."
-
-
-def _minutes_left(chosen: Sequence[str], seconds: Mapping[str, float], scale: Scale) -> str:
-    """Say what the other parts will take, by what this machine took for those before."""
-    ahead = sum(scale.minutes.get(key, 0.0) for key in chosen if key not in seconds)
-    behind = sum(scale.minutes.get(key, 0.0) for key in seconds)
-    if not ahead or not behind:
-        return ""
-    # Parts that were kept take no time, and say nothing about the machine.
-    pace = max(1.0, sum(seconds.values()) / 60 / behind)
-    return f" About {ahead * pace:.0f} minutes left."
 
 
 def _report(

@@ -46,7 +46,7 @@ def crowds(setting: Setting) -> list[DataSet]:
     """Return all data sets of a run; what is missing or wrong is said before anything is fitted."""
     found = [_shoes(setting)]
     if setting.sun is not None:
-        crowd = load_sun(setting.sun, progress=setting.store.progress)
+        crowd = load_sun(setting.sun)
         found.append(_of_images("SUN", crowd, _by_attribute(TABLE_3_SUN, SUN)))
     for path in setting.data:
         parts = list(read_data(path, _MOST_PEOPLE))
@@ -59,7 +59,7 @@ def crowds(setting: Setting) -> list[DataSet]:
 def _shoes(setting: Setting) -> DataSet:
     paper = _by_attribute(TABLE_3_SHOES, SHOES)
     if setting.shoes is not None:
-        crowd = load_shoes(setting.shoes, progress=setting.store.progress)
+        crowd = load_shoes(setting.shoes)
         return _of_images("Shoes", crowd, paper)
     size = setting.scale.shoes
     drawn = make_sketch_shoes(
@@ -72,7 +72,6 @@ def _shoes(setting: Setting) -> DataSet:
         picture_size=size.picture_size,
         n_jobs=setting.store.n_jobs,
         cache=setting.store.features,
-        progress=setting.store.progress,
         random_state=setting.seed,
     )
     return _of_images("Sketch shoes", drawn.as_crowd(), paper, stands_in=True)

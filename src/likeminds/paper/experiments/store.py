@@ -39,13 +39,13 @@ class Store:
         Where the files are.
     n_jobs : int or None
         How many jobs run at the same time.
-    progress : bool
-        Whether to show how far it is.
+    finished : callable
+        Called with the name of each job or fit that is done.
     """
 
     folder: Path
     n_jobs: int | None = None
-    progress: bool = False
+    finished: Callable[[str], None] = lambda _: None
 
     @property
     def cells(self) -> Path:
@@ -74,7 +74,7 @@ class Store:
             for number, result in found.items()
             if result is None
         ]
-        found |= dict(work_on(calls, n_jobs, self.progress, lambda done: jobs[done[0]].name))
+        found |= dict(work_on(calls, n_jobs, lambda done: self.finished(jobs[done[0]].name)))
         return [result["result"] for _, result in sorted(found.items()) if result is not None]
 
 

@@ -123,7 +123,7 @@ def run_compared(
         "n_jobs": store.n_jobs,
         "random_state": seed,
         "folder": store.cells,
-        "progress": store.progress,
+        "progress": store.finished,
     }
     searching = {name: ranker for name, ranker in rankers.items() if ranker.searches}
     if tuned == "in every repeat" or not searching:

@@ -1,0 +1,54 @@
+"""One bar counts through all parts of a reproduction, by the minutes that each part takes."""
+
+import io
+import re
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from likeminds.paper.experiments import command
+from likeminds.paper.experiments.pieces import Part
+from likeminds.paper.experiments.scale import SCALES
+
+
+@pytest.mark.parametrize("pace", [0.6, 1.0, 1.8])
+def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth(pace):
+    now = 0.0
+    minutes = SCALES["quick"].minutes
+    chosen, whole = list(minutes), 60 * pace * sum(minutes.values())
+    ahead = command._Ahead(chosen, SCALES["quick"], lambda: now)
+    for part in chosen:
+        with ahead.during(part):
+            for _ in range(20):
+                now += 60 * pace * minutes[part] / 20
+                estimate = now / ahead.share()
+                if now >= whole / 10:
+                    assert whole / 2 < estimate < 2 * whole
+    assert ahead.seconds_left() == 0.0
+    assert sum(ahead.seconds.values()) == pytest.approx(whole)
+
+
+def test_kept_parts_do_not_set_the_pace():
+    now = 0.0
+    ahead = command._Ahead(["table1", "fig3"], SCALES["quick"], lambda: now)
+    with ahead.during("table1"):
+        now += 0.01
+    assert ahead.seconds_left() == 60 * SCALES["quick"].minutes["fig3"]
+
+
+def test_all_parts_count_on_one_bar(monkeypatch, tmp_path, capsys):
+    def run(setting):
+        for number in range(3):
+            setting.store.finished(f"fit {number}")
+        return Part("fig5", "title", "found", [], {})
+
+    monkeypatch.setattr(command, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(command, "_report", lambda *_: SimpleNamespace(write=lambda *_: []))
+    console = Console(file=io.StringIO())
+    command.reproduce("all", "quick", tmp_path, jobs=1, console=console)
+    lines = capsys.readouterr().err.splitlines()
+    counts = [int(re.match(r"(\d+) of 100 %", line)[1]) for line in lines]
+    assert len(counts) == 3 * len(command.PARTS)
+    assert counts == sorted(counts)
+    assert "(table1: fit 0)" in lines[0]
