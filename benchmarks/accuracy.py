@@ -65,7 +65,7 @@ def run(data: DataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
     )
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
     parser.add_argument("--cache", type=Path, default=ROOT / ".accuracy", help="finished fits")
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=MOST_PEOPLE, help="at most so many")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     parser.add_argument("--only", help="just this data set, printed and not written")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     found: dict[str, list[tuple[DataSet, Comparison]]] = {}
     for data in data_sets(chosen.data, chosen.people):
         if chosen.only in (None, data.name):

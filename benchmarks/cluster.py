@@ -26,7 +26,8 @@ def run(quick: bool) -> Result:
 
     n_people, d = (400, 8) if quick else (100_000, _N_FEATURES)
     users, items, labels, features = make_crowd(n_people, _EACH, d)
-    setup = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    setup: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    setup["processes"] = not quick  # which take longer to start than a tiny fit
     with (
         warnings.catch_warnings(),
         tempfile.TemporaryDirectory() as folder,

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import accuracy
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +116,11 @@ def test_one_can_be_run_again_without_the_others(folder, results):
     assert again["floor"] == results["floor"]
 
 
-def test_the_page_of_accuracies(tmp_path):
+@pytest.mark.filterwarnings("ignore")  # as in the program, where warnings are notes
+def test_the_page_of_accuracies(tmp_path, monkeypatch):
+    every = accuracy.rankers()
+    names = ("RMTL", "RAMU, as in the paper", "ThreeLevelRankerCV", "Popularity")
+    monkeypatch.setattr(accuracy, "rankers", lambda: {name: every[name] for name in names})
     rng = np.random.default_rng(0)
     user = np.repeat(np.arange(12), 24)
     columns = {
@@ -127,12 +133,10 @@ def test_the_page_of_accuracies(tmp_path):
     }
     np.savez(tmp_path / "made_up.npz", **columns)
     folders = ["--data", str(tmp_path), "--cache", str(tmp_path / "c"), "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "benchmarks.accuracy", *folders]
-    small = ["--repeats", "1", "--people", "8", "--jobs", "1"]
-    subprocess.run([*command, *small], cwd=ROOT, check=True, capture_output=True)
+    accuracy.main([*folders, "--repeats", "1", "--people", "8", "--jobs", "1"])
     page = (tmp_path / "accuracy.md").read_text()
     assert "| ranker | electricity | made_up |" in page
     assert "**comfortable**: 8 people" in page
-    for name in ("RMTL", "RAMU, as in the paper", "ThreeLevelRankerCV", "Popularity"):
+    for name in names:
         assert f"| {name} | " in page
     assert (tmp_path / "accuracy.png").stat().st_size > 10_000

@@ -42,7 +42,7 @@ def test_evaluate_tells_the_concordance(stars):
 
 def test_compare_tells_the_concordance(stars):
     folder, _ = stars
-    ask = ("compare", "-a", "stars.csv", "--ranker", "Popularity", "--repeats", "1")
+    ask = ("compare", "-a", "stars.csv", "--ranker", "Popularity", "--repeats", "1", "--jobs", "1")
     assert "mean concordance" in run(folder, *ask).out
     (found,) = told(folder, *ask)["comparisons"]
     assert found["measure"] == "concordance"

@@ -1,5 +1,8 @@
 """Every example of the help texts does what it says."""
 
+from functools import cache
+from shutil import copytree
+
 import pytest
 
 from commands import commands_in, run, run_line
@@ -15,14 +18,28 @@ def helps(tmp_path_factory):
     return {name: run(folder, name, "--help") for name in NAMES}
 
 
+@pytest.fixture(scope="module")
+def folder_after(tmp_path_factory):
+    """Return the folder that lines leave behind; what many examples begin with runs once."""
+
+    @cache
+    def after(*lines):
+        folder = tmp_path_factory.mktemp("examples")
+        if lines:
+            copytree(after(*lines[:-1]), folder, dirs_exist_ok=True)
+            done = run_line(folder, lines[-1])
+            assert done.code == 0, f"{lines[-1]}\n{done.out}\n{done.err}"
+        return folder
+
+    return after
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
-def test_examples_of_the_help_work(name, helps, tmp_path):
+def test_examples_of_the_help_work(name, helps, folder_after):
     examples = commands_in(helps[name].out)
     assert any(line.startswith(f"likeminds {name}") for line in examples)
-    for line in examples:
-        done = run_line(tmp_path, line)
-        assert done.code == 0, f"{line}\n{done.out}\n{done.err}"
+    folder_after(*examples)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -25,16 +25,22 @@ REPRESENTATIVES = [
     baselines.RidgeToConsensus(),
     RankerCV(ConsensusOnly(), {"alpha": [0.1, 0.01]}, n_folds=2),
 ]
+# Each has a fit of its own.
 OTHERS = [
     HierarchicalRanker(1, "auc"),
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
-    # Those left out know items by their ids, which arrays do not have.
-    *(
-        getattr(baselines, name)()
-        for name in baselines.__all__
-        if name not in {"Factorisation", "PopularityWithFeatures", "RidgeToConsensus"}
-    ),
+    baselines.CMTL(),
+    baselines.LogisticPerPerson(),
+    PooledLogistic(),
+    baselines.Popularity(),
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),
+]
+# These have the fits of others, with penalties or parameters of their own. Those left out know
+# items by their ids, which arrays do not have.
+LEFT_OUT = {"Factorisation", "PopularityWithFeatures"}
+ELSEWHERE = {type(ranker).__name__ for ranker in [*REPRESENTATIVES, *OTHERS]}
+ALIKE = [
+    *(getattr(baselines, name)() for name in sorted({*baselines.__all__} - LEFT_OUT - ELSEWHERE)),
     RankerCV(PooledLogistic(), {"C": [0.1, 1.0]}, n_folds=2),
 ]
 
@@ -71,3 +77,10 @@ def test_estimator(estimator, check, request):
 @parametrize_with_checks(OTHERS, expected_failed_checks=exceptions)
 def test_other_estimators(estimator, check, request):
     test_estimator(estimator, check, request)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(ALIKE, legacy=False)  # the interface alone: names, parameters, fit
+def test_estimators_that_share_a_fit(estimator, check):
+    check(estimator)
