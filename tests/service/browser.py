@@ -147,7 +147,7 @@ class Visitor:
         """Return what axe finds wrong."""
         from axe_core_python.selenium import Axe
 
-        found = Axe().run(self.browser)
+        found = Axe().run(self.browser, options={"resultTypes": ["violations"]})
         return [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
 
     def complaints(self) -> list[str]:
