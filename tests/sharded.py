@@ -16,7 +16,8 @@ QUIET = [
 
 
 def ranker(**more):
-    return HierarchicalRanker(item_effects=False, **more)
+    """Return a ranker of few steps: here and there, they are the same from the first one on."""
+    return HierarchicalRanker(item_effects=False, **{"tol": 1e-3} | more)
 
 
 def spread(said, client, parts=None, **more):
