@@ -86,8 +86,8 @@ def _crowd(name: str, columns: dict[str, Any]) -> GradedCrowd:
 def simulated() -> Iterator[GradedCrowd]:
     """Yield a tiny crowd that grades from 1 to 5."""
     rng = np.random.default_rng(0)
-    users, items = np.divmod(np.arange(24 * 30), 30)
-    X, taste = rng.normal(size=(30, 3)), rng.normal(size=(24, 3)) + 1.0
+    users, items = np.divmod(np.arange(20 * 20), 20)
+    X, taste = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) + 1.0
     liked = np.einsum("nd,nd->n", X[items], taste[users]) + rng.logistic(size=len(users))
     grade = np.clip(np.round(3 + liked), 1, 5)
     yield _crowd("simulated", {"user": users, "item": items, "grade": grade, "X": X})

@@ -90,6 +90,7 @@ def test_a_table_with_a_column_of_attributes(model, crowds):
         assert again.fingerprints_[name] == model.fingerprints_[name]
 
 
+@pytest.mark.slow
 def test_several_at_the_same_time(model, crowds):
     together = AttributeModel(ThreeLevelRanker(tol=1e-3), n_jobs=2).fit(crowds)
     assert together.attributes_ == model.attributes_

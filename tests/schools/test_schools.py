@@ -191,11 +191,12 @@ def test_the_same_seed_finds_the_same():
 
 @pytest.mark.slow
 def test_electricity_has_no_camps_but_directions():
-    found = find_schools(HierarchicalRanker().fit(load_electricity()))
+    ranker = HierarchicalRanker().fit(load_electricity())
+    found = find_schools(ranker)
     assert len(found) == 1
     assert "differ gradually" in str(found)
     assert "time of day rates" in found.axes[0].low
-    asked = find_schools(HierarchicalRanker().fit(load_electricity()), n_schools=3)
+    asked = find_schools(ranker, n_schools=3)
     assert len(asked) == 3
     assert not asked.suggested
     assert asked.agreement < 0.8  # and says itself that the cut is arbitrary

@@ -55,7 +55,7 @@ def test_newcomers_to_the_papers_ranker(three_levels):
     assert view["ask"]["items"]
 
 
-@pytest.mark.seconds
+@pytest.mark.slow
 def test_a_refresh_that_is_not_possible_says_why_and_changes_nothing(three_levels, settings):
     client, _ = three_levels
     holder = client.app.state.holder

@@ -88,6 +88,7 @@ def test_without_halving_everybody_sees_every_fold(schools):
     assert tuned.best_index_ == best
 
 
+@pytest.mark.slow
 def test_several_workers_reach_the_same(schools, tuned):
     parallel = ThreeLevelRankerCV(GRID, n_folds=4, n_jobs=2).fit(schools)
     for name in ("split0_test_score", "split3_test_score", "mean_test_score"):
