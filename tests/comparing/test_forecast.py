@@ -20,11 +20,19 @@ def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth():
     done = 0.0
     for name in names:
         done += SECONDS[name]
-        share = ahead.share_after(name, SECONDS[name])
+        share = ahead.share_after(name, SECONDS[name], done)
         if whole / 10 <= done < whole:
             left = done / share - done
             assert (whole - done) / 2 < left < 2 * (whole - done)
     assert share == 1.0
+
+
+def test_fits_under_way_count():
+    ahead = Forecast(["quick", "quick", "slow", "slow"], n_jobs=2)
+    assert ahead.share_after("quick", 10.0, elapsed=10.0) == 20 / 40
+    assert ahead.share_after("quick", 10.0, elapsed=20.0) == 0.99
+    assert ahead.share_after("slow", 100.0, elapsed=100.0) == 200 / 220
+    assert ahead.share_after("slow", 100.0, elapsed=110.0) == 1.0
 
 
 def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):

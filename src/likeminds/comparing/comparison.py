@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -402,11 +403,11 @@ def _run(
 ) -> Iterator[tuple[str, tuple[Key, CellResult]]]:
     """Yield the results of cells as they are finished, with the part each is of."""
     calls = [(_run_cell, (part, cell, parts[part])) for part, cell in work]
-    ahead = Forecast([(part, cell.name) for part, cell in work])
+    ahead = Forecast([(part, cell.name) for part, cell in work], n_jobs)
     if progress is True:
         many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
-        ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many}, n_jobs)
-    done = itertools.count(1)
+        ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
+    done, start = itertools.count(1), perf_counter()
     with telling(progress is True, "fits", len(work)) as tell:
 
         def finished(found: tuple[str, tuple[Key, CellResult]]) -> None:
@@ -414,7 +415,7 @@ def _run(
             described = f"{part}: {name}" if part else name
             if callable(progress):
                 progress(described)
-            share = ahead.share_after((part, name), result.seconds)
+            share = ahead.share_after((part, name), result.seconds, perf_counter() - start)
             tell(next(done), f"{described}, repeat {repeat}", share)
 
         yield from work_on(calls, n_jobs, finished)
