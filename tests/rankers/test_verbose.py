@@ -10,9 +10,10 @@ from likeminds import (
     RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
+    baselines,
     make_schools,
 )
-from likeminds.rankers.baselines import RMTL
+from likeminds.baselines import RMTL
 
 GRID = {"alpha_group": [0.3, 1.0], "n_groups": [0, 1]}
 RANKERS = {
@@ -41,6 +42,16 @@ def test_it_reports_and_fits_the_same(words, crowd, capsys, tmp_path):
     np.testing.assert_array_equal(aloud.coef_, silent.coef_)
     likeminds.save(aloud, tmp_path / "model.likeminds")
     assert likeminds.load(tmp_path / "model.likeminds").verbose is False
+
+
+@pytest.mark.parametrize("name", baselines.__all__)
+def test_every_baseline_reports_its_steps(name, crowd, capsys):
+    ranker = getattr(baselines, name)()
+    scores = fitted(ranker, False, crowd).decision_function(crowd)
+    assert not capsys.readouterr().err
+    aloud = fitted(ranker, True, crowd)
+    assert f"{name}, step" in capsys.readouterr().err
+    np.testing.assert_array_equal(aloud.decision_function(crowd), scores)
 
 
 def fitted(ranker, verbose, crowd):

@@ -52,9 +52,10 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
 
 def kept_items(model: Any) -> Shown | None:
     """Return the items a model has learned from, if it kept them."""
-    if model.kept_ is None:
+    kept = model.kept_items()
+    if kept is None:
         return None
-    ids, features = model.kept_.distinct_items()
+    ids, features = kept
     return Shown(ids, features, names=model.item_names)
 
 

@@ -48,7 +48,8 @@ def evaluate(
 
     Of grades, it is the concordance: the share of pairs of unequal grades in the right order.
     --out has that of each person. Labels of unknown users are an error, unless --shots says how
-    many of them to learn from: with --shots 0, the consensus ranks.
+    many of them to learn from: with --shots 0, the consensus ranks. So are labels of unknown items,
+    where the model has no features: with --shots, these score as average items.
     Comparisons are judged by the share that is predicted, and by its log loss.
     """
     from likeminds.cli._labels import read_said
@@ -115,7 +116,6 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     from likeminds._support.grammar import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person, measure_of
-    from likeminds.rankers.model import with_consensus
 
     def judge(scores: Any) -> "MetricByPerson":
         return concordance_by_person(said.outcomes, scores, said.users, said.weights)
@@ -127,7 +127,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
             f"{listing(strangers)}. --shots 0 scores unknown users by the consensus, --shots 5 "
             "after five labels each."
         )
-    own = judge(with_consensus(ranker).decision_function(said))
+    own = judge(ranker.decision_function(said))
     consensus = judge(ranker.consensus_scores(said))
     measure = measure_of(said.outcomes).lower()
     total = {

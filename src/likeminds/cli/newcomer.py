@@ -141,8 +141,10 @@ class _Newcomers:
 
         if not self.model.has_attributes:
             raise ValueError("This model tells no attributes apart: leave out --like, --not.")
-        new = AttributeNewcomers(self.model, self.beliefs)
-        scores = new.match(shown.features, person, like=like, not_like=not_like)
+        has_labels = any(person in one.users.tolist() for one in self.beliefs.values())
+        new = AttributeNewcomers(self.model, self.beliefs) if has_labels else self.model
+        who = person if has_labels else None
+        scores = new.match(shown.features, who, like=like, not_like=not_like)
         return best(shown, scores, top, person, as_wish(like, not_like))
 
     def rankings(

@@ -65,7 +65,8 @@ def score_shots(
     Who was in the training is judged on everything here (hold it out before). Of everybody else,
     as many choices as the highest of ``shots`` are drawn at random and set aside. The ranker is
     told the first k of them (`newcomer`, nothing is refitted), and judged on the rest, the same for
-    all k. Strangers without a rest are left out.
+    all k. Strangers without a rest are left out. Unknown items are scored as with
+    ``unknown="consensus"``.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class _Scorer:
 
     @classmethod
     def of_seen(cls, ranker: Any, said: Annotations) -> "_Scorer":
-        scores = ranker.decision_function(said)
+        scores = with_consensus(ranker).decision_function(said)
         beliefs = ranker._beliefs() if hasattr(ranker, "_beliefs") else None
         return cls(scores, beliefs, lookup(said.users, ranker.users_, "users"))
 
@@ -150,7 +151,7 @@ class _Scorer:
             scores = with_consensus(ranker).decision_function(test)
             beliefs = ranker._beliefs() if hasattr(ranker, "_beliefs") else None
             return cls(scores, beliefs, np.full(len(test), -1))
-        beliefs = ranker.newcomer(said[told])
+        beliefs = with_consensus(ranker).newcomer(said[told])
         people = lookup(test.users, beliefs.users, "users")
         users: IdArray | None = test.users if len(beliefs.users) > 1 else None
         return cls(beliefs.decision_function(test, users), beliefs, people)

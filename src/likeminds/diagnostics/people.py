@@ -1,7 +1,6 @@
 """Who agrees, who is different, reversed or constant, and who seems to answer at random."""
 
 import warnings
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -272,7 +271,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
 
     Items and users get the posteriors that they have without the labels held out.
     """
-    known = copy(ranker.chosen_)
+    known = with_consensus(ranker)
     if known.crowd_.items is not None:
         beliefs, people = known._beliefs_of(known._people(train.users))
         known.crowd_ = replace(known.crowd_, items=beliefs.items_from(train, people))

@@ -17,7 +17,7 @@ from likeminds.prior.answered import Answered
 from likeminds.prior.coordinates import Coordinates
 from likeminds.prior.crowd import Crowd
 from likeminds.prior.grading import StandardNormal
-from likeminds.prior.items import Items
+from likeminds.prior.items import Items, refuse_new_items
 from likeminds.prior.likelihoods import Likelihood
 from likeminds.prior.new_items import fold_in
 from likeminds.prior.odds import label_probability
@@ -56,6 +56,8 @@ class Beliefs:
         How they turn scores into grades, where the crowd gave grades.
     answered : Answered, optional
         Residuals of the items that new users labelled: part of these items' scores.
+    unknown : {"error", "consensus"}, default="error"
+        Without features, what items get that nobody labelled: an error, or the average score.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Beliefs:
     items: Items | None = None
     ways: Ways | None = None
     answered: Answered | None = None
+    unknown: str = "error"
 
     @classmethod
     def given(
@@ -88,10 +91,13 @@ class Beliefs:
         points: Float,
         known: FloatArray,
         ways: Ways | None = None,
+        *,
+        unknown: str = "error",
     ) -> "Beliefs":
         """Return the posteriors of people, given the crowd's predictive prior."""
-        prior, likelihood = crowd.predictive, crowd.likelihood
-        return cls(users, points, known, crowd.coordinates, prior, likelihood, crowd.items, ways)
+        prior, likelihood, items = crowd.predictive, crowd.likelihood, crowd.items
+        about = (crowd.coordinates, prior, likelihood, items, ways)
+        return cls(users, points, known, *about, unknown=unknown)
 
     @property
     def coef(self) -> Float:
@@ -110,8 +116,8 @@ class Beliefs:
     ) -> Float:
         """Score items, each for its person (without ``users``, for the only one there is)."""
         rows, people = self._rows(X, users)
-        scores = np.einsum("nd,nd->n", rows, self.coef[people])
-        if self.items is None or not isinstance(X, Annotations) or not X.has_items:
+        scores, ids = np.einsum("nd,nd->n", rows, self.coef[people]), self._ids(X)
+        if self.items is None or ids is None or not isinstance(X, Annotations):
             return np.asarray(scores)
         own = self.items.of(X.item_ids).take(X.item_codes)
         scores += own.scores(self.points[people, self.coordinates.size :])
@@ -124,7 +130,7 @@ class Beliefs:
     ) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
         rows, people = self._rows(X, users)
-        return self.deviation(self.see(rows, _ids(X)), people)
+        return self.deviation(self.see(rows, self._ids(X)), people)
 
     def probability_above(
         self,
@@ -149,21 +155,21 @@ class Beliefs:
     ) -> GradePredictions:
         """Return the grades that people would give: their probabilities, and the expected one."""
         rows, people = self._rows(X, users)
-        return self.grades(self.see(rows, _ids(X)), people)
+        return self.grades(self.see(rows, self._ids(X)), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a person."""
         rows, person = self._rows_for(items, user)
-        return self.ranks(self.see(rows, _ids(items)), person, level)
+        return self.ranks(self.see(rows, self._ids(items)), person, level)
 
     def next_items(
         self, items: ArrayLike | Annotations, user: Hashable | None = None, n: int = 1
     ) -> Index:
         """Return which items to ask a person about next, the most telling first."""
         rows, person = self._rows_for(items, user)
-        return self.most_telling(self.see(rows, _ids(items)), person, n)
+        return self.most_telling(self.see(rows, self._ids(items)), person, n)
 
     def see(self, features: FloatArray, ids: IdArray | None = None) -> Seen:
         """Return rows of features as people see them; ``ids`` say which items they are."""
@@ -241,7 +247,7 @@ class Beliefs:
         """Return newcomers with their own ways of grading, by their grades if they gave any."""
         if said is None or said.grades is None:
             return replace(self, ways=ways.of_strangers(len(self.users)))
-        eta, _ = self.from_zero(self.see(said.X, _ids(said)), said.user_codes)
+        eta, _ = self.from_zero(self.see(said.X, self._ids(said)), said.user_codes)
         return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
 
     def from_zero(self, seen: Seen, people: Index) -> tuple[Float, Float]:
@@ -363,7 +369,7 @@ class Beliefs:
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self.see(first, _ids(a)), self.see(second, _ids(b)), people
+        return self.see(first, self._ids(a)), self.see(second, self._ids(b)), people
 
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
@@ -402,7 +408,10 @@ class Beliefs:
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
         return rows, people
 
-
-def _ids(said: object) -> IdArray | None:
-    """Return which items rows are of, where `Annotations` say so."""
-    return said.items if isinstance(said, Annotations) and said.has_items else None
+    def _ids(self, said: object) -> IdArray | None:
+        """Return which items rows are of; refuse items of which nothing is known."""
+        ids = said.items if isinstance(said, Annotations) and said.has_items else None
+        has_features = len(self.coordinates.origin) > 0
+        if self.unknown == "error" and self.items is not None and not has_features:
+            refuse_new_items(ids, self.items.ids)
+        return ids

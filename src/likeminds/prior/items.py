@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._support.arrays import Bool, Float, IdArray, Index
+from likeminds._support.checks import listing
 from likeminds.data.identifiers import encode, join_ids, lookup
 
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
@@ -30,6 +31,23 @@ def grown(variance: float, squares: Float, doubt: Float, share: float = 1.0) -> 
     growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
     growth = float(np.clip(growth, -_LONGEST, _LONGEST))
     return max(variance * float(np.exp(growth)), _LEAST_VARIANCE)
+
+
+def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
+    """Refuse rows of items that nothing describes: neither features nor labels in training."""
+    if ids is None:
+        raise ValueError(
+            "This model knows items by their ids, and these rows do not say which item they are "
+            "about. Pass Annotations with items=, or items= beside the rows."
+        )
+    strange = lookup(ids, known, "items") < 0
+    if strange.any():
+        names = np.unique(ids[strange].astype(str))
+        raise ValueError(
+            f"Unknown item(s): {listing(names)}. This model has no features to score new items by: "
+            'leave them out, fit with features, or set unknown="consensus" (evaluate --shots 0), '
+            "which scores them as average."
+        )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from likeminds.prior.beliefs import Beliefs
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.inputs import refuse_strangers
+from likeminds.rankers.inputs import item_ids_of, refuse_strangers
 from likeminds.rankers.matching import Matching
 from likeminds.rankers.model import Ability, Model, with_consensus
 
@@ -153,9 +153,11 @@ class AttributeModel(Matching, Model, BaseEstimator):  # type: ignore[misc]
             known = write_as_known(distinct, self.people_, "users")
             refuse_strangers(distinct, lookup(known, self.people_, "users") < 0)
         names = self.rankers_ if attribute is None else [attribute]
-        scores = [
-            with_consensus(self.ranker_of(name)).decision_function(X, owners) for name in names
-        ]
+        scores = []
+        for name in names:
+            ranker = self.ranker_of(name)
+            ranker.chosen_._refuse_new_items(item_ids_of(X, None, 0))
+            scores.append(with_consensus(ranker).decision_function(X, owners))
         return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
@@ -244,6 +246,7 @@ class AttributeNewcomers(Matching):
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         owners = X.users if isinstance(X, Annotations) else users
         owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
+        refuse_strangers(owners, lookup(owners, self._people, "users") < 0)
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
@@ -255,8 +258,13 @@ class AttributeNewcomers(Matching):
                 scores[known] = belief.decision_function(rows[known], owners[known])
         return scores
 
+    @property
+    def _people(self) -> IdArray:
+        everybody = [p for b in self.beliefs.values() for p in b.users.tolist()]
+        return encode(everybody, "users")[1]
+
     def _only_one(self, n_rows: int) -> IdArray:
-        people = encode([p for b in self.beliefs.values() for p in b.users.tolist()], "users")[1]
+        people = self._people
         if len(people) > 1:
             raise ValueError(
                 f"There are {len(people)} people: say with users= whose scores to give."

@@ -9,11 +9,12 @@ from sklearn.utils import ClassifierTags, Tags
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
 from likeminds._support.checks import as_weights
+from likeminds._support.progress import telling
 from likeminds._support.visits import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.metrics.concordance import mean_concordance
-from likeminds.prior.items import Items
+from likeminds.prior.items import Items, refuse_new_items
 from likeminds.rankers import inputs
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
@@ -35,7 +36,10 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
 
     # How a search tunes it.
     _tuning: ClassVar[type[FromRows]] = FromRows
+    # Whether fits report their steps themselves; those of others are reported as one step.
+    _has_steps: ClassVar[bool] = False
 
+    verbose: bool = False
     coef_: Float
     consensus_: Float
     factor_weights_: Float
@@ -79,10 +83,12 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
         self
         """
         self._validate_params()
-        if isinstance(X, inputs.Elsewhere):
-            X.teach(self)
-        else:
-            self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+        with telling(self.verbose and not self._has_steps, f"{type(self).__name__}, step") as tell:
+            if isinstance(X, inputs.Elsewhere):
+                X.teach(self)
+            else:
+                self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+            tell(1, "solved")
         return self
 
     def decision_function(
@@ -117,11 +123,27 @@ class Ranker(Everyday, CallbackSupport, TakesLabels):  # type: ignore[misc]
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
     ) -> IdArray | None:
-        """Return the id of each row's item; refuse new ones that no feature describes."""
-        ids, known = inputs.item_ids_of(X, items, len(rows)), self.learned_items()
-        if self.unknown == "error" and not rows.shape[1] and ids is not None and known is not None:
-            inputs.refuse_new_items(ids, known.ids)
+        """Return the id of each row's item; refuse items of which nothing is known."""
+        ids = inputs.item_ids_of(X, items, len(rows))
+        self._refuse_new_items(ids)
         return ids
+
+    def _refuse_new_items(self, ids: IdArray | None) -> None:
+        """Refuse items that can only be scored as average, unless the caller asked for that."""
+        known = self.scorable_ids()
+        if self.unknown == "error" and known is not None:
+            refuse_new_items(ids, known)
+
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of all items that have a score; None where features score any item."""
+        known = self.learned_items()
+        return None if known is None or len(self.feature_names_) else known.ids
+
+    def learned_about(self, ids: IdArray) -> Items | None:
+        """Return what was learned about some items; refuse items of which nothing is known."""
+        self._refuse_new_items(ids)
+        known = self.learned_items()
+        return None if known is None else known.of(ids)
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:

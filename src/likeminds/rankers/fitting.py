@@ -133,6 +133,7 @@ class StatisticsRanker(GrowingRanker):
     personal_: Float
 
     _tuning = FromStatistics
+    _has_steps = True
     _learned_from = "statistics_"
     _nothing_to_add_to = (
         "This ranker does not have the statistics of its training data, since it was read from a "

@@ -90,7 +90,7 @@ def _judge(
 ) -> Float:
     """Return the concordance of every newcomer's grades that are held out."""
     quick = clone(ranker).set_params(
-        loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None
+        loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None, unknown="consensus"
     )
     quick._is_trial = True
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.columns import usual_columns
 from likeminds.data.grades import read_answers
-from likeminds.data.identifiers import encode, lookup
+from likeminds.data.identifiers import encode
 from likeminds.data.labels import LabelReading
 
 
@@ -181,17 +181,6 @@ def refuse_strangers(owners: Iterable[Hashable], strange: Bool) -> None:
         raise ValueError(
             f"Unknown user(s): {listing(names)}. newcomer(...) takes new users; with "
             'unknown="consensus", the ranker gives them the scores of the consensus.'
-        )
-
-
-def refuse_new_items(items: IdArray, known: IdArray) -> None:
-    """Refuse items that a ranker without features was not fitted to."""
-    strange = lookup(items, known, "items") < 0
-    if strange.any():
-        names = np.unique(items[strange].astype(str))
-        raise ValueError(
-            f"Unknown item(s): {listing(names)}. This ranker has no features to score new items "
-            'by: fit it with features, or set unknown="consensus", which scores them as average.'
         )
 
 

@@ -75,6 +75,7 @@ class PriorRanker(GrowingRanker):
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
             refuse_strangers(X.users, strange & ~described)
+        self._item_ids(X, items, X.X)
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if strange.any():
             added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
@@ -355,7 +356,8 @@ class PriorRanker(GrowingRanker):
         ways = newcomers.ways_of(self)
         ways = None if ways is None else ways.some(people)
         known = self.information_[people]
-        return Beliefs.given(self.crowd_, self.users_[people], points, known, ways)
+        users = self.users_[people]
+        return Beliefs.given(self.crowd_, users, points, known, ways, unknown=self.unknown)
 
 
 def _explained(

@@ -44,7 +44,7 @@ class LearningRanker(ChoiceTables):
     """Base: learns prior and posteriors from everybody's labels, in this process or elsewhere."""
 
     # A trial is judged by its scores: it says nothing, and learns no more than these take.
-    _is_trial = False
+    _is_trial, _has_steps = False, True
 
     n_groups: int | str
     item_effects: bool | str

@@ -5,13 +5,13 @@ from copy import copy
 from enum import Enum
 from typing import Any
 
-from likeminds._support.arrays import IdArray
+from likeminds._support.arrays import FloatArray, IdArray
 from likeminds._support.checks import listing
 from likeminds._support.grammar import Verb
 from likeminds._support.lazy_attributes import ReadLater
 from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import as_id_array
+from likeminds.data.identifiers import as_id_array, lookup
 
 # The name of the attribute where there is only one, without a name.
 NAMELESS = ""
@@ -80,6 +80,22 @@ class Model(ReadLater):
         """The labels and items it was fitted to, where it still has them."""
         kept = (ranker.learned("annotations_") for ranker in self.rankers_.values())
         return next((said for said in kept if said is not None), None)
+
+    def kept_items(self) -> tuple[IdArray, FloatArray] | None:
+        """Return the items it was fitted to and can score, and their features, where it has them.
+
+        A part of some annotations has the items of the whole, labelled or not.
+        """
+        if self.kept_ is None:
+            return None
+        ids, features = self.kept_.distinct_items()
+        scorable = self.chosen_.scorable_ids()
+        known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
+        return ids[known], features[known]
+
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of all items that have a score; None where features score any item."""
+        return None
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
         """Return the fingerprint of what it was fitted to, if that is known."""

@@ -240,11 +240,13 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         if self._graded:
             X, y = _as_grades(self, X, y)
         said = self._as_annotations(X, y, users, sample_weight, reset=False)
+        self.chosen_._item_ids(said, None, said.X)
         if covariates is not None:
             said = said.with_people(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    beliefs, ways = Beliefs.given(crowd, who, points, known), ways_of(self)
+    beliefs = Beliefs.given(crowd, who, points, known, unknown=self.chosen_.unknown)
+    ways = ways_of(self)
     answered = None if said is None else newcomers.answered(said, beliefs)
     if ways is not None:
         beliefs = beliefs.with_ways(ways, said)

@@ -16,6 +16,7 @@ from likeminds._support.suggesting import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.data.spelling import write_as_known
+from likeminds.prior.items import Items
 
 # People whose names a mistaken one is compared with.
 _COMPARED = 100_000
@@ -46,11 +47,12 @@ class ShownItems:
         if isinstance(items, ShownItems):
             return cls(ranker, items.ids, items.features)
         if items is None:
-            items = ranker.kept_
-            if items is None:
+            kept = ranker.kept_items()
+            if kept is None:
                 raise ValueError(
                     "Which items? This model has kept none of those it was fitted to: pass items=."
                 )
+            return cls(ranker, *kept)
         if isinstance(items, Annotations):
             return cls(ranker, *items.distinct_items())
         if not isinstance(items, Mapping):
@@ -78,19 +80,21 @@ class ShownItems:
         return places_of_items(items, self.ids, self.names)
 
     @cached_property
+    def learned(self) -> Items | None:
+        """What the ranker has learned about each item; items it cannot score are refused."""
+        found: Items | None = self.ranker.chosen_.learned_about(self.ids)
+        return found
+
+    @cached_property
     def rows(self) -> Float:
         """The features, and the columns that were learned beside them: (n_items, p)."""
         features = np.asarray(self.features, dtype=np.float64)
-        learned = self.ranker.learned_items()
-        if learned is None or not learned.n_factors:
-            return features
-        return np.hstack([features, learned.of(self.ids).factors])
+        return features if self.learned is None else np.hstack([features, self.learned.factors])
 
     @cached_property
     def effects(self) -> Float:
         """What all see in each item beyond its features; zeros where that was not learned."""
-        learned = self.ranker.learned_items()
-        return np.zeros(len(self)) if learned is None else learned.of(self.ids).effects
+        return np.zeros(len(self)) if self.learned is None else self.learned.effects
 
 
 def gives_grades(ranker: Any) -> bool:

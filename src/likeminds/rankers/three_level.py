@@ -102,7 +102,8 @@ class ThreeLevelRanker(StatisticsRanker):
         return True is to stop. Where scikit-learn has callbacks (``set_callbacks``, since
         1.9), they are told as well.
     verbose : bool, default=False
-        Whether to report progress on stderr: the steps and the objective.
+        Whether to report progress on stderr: the steps and the objective. Rankers that solve
+        their problem at once report one step.
 
     Attributes
     ----------

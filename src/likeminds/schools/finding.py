@@ -217,11 +217,12 @@ def items_of(
     known = as_ranker(ranker)
     if isinstance(annotations, Items):
         items = annotations
+        known.learned_about(items.ids)
     else:
         said = labels_of(ranker, annotations)
         if said is None:
             return None
-        items = Items.of_annotations(said, np.random.default_rng(rng))
+        items = Items.of_annotations(said, np.random.default_rng(rng)).among(known.scorable_ids())
     texts = texts or items.texts or ranker.item_names or None
     return replace(items, texts=texts, verb=known.verb).with_learned(known)
 

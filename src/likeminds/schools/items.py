@@ -103,6 +103,14 @@ class Items:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def among(self, known: IdArray | None) -> "Items":
+        """Return those of the items that are among some ids; all for None."""
+        if known is None:
+            return self
+        there = lookup(self.ids, known, "items") >= 0
+        ids, rows, features = self.ids[there], self.rows[there], self.features[there]
+        return replace(self, ids=ids, rows=rows, features=features)
+
     def with_learned(self, ranker: Any) -> "Items":
         """Return the items with the columns that a ranker has learned about them, if any."""
         learned = ranker.learned_items()

@@ -108,8 +108,8 @@ class Question:
     @cached_property
     def own(self) -> LearnedItems | None:
         """What the ranker has learned about each item beyond its features."""
-        learned = self.chosen.learned_items()
-        return None if learned is None else learned.of(self.catalogue.ids)
+        found: LearnedItems | None = self.chosen.learned_about(self.catalogue.ids)
+        return found
 
     @cached_property
     def explanation(self) -> Explanation:

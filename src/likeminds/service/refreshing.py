@@ -189,7 +189,7 @@ def _said(
 def _catalogue(settings: Settings, model: Any) -> Catalogue:
     if has_items(settings.items):
         return read_catalogue(settings.items, None)
-    return Catalogue(*model.kept_.distinct_items())
+    return Catalogue(*model.kept_items())
 
 
 def _in_another_process(settings: Settings, answers: Any) -> None:

@@ -79,8 +79,8 @@ class Served:
         if has_items(items):
             catalogue = read_catalogue(items, pictures, model.item_names)
         elif model.kept_ is not None:
-            ids, features = model.kept_.distinct_items()
             texts = read_texts(items, model.item_names)
+            ids, features = model.kept_items()
             catalogue = Catalogue(ids, features, texts, pictures)
         else:
             raise ValueError(

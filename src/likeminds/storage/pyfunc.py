@@ -42,7 +42,7 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Pa
     -----
     ``mlflow.pyfunc.load_model(path).predict(frame)`` takes a data frame with the features, and
     where there are such, a column of people and one of items, by their usual names. It returns a
-    score for each row; people not seen in training get the consensus.
+    score for each row. Users and items not seen in training follow the ranker's ``unknown``.
     """
     pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
     # MLflow would guess what loading it needs, by loading it once more.

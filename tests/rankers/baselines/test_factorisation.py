@@ -91,7 +91,7 @@ def test_new_items_are_what_their_features_say_and_strangers_get_the_biases():
     hidden = np.isin(crowd.items, ["i03", "i07", "i11", "i15", "i19", "i23"])
     ranker = Factorisation(1, unknown="consensus").fit(crowd[~hidden])
     assert ranker.score(crowd[hidden]) > 0.55
-    alike = Factorisation(1, item_features=False).fit(crowd[~hidden])
+    alike = Factorisation(1, item_features=False, unknown="consensus").fit(crowd[~hidden])
     assert alike.score(crowd[hidden]) == 0.5
     features = crowd.features[:2]
     scores = ranker.decision_function(features, ["stranger"] * 2, items=["i00", "i01"])

@@ -115,7 +115,7 @@ def test_popularity_with_features_knows_new_items_and_beats_either_alone():
     train, test = split_within_people(old, 0.5, 0)
     both, popular, features = (
         RankerCV(one, n_folds=3).fit(train)
-        for one in (PopularityWithFeatures(), Popularity(), ConsensusOnly())
+        for one in (PopularityWithFeatures(), Popularity(unknown="consensus"), ConsensusOnly())
     )
     assert both.score(test) >= max(popular.score(test), features.score(test))
     new = crowd[crowd.item_codes >= 30]

@@ -10,6 +10,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from likeminds._support.arrays import Float, Index
 from likeminds.data.annotations import Annotations
+from likeminds.solvers.base import Callback
 
 # People (or items) whose small problems are solved at once.
 _AT_ONCE = 8192
@@ -89,13 +90,15 @@ class Factors:
         odds = float(np.log(share / (1.0 - share)))
         return cls(data, table, penalty, people, items, weights, odds, ())
 
-    def settle(self, tol: float, max_iter: int) -> "Factors":
+    def settle(self, tol: float, max_iter: int, callback: Callback | None = None) -> "Factors":
         """Alternate between people and items until little changes."""
         model, values = self, [self._objective()]
-        for _ in range(max_iter):
+        for step in range(1, max_iter + 1):
             model = model._step_people()._step_items()._step_features()
             values.append(model._objective())
-            if values[-2] - values[-1] <= tol * abs(values[-1]):
+            change = values[-2] - values[-1]
+            stop = callback is not None and callback(step, values[-1], change)
+            if stop or change <= tol * abs(values[-1]):
                 break
         return _change(model, trace=tuple(values))
 

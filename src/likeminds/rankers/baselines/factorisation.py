@@ -12,6 +12,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines._factors import Factors, Votes
+from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.items import features_of_items, labelled_items, places_of_items
 
 
@@ -36,13 +37,16 @@ class Factorisation(Ranker):
         Ridge on the biases of people and items.
     item_features : bool, default=True
         Let features say what to expect of an item (w and E above), as LightFM does: new items
-        then have a place. Without, new items are all alike.
+        then have a place. Without, ``unknown`` decides about new items.
     tol : float, default=3e-4
         Stop when a round of steps improves the objective by less than this share of it.
     max_iter : int, default=100
         Rounds after which to stop in any case.
-    unknown, user_column
-        As in `ThreeLevelRanker`; people not seen in training get a_i = 0 and p_i = 0.
+    unknown : {"error", "consensus"}, default="error"
+        What users get that were not seen in training: an error, or a_i = 0 and p_i = 0. The same
+        holds for items without features: an error, or b_j = 0 and q_j = 0.
+    user_column, verbose
+        As in `ThreeLevelRanker`.
 
     Attributes
     ----------
@@ -80,6 +84,7 @@ class Factorisation(Ranker):
     scale_: Float
 
     _needs_no_features = True
+    _has_steps = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_factors": [Interval(Integral, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -89,6 +94,7 @@ class Factorisation(Ranker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
+        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -102,6 +108,7 @@ class Factorisation(Ranker):
         max_iter: int = 100,
         unknown: str = "error",
         user_column: int | str | None = None,
+        verbose: bool = False,
     ) -> None:
         self.n_factors = n_factors
         self.alpha = alpha
@@ -111,6 +118,11 @@ class Factorisation(Ranker):
         self.max_iter = max_iter
         self.unknown = unknown
         self.user_column = user_column
+        self.verbose = verbose
+
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of labelled items; None where features place any item."""
+        return None if self.item_features and len(self.feature_names_) else self.item_ids_
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return the log-odds of a positive label of each row's item by its person."""
@@ -136,9 +148,10 @@ class Factorisation(Ranker):
         n_factors = min(self.n_factors, min(data.shape) - 1)
         penalty = np.append(np.full(n_factors, float(self.alpha)), self.alpha_bias)
         model = Factors.start(data, table, penalty)
-        model = model.settle(self.tol, self.max_iter)
-        if n_factors:
-            model = model.with_directions().settle(self.tol, self.max_iter)
+        with both_callbacks(self, None) as callback:
+            model = model.settle(self.tol, self.max_iter, callback)
+            if n_factors:
+                model = model.with_directions().settle(self.tol, self.max_iter, callback)
         self.people_factors_, self.item_factors_ = model.people, model.items
         self.intercept_ = model.intercept
         self.feature_factors_ = np.zeros((len(self.origin_), n_factors + 1))

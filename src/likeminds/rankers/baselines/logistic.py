@@ -40,6 +40,7 @@ class _LogisticRanker(Ranker):
     max_iter: int = 1000
     unknown: str = "error"
     user_column: int | str | None = None
+    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -48,6 +49,7 @@ class _LogisticRanker(Ranker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
+        "verbose": ["boolean"],
     }
 
     def _measure(self, annotations: Annotations) -> Statistics:
@@ -85,7 +87,7 @@ class LogisticPerPerson(_LogisticRanker):
     C : float, default=1.0
         Inverse of the ridge on each person's weights, as in
         `sklearn.linear_model.LogisticRegression`: it weighs the sum over the person's rows.
-    standardize, unknown, user_column
+    standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol, max_iter
         When the search for a person's weights stops.
@@ -158,7 +160,7 @@ class PooledLogistic(_LogisticRanker):
     C : float, default=1.0
         Inverse of the ridge on the weights, as in
         `sklearn.linear_model.LogisticRegression`: it weighs the sum over all rows.
-    standardize, unknown, user_column
+    standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol, max_iter
         When the search for the weights stops.

@@ -1,5 +1,6 @@
 """What others said of the same item: no features, no learning, hard to beat on shared items."""
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -8,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._support.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
 from likeminds.losses.statistics import Statistics
@@ -26,8 +28,11 @@ class Popularity(Ranker):
 
     Parameters
     ----------
-    unknown, user_column
-        As in `ThreeLevelRanker`; people not seen in training get everybody's share.
+    unknown : {"error", "consensus"}, default="error"
+        What users and items get that were not seen in training: an error, or, for users, the
+        share of all people and, for items, that over all items.
+    user_column, verbose
+        As in `ThreeLevelRanker`.
 
     Attributes
     ----------
@@ -70,24 +75,53 @@ class Popularity(Ranker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
+        "verbose": ["boolean"],
     }
 
-    def __init__(self, *, unknown: str = "error", user_column: int | str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        unknown: str = "error",
+        user_column: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.unknown = unknown
         self.user_column = user_column
+        self.verbose = verbose
 
     @property
     def scores_by_weights(self) -> bool:
         """No: they are shares of other people's labels."""
         return False
 
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of the training items, where rows had ids."""
+        found: IdArray | None = self.learned("item_ids_")
+        return found
+
+    def _item_ids(
+        self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
+    ) -> IdArray | None:
+        """Return the id of each row's item; refuse unknown items, by their ids or features."""
+        if self.scorable_ids() is not None:
+            return super()._item_ids(X, items, rows)
+        new = np.flatnonzero(self._places_of_rows(rows) < 0)
+        if self.unknown == "error" and len(new):
+            raise ValueError(
+                f"Unknown item(s): no training item has the features of row(s) {listing(new)}. "
+                'Leave them out, or set unknown="consensus", which scores them as average.'
+            )
+        return None
+
+    def _places_of_rows(self, rows: FloatArray) -> Index:
+        """Return which items rows are of, by their features; -1 for unknown ones."""
+        position = {row: item for item, row in enumerate(_as_keys(self.items_))}
+        return np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
+
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return the share of positive labels that each row's item got from other people."""
-        if hasattr(self, "item_ids_"):
-            item = places_of_items(self, items)
-        else:
-            position = {row: item for item, row in enumerate(_as_keys(self.items_))}
-            item = np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
+        by_id = self.scorable_ids() is not None
+        item = places_of_items(self, items) if by_id else self._places_of_rows(rows)
         counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
         counts -= self._own(people, item)
         total, positive = counts.T
@@ -146,7 +180,7 @@ class PopularityWithFeatures(ConsensusOnly):
         Whether the crowd's opinion counts.
     alpha_item : float, default=0.001
         Ridge on its weight, per person.
-    loss, standardize, unknown, user_column
+    loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes

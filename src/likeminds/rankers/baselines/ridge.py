@@ -30,10 +30,13 @@ class _RidgeRanker(StatisticsRanker):
     alpha_item: float = 0.001
     unknown: str = "error"
     user_column: int | str | None = None
+    verbose: bool = False
 
+    _has_steps = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StatisticsRanker._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
+        "verbose": ["boolean"],
     }
 
 
@@ -49,7 +52,7 @@ class ConsensusOnly(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on the weights, per person.
-    loss, standardize, item_effects, alpha_item, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -86,7 +89,7 @@ class OnePerPerson(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on each person's weights.
-    loss, standardize, item_effects, alpha_item, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -128,7 +131,7 @@ class RidgeToConsensus(_RidgeRanker):
         Ridge on each person's distance from the consensus.
     alpha_consensus : float, default=0.001
         Ridge on the consensus, per person.
-    loss, standardize, item_effects, alpha_item, unknown, user_column
+    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
