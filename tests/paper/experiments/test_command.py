@@ -12,7 +12,7 @@ from likeminds.paper.experiments.pieces import Part
 from likeminds.paper.experiments.scale import SCALES
 
 
-@pytest.mark.parametrize("pace", [0.6, 1.0, 1.8])
+@pytest.mark.parametrize("pace", [0.6, 1.0, 1.8, 3.0])
 def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth(pace):
     now = 0.0
     minutes = SCALES["quick"].minutes

@@ -85,7 +85,7 @@ def reproduce(
     ahead = _Ahead(chosen, SCALES[scale])
     screen = Screen(stderr=True) if console is None else console
     screen.print(_expected(chosen, SCALES[scale]))
-    with telling(progress, "%", 100, console=screen) as tell:
+    with telling(progress, "% of the work", 100, console=screen) as tell:
         shown = 0
 
         def finished(name: str) -> None:
@@ -175,11 +175,13 @@ class _Ahead:
     def seconds_left(self) -> float:
         """Return what the rest of this part and the parts to come will take."""
         pace = self._taken / self._expected if self._expected else 1.0
-        left = pace * sum(self._left.values())
-        if self.part in self._left:  # under way
-            whole = pace * self._left[self.part]
-            left -= min(self._clock() - self._start_of_part, _LATE * whole)
-        return left
+        under_way = self._left.get(self.part, 0.0)
+        if not under_way:
+            return pace * sum(self._left.values())
+        # A part that takes longer than expected shows a slower machine before it ends.
+        passed = self._clock() - self._start_of_part
+        pace = max(pace, (self._taken + passed) / (self._expected + under_way))
+        return pace * sum(self._left.values()) - min(passed, _LATE * pace * under_way)
 
     def share(self) -> float:
         """Return the share of the run that is done, after a fit."""
