@@ -68,7 +68,7 @@ def _newcomer() -> dict[str, float]:
     return {"newcomer": one, "decision_function alone": _seconds(lambda: ranker.coef_ @ X.T, 20)}
 
 
-def _everybody(n_people: int, n_items: int = 100_000, n_features: int = 64) -> dict[str, float]:
+def _everybody(n_people: int, n_items: int, n_features: int = 64) -> dict[str, float]:
     from likeminds.rankers.everybody import best_items  # noqa: PLC0415
 
     rng = np.random.default_rng(0)
@@ -182,7 +182,7 @@ def _goals(found: dict[str, dict[str, float]], *, judge: bool) -> Iterator[Goal]
 def _all(n_rows: int, n_people: int, repeats: int) -> Iterator[tuple[str, dict[str, float]]]:
     yield "starts", _starts(repeats)
     yield "one newcomer", _newcomer()
-    yield "everybody", _everybody(n_people)
+    yield "everybody", _everybody(n_people, min(100_000, 50 * n_people))
     with tempfile.TemporaryDirectory() as place:
         _write_labels(Path(place), n_rows)
         _write_labels(Path(place), 1000, "few")

@@ -18,11 +18,13 @@ FILES = Path(__file__).parent / "data" / "files"
 def pytest_collection_modifyitems(items):
     """Begin with files that take long: at the end, all processes have short tests to share.
 
-    Files stay whole, since each sets up its fixtures once.
+    Wholly slow files come first, then those with some long tests. Files stay whole, since each
+    sets up its fixtures once.
     """
-    marks = {"seconds", "slow"}
-    long = {item.path for item in items if marks & {mark.name for mark in item.iter_markers()}}
-    items.sort(key=lambda item: item.path not in long)
+    marks = [(item.path, {mark.name for mark in item.iter_markers()}) for item in items]
+    long = {path for path, names in marks if names & {"seconds", "slow"}}
+    mixed = {path for path, names in marks if "slow" not in names}
+    items.sort(key=lambda item: (item.path in mixed) + (item.path not in long))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.command import main
 
 from benchmarks import accuracy
 
@@ -37,15 +38,11 @@ NAMES = [
 ]
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("benchmarks")
-    run("--quick", "--here", "--out", str(out))
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--here", "--out", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return out
 
 
@@ -104,13 +101,14 @@ def test_picture_is_drawn_or_its_absence_explained(folder):
 
 def test_page_is_drawn_again_from_what_is_kept(folder, results):
     (folder / "benchmarks.md").unlink()
-    run("--redraw", "--out", str(folder))
+    assert main(["--redraw", "--out", str(folder)]) == 0
     assert "(`floor`)" in (folder / "benchmarks.md").read_text()
     assert json.loads((folder / "benchmarks.json").read_text()) == results
 
 
-def test_one_can_be_run_again_without_the_others(folder, results):
-    run("--quick", "--only", "auc", "models", "--out", str(folder))
+def test_one_can_be_run_again_without_the_others(folder, results, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["--quick", "--only", "auc", "--out", str(folder)]) == 0
     again = json.loads((folder / "benchmarks.json").read_text())
     assert list(again) == list(results)
     assert again["floor"] == results["floor"]

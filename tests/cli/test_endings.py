@@ -14,7 +14,6 @@ import pytest
 from rich.progress import Progress
 
 from commands import run
-from likeminds import read_card
 from likeminds.cli import update
 from likeminds.cli._ending import run_to_the_end
 from likeminds.cli._talk import Talk
@@ -214,17 +213,6 @@ def test_the_network_is_not_used(copy, monkeypatch):
 def program(*words):
     code = "from likeminds.cli import main; main()"
     return [sys.executable, "-c", code, *words]
-
-
-@pytest.mark.slow
-def test_two_updates_at_once_lose_no_label(copy):
-    n_before = read_card(copy / "m.likeminds")["labels"]
-    n_more = len((copy / "annotations.csv").read_text().splitlines()) - 1
-    both = [
-        subprocess.Popen(program(*UPDATE), cwd=copy, stdout=subprocess.DEVNULL) for _ in range(2)
-    ]
-    assert [one.wait() for one in both] == [0, 0]
-    assert read_card(copy / "m.likeminds")["labels"] == n_before + 2 * n_more
 
 
 def _heed_interrupts():
