@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -126,9 +125,14 @@ def test_refuses_headers_that_make_no_sense(tmp_path, entry):
 
 
 @pytest.mark.parametrize(
-    ("change", "match"), [({"format": 99}, "Upgrade"), ({"ranker": "os.system"}, "unknown kind")]
+    ("change", "match"),
+    [
+        ({"format": 2}, "Fit the model again"),
+        ({"format": 99}, "Upgrade"),
+        ({"ranker": "os.system"}, "unknown kind"),
+    ],
 )
-def test_refuses_newer_formats_and_unknown_rankers(path, change, match):
+def test_refuses_other_formats_and_unknown_rankers(path, change, match):
     with safe_open(path, framework="numpy") as file:
         texts = file.metadata()
     card = json.loads(texts["likeminds"]) | change
@@ -206,44 +210,12 @@ def test_what_others_have_put_there_meanwhile_is_not_replaced(path, ranker):
         save(clone(mine).fit(make_crowd(np.random.default_rng(0))), path, if_unchanged=True)
 
 
-# The format of before.
-
-
-@pytest.mark.parametrize("kind", ["three-level", "hierarchical"])
-def test_files_of_format_1_are_read(tmp_path, kind):
-    source = DATA / f"{kind}.format-1.likeminds"
-    crowd = make_crowd(np.random.default_rng(0), n_features=3)
-    card, again = read_card(source), load(source)
-    assert card["format"] == 1
-    assert type(again).__name__ == card["ranker"]
-    # What came later does not change what an old model is.
-    later = {"item_effects": False} if kind == "hierarchical" else {}
-    assert again.get_params() == type(again)().get_params() | card["parameters"] | later
-    assert again.users_.tolist() == crowd.user_ids.tolist()
-    np.testing.assert_array_equal(again.coef_, load_file(source)["coef_"])
-    np.testing.assert_allclose(
-        again.decision_function(crowd), (crowd.X * again.coef_[crowd.user_codes]).sum(axis=1)
-    )
-    # Into the format of now.
-    renewed = load(save(again, tmp_path / "m"))
-    assert read_card(tmp_path / "m")["labels"] is None
-    np.testing.assert_array_equal(renewed.decision_function(crowd), again.decision_function(crowd))
-
-
-def test_what_format_1_did_not_keep(tmp_path):
-    crowd = make_crowd(np.random.default_rng(0), n_features=3)
-    old = load(DATA / "three-level.format-1.likeminds")
-    with pytest.raises(ValueError, match="saved by an older version"):
-        old.newcomer(crowd)
-    learned = load(DATA / "hierarchical.format-1.likeminds")
-    np.testing.assert_allclose(learned.newcomer(crowd).coef, learned.coef_, atol=1e-3)
-    with pytest.raises(ValueError, match="read from a file"):
-        learned.update(crowd)
+# Files of earlier versions.
 
 
 @pytest.fixture(scope="module")
 def welcomed():
-    """What files of old said about newcomers, and after an update, when they were written."""
+    """Weights and errors of new users, and weights after an update, as first written."""
     with np.load(DATA / "newcomers.npz") as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -251,12 +223,11 @@ def welcomed():
 @pytest.mark.parametrize(
     "name",
     [
-        "hierarchical.format-1",
-        "HierarchicalRanker.format-2",
-        "HierarchicalRanker-auc.format-2",
-        "HierarchicalRanker-choice.format-2",
-        "ThreeLevelRanker.format-2",
-        "ThreeLevelRankerCV.format-2",
+        "HierarchicalRanker",
+        "HierarchicalRanker-auc",
+        "HierarchicalRanker-choice",
+        "ThreeLevelRanker",
+        "ThreeLevelRankerCV",
     ],
 )
 def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, welcomed):
@@ -264,11 +235,8 @@ def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, we
     if "-choice" in name:
         households = likeminds.load_electricity()
         crowd = households.of_people(households.user_ids[:10])
-    if name.startswith("hierarchical"):
-        crowd = make_crowd(np.random.default_rng(0), n_features=3)
-    old = load(DATA / f"{name}.likeminds")
+    old = load(DATA / f"{name}.format-3.likeminds")
     renewed = load(save(old, tmp_path / "m", with_data=True))
-    assert not hasattr(renewed, "prior_loadings_")
     for model in (old, renewed):
         new, rows, people = model.newcomer(crowd[:40]), crowd.X[:40], crowd.users[:40]
         found = {
@@ -291,38 +259,23 @@ def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, we
             np.testing.assert_allclose(value, welcomed[f"{name}/{what}"], **close)
 
 
-def test_format_1_is_checked(tmp_path):
-    path = tmp_path / "m"
-    content = (DATA / "three-level.format-1.likeminds").read_bytes()
-    for keep in range(0, len(content), 10):
-        path.write_bytes(content[:keep])
-        with pytest.raises(ModelFileError):
-            load(path)
-    shutil.copy(DATA / "three-level.format-1.likeminds", path)
-    changed = bytearray(content)
-    changed[-3] ^= 1
-    path.write_bytes(changed)
-    with pytest.raises(ModelFileError):
-        load(path)
+KINDS = sorted(
+    path.name.removesuffix(".format-3.likeminds") for path in DATA.glob("[A-Z]*.format-3.likeminds")
+)
 
 
-def _old_files():
-    return sorted(path.name for path in DATA.glob("*.format-2.likeminds"))
-
-
-@pytest.mark.parametrize("name", _old_files())
-def test_models_of_the_second_format_score_as_they_did(name):
-    """Written before the package was laid out anew: every kind of ranker, with data or without."""
-    kind = name.removesuffix(".format-2.likeminds")
-    with np.load(DATA / "scores.format-2.npz") as archive:
-        expected = archive["electricity" if kind.endswith("-choice") else kind]
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_ranker_scores_as_when_it_was_saved(kind):
+    path = DATA / f"{kind}.format-3.likeminds"
+    with np.load(DATA / "scores.format-3.npz") as archive:
+        expected = archive[f"{'electricity' if kind.endswith('-choice') else kind}/crowd"]
     crowd = make_schools(12, 16, 40, 6, 2, random_state=0).annotations
     if kind.endswith("-choice"):
         households = likeminds.load_electricity()
         crowd = households.of_people(households.user_ids[:10])
-    model = load(DATA / name)
+    model = load(path)
     np.testing.assert_allclose(model.decision_function(crowd), expected, rtol=1e-12, atol=1e-12)
-    if read_card(DATA / name)["takes_updates"]:
+    if read_card(path)["takes_updates"]:
         before = model.rankers_["open"] if kind == "AttributeModel" else model
         assert before.n_labels_ == len(crowd)
         model.update({"open": crowd[:16]} if kind == "AttributeModel" else crowd[:16])
@@ -355,8 +308,7 @@ def test_models_of_the_third_format_score_as_they_did(kind):
 
 
 def test_models_keep_their_verb_and_those_of_old_like_things(tmp_path):
-    for name in ("three-level.format-1.likeminds", "HierarchicalRanker.format-2.likeminds"):
-        assert load(DATA / name).verb.one("tea") == "likes tea"
+    assert load(DATA / "HierarchicalRanker.format-3.likeminds").verb.one("tea") == "likes tea"
     said = Annotations(["a"] * 4, list("wxyz"), [1, 0, 1, 0], np.eye(4)[:, :2], verb="find rude")
     path = save(ThreeLevelRanker().fit(said), tmp_path / "rude.likeminds")
     assert load(path).verb.one("tea") == "finds tea rude"

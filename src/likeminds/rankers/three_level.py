@@ -264,11 +264,6 @@ class ThreeLevelRanker(StatisticsRanker):
         self.crowd_, self.knee_ = folding.crowd, folding.knee
 
     def _newcomers(self) -> FoldingIn:
-        if not hasattr(self, "crowd_"):
-            raise ValueError(
-                "This ranker was saved by an older version, which kept nothing about how people "
-                "differ: fit it again to take newcomers."
-            )
         return FoldingIn(self.crowd_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:

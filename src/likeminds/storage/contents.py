@@ -44,7 +44,6 @@ from likeminds.prior.sampling import Sampling
 from likeminds.prior.traits import Traits
 from likeminds.rankers.attributes import AttributeModel
 from likeminds.rankers.registry import RANKERS
-from likeminds.storage.earlier import before, renew
 from likeminds.storage.finite import first_not_finite
 from likeminds.storage.ids import tag, untag
 from likeminds.storage.people import USERS, PeopleFiles, StoredIds, StoredRows
@@ -193,7 +192,7 @@ def model_from(node: Any, file: ArrayFile) -> Any:
     if described["class"] not in MODELS:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
-    model = MODELS[described["class"]](**(before(described["class"]) | parameters))
+    model = MODELS[described["class"]](**parameters)
     stored: dict[str, Callable[[], Any]] = {}
     for key, part in described["fitted"].items():
         if not key.endswith("_") or key.startswith("_"):
@@ -205,7 +204,6 @@ def model_from(node: Any, file: ArrayFile) -> Any:
         else:
             setattr(model, key, part)
     model._unread = Unread(stored)
-    renew(model)
     return model
 
 

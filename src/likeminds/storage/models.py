@@ -3,9 +3,8 @@
 A file of format 3 holds in its header a card for people, a tree that says which arrays make up
 the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
 It is written atomically and mapped into memory: opening the model of a million people reads
-the header alone. Format 4 is a folder: the same file, and others with the people, which are read
-when somebody asks about them (`storage.people`). Format 2, which held the learned prior in pieces,
-and format 1, which had no card for people and was read at once, are read still.
+the header alone. Format 4 is a folder: the same file, and others with the users' parameters, which
+are read on demand (`storage.people`). Formats 1 and 2 were never released and raise ModelFileError.
 """
 
 import json
@@ -24,7 +23,6 @@ from likeminds.rankers.model import Ability
 from likeminds.storage.cards import make_card, readable
 from likeminds.storage.contents import MODELS, Contents, check_numbers, model_from
 from likeminds.storage.finite import first_not_finite
-from likeminds.storage.first_format import load_first_format
 from likeminds.storage.folders import PeopleFolder, has_main, main_file, open_folder, write_apart
 from likeminds.storage.people import PeopleFile, PeopleFiles, people_of
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
@@ -207,12 +205,11 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     Raises
     ------
     ModelFileError
-        When the file is truncated, was changed, is of a newer format, or no model at all.
+        When the file is truncated, was changed, has another format, or is not a model.
     """
-    file, card = _open(path)
-    first = card["format"] == 1
+    file, _ = _open(path)
     file.people = _people_beside(file)
-    model = load_first_format(file, card) if first else _load_tree(file, verify)
+    model = _load_tree(file, verify)
     model._read_from = file.version
     return model
 
@@ -231,7 +228,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``fingerprint`` (of the training data, see `likeminds.fingerprint`), ``attributes`` (the
         same for each attribute, where there are several), ``scores`` (as given to `save`) and
         ``takes_updates``, ``people_files`` (how many, where people are apart); None
-        where something is not known. Of a file of format 1, what it has of this.
+        where something is not known.
     """
     return _open(path, header_only=True)[1]
 
@@ -297,14 +294,18 @@ def _open(
     with file.damage_told():
         card: dict[str, Any] = parse(file.metadata[_CARD])
         _refuse_foreign(card, source)
-    if card["format"] >= 2:
-        file.check_header()
+    file.check_header()
     return file, card
 
 
 def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
     if not isinstance(card["format"], int) or card["format"] < 1:
         raise ValueError(f"there is no format {card['format']}")
+    if card["format"] < FORMAT:
+        raise ModelFileError(
+            f"{source} has format {card['format']}, which was never released; this version reads "
+            f"formats {FORMAT} and {_APART}. Fit the model again."
+        )
     if card["format"] > _APART:
         raise ModelFileError(
             f"{source} was written by likeminds {card['version']} in format {card['format']}; "
