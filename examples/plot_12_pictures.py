@@ -12,9 +12,7 @@ import numpy as np
 
 import likeminds
 
-shoes = likeminds.make_sketch_shoes(
-    160, 60, 50, attributes=["comfortable"], n_components=20, picture_size=96, random_state=0
-)
+shoes = likeminds.make_sketch_shoes(160, 60, 50, attributes=["comfortable"], n_components=20)
 labels = shoes.annotations.of_attribute("comfortable")
 ranker = likeminds.HierarchicalRanker().fit(labels)
 labels

@@ -34,7 +34,6 @@ from likeminds import (
     write_report,
 )
 from likeminds.baselines import CMTL, JFL, ConsensusOnly, Factorisation, PooledLogistic, Popularity
-from likeminds.datasets import contact_sheet
 from likeminds.features import GIST, Reduce, TextFeatures, read_image
 from likeminds.metrics import (
     auc_by_person,
@@ -213,7 +212,7 @@ WIDE_TABLES = [
     ({"person": "who"}, "no such column"),
 ]
 
-SHOES = {"n_pictures": 24, "people_per_attribute": 2, "pictures_each": 20, "picture_size": 64}
+SHOES = {"n_pictures": 24, "people_per_attribute": 2, "pictures_each": 20}
 
 DATASETS = [
     (lambda: make_simulation(n_people=0), "n_people must be at least 1, but is 0"),
@@ -234,18 +233,9 @@ DATASETS = [
         lambda: make_sketch_shoes(**SHOES | {"people_per_attribute": 0}),
         "people_per_attribute must be at least 1, but is 0",
     ),
-    (
-        lambda: make_sketch_shoes(**SHOES | {"picture_size": 32}),
-        "picture_size must be at least 64, but is 32",
-    ),
     (lambda: make_sketch_shoes(**SHOES, n_components=0), "n_components must be at least 1"),
     (lambda: make_sketch_shoes(**SHOES, loners=1.2), "loners must be between 0 and 1, but is 1.2"),
     (lambda: make_sketch_shoes(**SHOES, label_noise=-0.1), "label_noise must be between 0 and 1"),
-    (
-        lambda: contact_sheet(np.zeros((4, 4, 3)), 2),
-        r"must have the shape \(n, height, width, 3\), but have \(4, 4, 3\)",
-    ),
-    (lambda: contact_sheet(np.zeros((2, 4, 4, 3)), 0), "columns must be at least 1, but is 0"),
 ]
 
 PICTURES = [np.zeros((8, 8, 3), dtype=np.uint8)]

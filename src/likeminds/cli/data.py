@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Jobs, Seed
+from likeminds.cli._options import Seed
 from likeminds.cli._talk import Talk
 
 _NAMES = ("electricity", "sketch-shoes")
@@ -26,13 +26,12 @@ def data(
     *,
     name: Annotated[str, typer.Argument(help="electricity, or sketch-shoes.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
-    pictures: Annotated[int, typer.Option(help="Of sketch-shoes: how many shoes are drawn.")] = 300,
+    pictures: Annotated[int, typer.Option(help="Of sketch-shoes: pictures, at most 500.")] = 300,
     people: Annotated[int, typer.Option(help="Of sketch-shoes: how many people label.")] = 100,
     attribute: Annotated[
         list[str] | None, typer.Option(help="Of sketch-shoes: which; may be repeated.")
     ] = None,
     seed: Seed = 0,
-    jobs: Jobs = 1,
 ) -> None:
     """Write bundled data as tables: annotations.csv, features.csv, and pictures.
 
@@ -50,17 +49,9 @@ def data(
     if name == "electricity":
         written = exports.write_electricity(out)
     else:
-        with talk.bar() as bar:
-            task = bar.add_task("drawing", total=pictures)
-            written = exports.write_sketch_shoes(
-                out,
-                n_pictures=pictures,
-                n_people=people,
-                attributes=attribute,
-                random_state=seed,
-                n_jobs=jobs,
-                drawn=lambda n: bar.update(task, advance=n),
-            )
+        written = exports.write_sketch_shoes(
+            out, n_pictures=pictures, n_people=people, attributes=attribute, random_state=seed
+        )
     tell_written(talk, out, written)
 
 

@@ -9,14 +9,13 @@ from likeminds.datasets.electricity import load_electricity
 from likeminds.datasets.image_folders import ImageCrowd
 from likeminds.datasets.shoes import load_shoes
 from likeminds.datasets.simulation import Simulation, make_schools, make_simulation
-from likeminds.datasets.sketch_shoes import SketchShoes, contact_sheet, make_sketch_shoes
+from likeminds.datasets.sketch_shoes import SketchShoes, make_sketch_shoes
 from likeminds.datasets.sun import load_sun
 
 __all__ = [
     "ImageCrowd",
     "Simulation",
     "SketchShoes",
-    "contact_sheet",
     "load_electricity",
     "load_shoes",
     "load_sun",

@@ -1,6 +1,6 @@
 """Data sets as files that anything reads: annotations.csv, features.csv, pictures."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from likeminds.datasets.simulation import Simulation
 
 # File and what is in it.
 Written = dict[str, str]
-
-_PICTURES_AT_A_TIME = 32
 
 
 def write_electricity(folder: str | PathLike[str]) -> Written:
@@ -92,22 +90,9 @@ def write_sketch_shoes(
     n_people: int,
     attributes: Iterable[str] | None = None,
     random_state: int = 0,
-    n_jobs: int | None = None,
-    picture_size: int = 128,
-    drawn: Callable[[int], Any] = lambda _: None,
 ) -> Written:
-    """Draw shoes, let people label them, and write labels, features and pictures.
-
-    Parameters
-    ----------
-    folder : path
-        Where to.
-    n_pictures, n_people, attributes, random_state, n_jobs, picture_size
-        As in `make_sketch_shoes`.
-    drawn : callable
-        Told how many pictures more are written.
-    """
-    from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - draws
+    """Write labels, features and pictures of `make_sketch_shoes`, with the same parameters."""
+    from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - scikit-learn
     from likeminds.features.png import write_png  # noqa: PLC0415
 
     root = folder_for(folder, "the tables")
@@ -116,18 +101,12 @@ def write_sketch_shoes(
         n_people,
         min(50, n_pictures),
         attributes=attributes,
-        n_components=min(60, n_pictures),
-        picture_size=picture_size,
-        n_jobs=n_jobs,
         random_state=random_state,
     )
     said = shoes.annotations
     pictures = make_folder(root / "images", "the pictures")
-    for start in range(0, n_pictures, _PICTURES_AT_A_TIME):
-        some = shoes.pictures[start : start + _PICTURES_AT_A_TIME]
-        for name, picture in zip(said.item_ids[start:], some, strict=False):
-            write_png(pictures / f"{name}.png", picture)
-        drawn(len(some))
+    for name, picture in zip(said.item_ids, shoes.pictures, strict=True):
+        write_png(pictures / f"{name}.png", picture)
     labels = {
         "attribute": said.attributes,
         "person": said.users,
@@ -139,7 +118,7 @@ def write_sketch_shoes(
     _write(root / "features.csv", {"image": said.item_ids} | columns)
     return _describe(said, "annotations.csv") | {
         "features.csv": f"{counted(said.n_features, 'feature')} of the pixels",
-        "images/": f"{counted(n_pictures, 'picture')} of {picture_size} pixels",
+        "images/": f"{counted(n_pictures, 'picture')} of {len(shoes.pictures[0])} pixels",
     }
 
 

@@ -16,8 +16,8 @@ from likeminds.service.statements import statements
 from likeminds.storage.models import save
 
 # Another number makes another demo: what was made by an earlier version is not taken for it.
-_VERSION = 3
-_SHOES, _PEOPLE, _EACH, _SIZE = 160, 60, 40, 192
+_VERSION = 4
+_SHOES, _PEOPLE, _EACH = 160, 60, 40
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
 
 
@@ -36,7 +36,7 @@ def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> D
     Parameters
     ----------
     which : {"shoes", "electricity", "statements"}
-        Sketch shoes, drawn here, with a crowd that disagrees about them; the bundled choices
+        Bundled pictures of drawn shoes, with simulated labels; the bundled choices
         of electricity contracts; or simulated votes on what a town should do, where the crowd
         alone tells what statements are like.
     folder : Path, optional
@@ -60,10 +60,8 @@ def _make_shoes(place: Path, tell: Callable[[str], None]) -> Demo:
     demo = Demo(place / "shoes.likeminds", place / "state", place / "pictures", "Sketch shoes")
     if demo.model.exists():
         return demo
-    tell(f"Drawing {_SHOES} shoes, and fitting {_PEOPLE} people who disagree about them.")
-    drawn = make_sketch_shoes(
-        _SHOES, _PEOPLE, _EACH, attributes=_ATTRIBUTES, n_components=16, picture_size=_SIZE
-    )
+    tell(f"Fitting the labels of {_PEOPLE} simulated people on {_SHOES} shoes.")
+    drawn = make_sketch_shoes(_SHOES, _PEOPLE, _EACH, attributes=_ATTRIBUTES, n_components=16)
     assert demo.pictures is not None
     demo.pictures.mkdir(exist_ok=True)
     ids = drawn.annotations.item_ids.tolist()

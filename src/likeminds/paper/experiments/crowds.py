@@ -67,11 +67,7 @@ def _shoes(setting: Setting) -> DataSet:
         size.n_people,
         size.pictures_each,
         attributes=size.attributes,
-        features="gist+colour",
         n_components=None,
-        picture_size=size.picture_size,
-        n_jobs=setting.store.n_jobs,
-        cache=setting.store.features,
         random_state=setting.seed,
     )
     return _of_images("Sketch shoes", drawn.as_crowd(), paper, stands_in=True)

@@ -29,9 +29,7 @@ def run(setting: Setting) -> Part:
     """Draw both, from a fit to the simulation and from one to sketch shoes."""
     drawn = setting.simulation()
     ranker = _fit_drawn(drawn, simulation_parameters(setting, drawn.annotations))
-    shoes = make_sketch_shoes(
-        100, 20, 40, attributes=[_ATTRIBUTE], picture_size=128, random_state=setting.seed
-    )
+    shoes = make_sketch_shoes(100, 20, 40, attributes=[_ATTRIBUTE], random_state=setting.seed)
     graph = _graph(shoes)
     personal = int((np.abs(ranker.personal_).sum(axis=1) > 0).sum())
     facts = {

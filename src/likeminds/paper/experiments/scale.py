@@ -29,7 +29,6 @@ class ShoesSize:
     n_people: int
     pictures_each: int
     attributes: tuple[str, ...] = SHOES
-    picture_size: int = 128  # what GIST looks at
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ _PAPER = Scale(
     pairs=SimulationSize(100, 5000, 80, 100),
     rounds=5,
     iterations=4000,
-    shoes=ShoesSize(14_658, 200, 50),
+    shoes=ShoesSize(500, 200, 50),
     recovery_labels=(100, 200, 500, 1000, 2000, 5000),
     recovery_repeats=5,
     ablation=SchoolsSize(150, 60, 3, (10, 20, 50, 100, 200), 15),

@@ -4,15 +4,10 @@ import colorsys
 from collections.abc import Sequence
 
 import numpy as np
+from tools.sketch_shoes.curves import Float
+from tools.sketch_shoes.shoe import Colour, Shoe
 
-from likeminds._support.arrays import Float
-from likeminds.datasets.sketch_shoes.shoe import Colour, Shoe
-
-TRAITS = (
-    "heel", "thin_heel", "platform", "roomy", "toe_open", "back_open", "side_open", "shaft",
-    "point", "laces", "ornament", "studs", "pattern", "shine", "light", "vivid", "brown", "tan",
-    "reddish", "brown_sole",
-)  # fmt: skip
+from likeminds.datasets.sketch_shoes import TRAITS
 
 
 def traits_of(shoes: Sequence[Shoe]) -> Float:
@@ -20,7 +15,7 @@ def traits_of(shoes: Sequence[Shoe]) -> Float:
 
     Examples
     --------
-    >>> from likeminds.datasets.sketch_shoes.styles import draw_shoe
+    >>> from tools.sketch_shoes.styles import draw_shoe
     >>> flat, high = traits_of([draw_shoe(0, kind="ballet flat"), draw_shoe(0, kind="stiletto")])
     >>> bool(flat[TRAITS.index("heel")] < high[TRAITS.index("heel")])
     True

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from likeminds._support.arrays import Float
+Float = NDArray[np.float64]
 
 Points = Float
 

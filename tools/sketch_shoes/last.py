@@ -1,9 +1,8 @@
 """The last: the form a shoe is built around, from the heel's back to the tip of the toe."""
 
 import numpy as np
-
-from likeminds.datasets.sketch_shoes.curves import Points, path, spline, xy
-from likeminds.datasets.sketch_shoes.shoe import Shoe
+from tools.sketch_shoes.curves import Points, path, spline, xy
+from tools.sketch_shoes.shoe import Shoe
 
 # Height of a foot's instep above its bed, from the ankle (0.3 of the length) to the toes.
 _INSTEP_AT = (0.0, 0.28, 0.36, 0.45, 0.55, 0.66, 0.78, 0.88)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-
-from likeminds.datasets.sketch_shoes.curves import (
+from tools.sketch_shoes.curves import (
     Points,
     band,
     between,
@@ -14,8 +13,8 @@ from likeminds.datasets.sketch_shoes.curves import (
     turn,
     xy,
 )
-from likeminds.datasets.sketch_shoes.scene import Body, Ink, Layer, dots
-from likeminds.datasets.sketch_shoes.straps import buckle
+from tools.sketch_shoes.scene import Body, Ink, Layer, dots
+from tools.sketch_shoes.straps import buckle
 
 # A bow's right loop and tail, in units of its size.
 _LOOP = ((0.0, 0.0), (0.7, 0.55), (1.25, 0.5), (1.2, -0.1), (1.0, -0.45), (0.0, 0.0))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from likeminds.datasets.sketch_shoes.curves import area
-from likeminds.datasets.sketch_shoes.raster import coverage
+from tools.sketch_shoes.curves import area
+from tools.sketch_shoes.raster import coverage
 
 
 @settings(max_examples=40, deadline=None)

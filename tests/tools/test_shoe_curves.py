@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from likeminds.datasets.sketch_shoes.curves import area, band, between, ellipse, spline
+from tools.sketch_shoes.curves import area, band, between, ellipse, spline
 
 
 def test_splines_pass_through_their_points():

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from likeminds._support.arrays import Float
-from likeminds.datasets.sketch_shoes.curves import Points, area
+from tools.sketch_shoes.curves import Float, Points, area
 
 Pixels = NDArray[np.float32]
 

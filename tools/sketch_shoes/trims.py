@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-
-from likeminds.datasets.sketch_shoes.curves import Points, band, between, ellipse, path, spline, xy
-from likeminds.datasets.sketch_shoes.scene import Body, Ink, Layer, shade
+from tools.sketch_shoes.curves import Points, band, between, ellipse, path, spline, xy
+from tools.sketch_shoes.scene import Body, Ink, Layer, shade
 
 
 def tongue(body: Body) -> list[Layer]:

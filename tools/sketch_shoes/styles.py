@@ -5,10 +5,9 @@ from dataclasses import fields
 
 import numpy as np
 from numpy.random import Generator
-
-from likeminds.datasets.sketch_shoes.kinds import KINDS, Recipe
-from likeminds.datasets.sketch_shoes.scene import shade
-from likeminds.datasets.sketch_shoes.shoe import Colour, Shoe
+from tools.sketch_shoes.kinds import KINDS, Recipe
+from tools.sketch_shoes.scene import shade
+from tools.sketch_shoes.shoe import Colour, Shoe
 
 # Families of colours: hue, saturation and value, each a range, and how common they are.
 _FAMILIES: dict[

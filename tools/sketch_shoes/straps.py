@@ -1,10 +1,9 @@
 """Straps: over the foot, around the ankle and the heel, between the toes."""
 
 import numpy as np
-
-from likeminds.datasets.sketch_shoes.curves import Points, band, ellipse, spline, xy
-from likeminds.datasets.sketch_shoes.scene import Body, Layer
-from likeminds.datasets.sketch_shoes.shoe import Strap
+from tools.sketch_shoes.curves import Points, band, ellipse, spline, xy
+from tools.sketch_shoes.scene import Body, Layer
+from tools.sketch_shoes.shoe import Strap
 
 
 def far_straps(body: Body) -> list[Layer]:

@@ -5,11 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-
-from likeminds._support.arrays import Float
-from likeminds.datasets.sketch_shoes.curves import Points
-from likeminds.datasets.sketch_shoes.raster import Pixels, coverage, relief
-from likeminds.datasets.sketch_shoes.scene import Ink
+from tools.sketch_shoes.curves import Float, Points
+from tools.sketch_shoes.raster import Pixels, coverage, relief
+from tools.sketch_shoes.scene import Ink
 
 Window = tuple[slice, slice]
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from likeminds.datasets.sketch_shoes.curves import Points, band, between, ellipse, path, spline, xy
-from likeminds.datasets.sketch_shoes.last import Last
-from likeminds.datasets.sketch_shoes.shoe import Colour, Shoe
+from tools.sketch_shoes.curves import Points, band, between, ellipse, path, spline, xy
+from tools.sketch_shoes.last import Last
+from tools.sketch_shoes.shoe import Colour, Shoe
 
 
 @dataclass(frozen=True)

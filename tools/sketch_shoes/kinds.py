@@ -5,7 +5,7 @@ A pair of numbers is a range to draw from evenly; a list is a choice; anything e
 
 from typing import Any
 
-from likeminds.datasets.sketch_shoes.shoe import Strap
+from tools.sketch_shoes.shoe import Strap
 
 Recipe = dict[str, Any]
 

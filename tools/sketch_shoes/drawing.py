@@ -2,14 +2,13 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from likeminds.datasets.sketch_shoes.curves import xy
-from likeminds.datasets.sketch_shoes.inks import Canvas
-from likeminds.datasets.sketch_shoes.ornaments import ornaments
-from likeminds.datasets.sketch_shoes.scene import Body, Layer
-from likeminds.datasets.sketch_shoes.shoe import Shoe
-from likeminds.datasets.sketch_shoes.straps import far_straps, near_straps
-from likeminds.datasets.sketch_shoes.trims import TRIMS, laces, tongue
+from tools.sketch_shoes.curves import xy
+from tools.sketch_shoes.inks import Canvas
+from tools.sketch_shoes.ornaments import ornaments
+from tools.sketch_shoes.scene import Body, Layer
+from tools.sketch_shoes.shoe import Shoe
+from tools.sketch_shoes.straps import far_straps, near_straps
+from tools.sketch_shoes.trims import TRIMS, laces, tongue
 
 # The share of the picture that a shoe fills at most, and the length of a foot of size one.
 _FILLED = 0.88
@@ -48,7 +47,7 @@ def render(shoe: Shoe, size: int = 256) -> NDArray[np.uint8]:
 
     Examples
     --------
-    >>> from likeminds.datasets.sketch_shoes.styles import draw_shoe
+    >>> from tools.sketch_shoes.styles import draw_shoe
     >>> render(draw_shoe(0), size=64).shape
     (64, 64, 3)
     """

@@ -5,9 +5,8 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from likeminds.datasets.sketch_shoes.drawing import render
-from likeminds.datasets.sketch_shoes.shoe import Shoe
+from tools.sketch_shoes.drawing import render
+from tools.sketch_shoes.shoe import Shoe
 
 Pictures = NDArray[np.uint8]
 T = TypeVar("T")
@@ -32,7 +31,7 @@ class Album(Sequence[Pictures]):
 
     Examples
     --------
-    >>> from likeminds.datasets.sketch_shoes.styles import draw_shoe
+    >>> from tools.sketch_shoes.styles import draw_shoe
     >>> album = Album([draw_shoe(number) for number in range(5)], size=64)
     >>> len(album), album[0].shape, album[1:4].shape
     (5, (64, 64, 3), (3, 64, 64, 3))

@@ -1,0 +1,350 @@
+"""Sketch shoes: bundled pictures of drawn shoes, and simulated users who disagree about them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from likeminds._support.arrays import Bool, Float
+from likeminds._support.checks import refuse_outside_unit
+from likeminds.data.annotations import Annotations
+from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
+from likeminds.datasets.shoes import SHOES_VARIANCE
+from likeminds.features.reduction import Reduce, component_names
+
+Int = NDArray[np.intp]
+Pictures = NDArray[np.uint8]
+Opinion = dict[str, float]
+
+TRAITS = (
+    "heel", "thin_heel", "platform", "roomy", "toe_open", "back_open", "side_open", "shaft",
+    "point", "laces", "ornament", "studs", "pattern", "shine", "light", "vivid", "brown", "tan",
+    "reddish", "brown_sole",
+)  # fmt: skip
+
+# What an attribute means to all users, and what each school adds to it: weights of traits.
+OPINIONS: dict[str, tuple[Opinion, dict[str, Opinion]]] = {
+    "brown": (
+        {"brown": 1.2},
+        {
+            "tan is brown": {"tan": 1.6, "light": 0.3},
+            "dark only": {"tan": -1.0, "light": -1.1},
+            "soles count": {"brown_sole": 1.6, "brown": -0.6},
+        },
+    ),
+    "comfortable": (
+        {"heel": -0.5, "roomy": 0.4},
+        {
+            "flat": {"heel": -0.9, "thin_heel": -0.6},
+            "snug": {"laces": 0.7, "shaft": 0.6, "toe_open": -0.7, "side_open": -0.5},
+            "airy": {"toe_open": 0.8, "side_open": 0.7, "back_open": 0.5, "shaft": -0.6},
+        },
+    ),
+    "fashionable": (
+        {"ornament": 0.3, "point": 0.3},
+        {
+            "high heels": {"heel": 1.0, "thin_heel": 0.8},
+            "bold": {"pattern": 0.8, "vivid": 1.1, "platform": 0.3},
+            "understated": {"pattern": -0.7, "vivid": -1.0, "heel": -0.5, "shaft": 0.5},
+        },
+    ),
+    "formal": (
+        {"pattern": -0.4, "vivid": -0.5, "toe_open": -0.3},
+        {
+            "evening": {"heel": 0.9, "thin_heel": 0.7, "shine": 0.6},
+            "office": {"heel": -0.6, "light": -0.9, "laces": 0.5, "platform": -0.4},
+            "covered": {"toe_open": -0.8, "side_open": -0.8, "shaft": 0.6},
+        },
+    ),
+    "open": (
+        {"side_open": 0.3},
+        {
+            "at the toe": {"toe_open": 1.6, "back_open": -1.0},
+            "backless": {"back_open": 1.6, "toe_open": -1.0},
+            "low cut": {"shaft": -1.2, "laces": -0.8, "toe_open": -0.3},
+        },
+    ),
+    "ornate": (
+        {"ornament": 0.4, "studs": 0.3},
+        {
+            "applied": {"ornament": 0.9, "toe_open": 0.6, "pattern": -0.4},
+            "patterned": {"pattern": 1.0, "vivid": 0.9, "shine": -0.5},
+            "glittering": {"shine": 1.2, "studs": 0.6, "vivid": -0.5},
+        },
+    ),
+    "pointy": (
+        {"point": 0.5},
+        {
+            "at the toe": {"point": 1.2, "thin_heel": -0.5},
+            "at the heel": {"thin_heel": 1.3, "heel": 0.7, "point": -0.6},
+            "slender": {"roomy": -0.9, "platform": -0.8, "heel": -0.4},
+        },
+    ),
+}
+ATTRIBUTES = tuple(OPINIONS)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SketchShoes:
+    """Drawn shoes, simulated labels, and the true weights behind them.
+
+    Attributes
+    ----------
+    annotations : Annotations
+        Labels of each attribute, with features computed from the pixels. Items are
+        "shoe-00000", ...; users are "person-000", ...
+    pictures : array of shape (n_pictures, 96, 96, 3)
+        The pictures.
+    kinds : tuple of str
+        The kind of each shoe, such as "oxford".
+    attributes, trait_names : tuple of str
+        The names of the attributes, and of the columns of ``traits``.
+    traits : array of shape (n_pictures, n_traits)
+        Standardised visible traits. Use them to check what was learned: they are not features.
+    schools : array of shape (n_people, n_attributes)
+        The school of each user on each attribute, -1 for users without one.
+    weights : array of shape (n_people, n_attributes, n_traits)
+        Each user's weights of the traits: consensus + school + personal.
+    consensus : array of shape (n_attributes, n_traits)
+        The weights that all users share.
+    """
+
+    annotations: Annotations
+    pictures: Pictures
+    kinds: tuple[str, ...]
+    attributes: tuple[str, ...]
+    trait_names: tuple[str, ...]
+    traits: Float
+    schools: Int
+    weights: Float
+    consensus: Float
+
+    def as_crowd(
+        self, reduce: float | None = SHOES_VARIANCE, min_labels: int = ENOUGH_LABELS
+    ) -> ImageCrowd:
+        """Return the labels as `load_shoes` does: users with few labels are left out.
+
+        Parameters
+        ----------
+        reduce : float or None
+            The share of the variance that `ImageCrowd.split` keeps
+            (``n_components=None`` gives the features of Shoes).
+        min_labels : int
+            How many labels of each kind a user must have given about an attribute.
+        """
+        return ImageCrowd(self.annotations.with_enough_labels(min_labels), reduce)
+
+    def __repr__(self) -> str:
+        kinds = len(set(self.kinds))
+        return f"SketchShoes: {len(self.kinds):,} pictures of {kinds} kinds; {self.annotations!r}"
+
+
+def make_sketch_shoes(
+    n_pictures: int = 500,
+    people_per_attribute: int = 200,
+    pictures_each: int = 50,
+    *,
+    attributes: Iterable[str] | None = None,
+    loners: float = 0.05,
+    label_noise: float = 0.05,
+    n_components: int | None = 60,
+    random_state: int | Generator | None = 0,
+) -> SketchShoes:
+    """Simulate users in schools who label the bundled pictures of 500 drawn shoes.
+
+    Stands in for the Shoes data of the paper, which cannot be bundled: seven attributes, 200 users
+    for each, 50 pictures per user. On every attribute three schools weigh different traits: "open"
+    is open at the toe, or backless, or cut low. Features are computed from the pixels alone.
+
+    Parameters
+    ----------
+    n_pictures : int
+        The number of shoes, at most 500.
+    people_per_attribute, pictures_each : int
+        The number of users, who label all attributes, and of pictures that each of them labels,
+        drawn anew for each attribute.
+    attributes : iterable of str, optional
+        Some of "brown", "comfortable", "fashionable", "formal", "open", "ornate", "pointy";
+        by default all.
+    loners : float
+        The share of users, for each attribute, who belong to no school.
+    label_noise : float
+        The probability with which a label is flipped.
+    n_components : int, optional
+        The number of principal components of the features. None keeps the 542 features that
+        `load_shoes` computes: GIST and a colour histogram.
+    random_state : int or Generator, optional
+        Makes the labels reproducible.
+
+    Returns
+    -------
+    SketchShoes
+
+    Examples
+    --------
+    >>> shoes = make_sketch_shoes(30, people_per_attribute=4, pictures_each=20,
+    ...                           attributes=["open", "pointy"], n_components=12)
+    >>> shoes.annotations
+    Annotations: 160 labels (49% positive) by 4 people on 30 items, 12 features, 2 attributes
+    >>> shoes.pictures[0].shape
+    (96, 96, 3)
+    >>> shoes.kinds[:3]
+    ('sneaker', 'loafer', 'wedge sandal')
+    """
+    names = _chosen(attributes)
+    refuse_outside_unit(loners=loners, label_noise=label_noise)
+    rng = np.random.default_rng(random_state)
+    stored = _bundle()
+    _refuse_bad_sizes(
+        n_pictures, people_per_attribute, pictures_each, n_components, len(stored["kinds"])
+    )
+    traits = _standardise(stored["traits"][:n_pictures].astype(np.float64))
+    features = stored["features"][:n_pictures].astype(np.float64)
+    if n_components is not None:
+        features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
+    n_loners = round(loners * people_per_attribute)
+    crowds = [make_crowd(rng, name, people_per_attribute, n_loners) for name in names]
+    judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
+    return SketchShoes(
+        annotations=_annotations(names, judged, features, reduced=n_components is not None),
+        pictures=stored["pictures"][:n_pictures],
+        kinds=tuple(stored["kinds"][:n_pictures].tolist()),
+        attributes=names,
+        trait_names=TRAITS,
+        traits=traits,
+        schools=np.stack([crowd.school for crowd in crowds], axis=1),
+        weights=np.stack([crowd.weights for crowd in crowds], axis=1),
+        consensus=np.stack([crowd.consensus for crowd in crowds]),
+    )
+
+
+def _bundle() -> dict[str, NDArray[Any]]:
+    """Return the bundled pictures with their kinds, traits and features."""
+    from PIL import Image  # noqa: PLC0415 - keeps the import light
+
+    folder = files("likeminds.datasets") / "data"
+    with (
+        folder.joinpath("sketch_shoes.npz").open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        stored = {name: archive[name] for name in archive.files}
+    with folder.joinpath("sketch_shoes.webp").open("rb") as file, Image.open(file) as image:
+        sheet = np.asarray(image.convert("RGB"))
+    size, columns, n = int(stored["size"]), int(stored["columns"]), len(stored["kinds"])
+    rows = sheet.reshape(-1, size, columns, size, 3).swapaxes(1, 2)
+    return stored | {"pictures": rows.reshape(-1, size, size, 3)[:n]}
+
+
+def _annotations(
+    names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float, *, reduced: bool
+) -> Annotations:
+    """Return one table of all labels: by attribute, then person, then picture."""
+    seen = np.stack([pictures for pictures, _ in judged])
+    n_attributes, n_people, each = seen.shape
+    people = np.array([f"person-{number:03d}" for number in range(n_people)], dtype=object)
+    items = np.array([f"shoe-{number:05d}" for number in range(len(table))], dtype=object)
+    return Annotations(
+        users=np.tile(np.repeat(people, each), n_attributes),
+        items=items[seen.ravel()],
+        labels=np.stack([labels for _, labels in judged]).ravel(),
+        features=table,
+        attributes=np.repeat(np.array(names, dtype=object), n_people * each),
+        item_ids=items,
+        feature_names=component_names(table.shape[1]) if reduced else None,
+        features_per="item",
+    )
+
+
+def _standardise(traits: Float) -> Float:
+    spread = traits.std(axis=0)
+    return np.asarray((traits - traits.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+
+
+def _chosen(attributes: Iterable[str] | None) -> tuple[str, ...]:
+    if attributes is None:
+        return ATTRIBUTES
+    wanted = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    unknown = [name for name in wanted if name not in ATTRIBUTES]
+    if unknown or not wanted:
+        raise ValueError(
+            f"attributes must be some of {', '.join(ATTRIBUTES)}, but are {list(wanted)}."
+        )
+    return tuple(dict.fromkeys(wanted))
+
+
+def _refuse_bad_sizes(
+    n_pictures: int, people: int, each: int, n_components: int | None, n_bundled: int
+) -> None:
+    least = {
+        "people_per_attribute": (people, 1),
+        "pictures_each": (each, 2),
+        "n_pictures": (n_pictures, max(each, 2)),
+        "n_components": (1 if n_components is None else n_components, 1),
+    }
+    for name, (number, lowest) in least.items():
+        if number < lowest:
+            raise ValueError(f"{name} must be at least {lowest}, but is {number}.")
+    if n_pictures > n_bundled:
+        raise ValueError(f"n_pictures must be at most {n_bundled}, but is {n_pictures}.")
+
+
+# Standard deviation of weights within a school, and the range of users' shares of positives.
+_OWN = 0.12
+_SHARES = (0.32, 0.58)
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What one attribute means to people: weights on standardised traits."""
+
+    school: Int
+    consensus: Float
+    group: Float
+    personal: Float
+
+    @property
+    def weights(self) -> Float:
+        """Each person's weights: (n_people, n_traits)."""
+        return self.consensus + self.group + self.personal
+
+
+def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> Opinions:
+    """Draw people's schools and weights; the last ``n_loners`` belong to no school."""
+    shared, schools = OPINIONS[attribute]
+    centres = np.array([_as_weights(opinion) for opinion in schools.values()])
+    consensus = _as_weights(shared) + centres.mean(axis=0)
+    centres -= centres.mean(axis=0)
+    school = rng.permutation(np.arange(n_people) % len(centres))
+    school[n_people - n_loners :] = -1
+    group = np.where(school[:, np.newaxis] < 0, 0.0, centres[school])
+    typical = np.linalg.norm(centres, axis=1).mean() / np.sqrt(len(TRAITS))
+    spread = np.where(school < 0, typical, _OWN)[:, np.newaxis]
+    personal = spread * rng.standard_normal((n_people, len(TRAITS)))
+    return Opinions(school, consensus, group, personal)
+
+
+def judge(
+    rng: Generator, traits: Float, weights: Float, pictures_each: int, label_noise: float
+) -> tuple[Int, Bool]:
+    """Return the pictures each person sees, and the labels given: (n_people, pictures_each).
+
+    A label is positive if the score is above the user's own threshold, a quantile of their scores
+    of all pictures. Labels then flip with the probability ``label_noise``.
+    """
+    shares = rng.uniform(*_SHARES, len(weights))
+    seen = np.empty((len(weights), pictures_each), dtype=np.intp)
+    labels = np.empty(seen.shape, dtype=np.bool_)
+    for person, own in enumerate(weights):
+        scores = traits @ own
+        seen[person] = np.sort(rng.choice(len(traits), pictures_each, replace=False))
+        labels[person] = scores[seen[person]] > np.quantile(scores, 1 - shares[person])
+    flipped = labels ^ (rng.random(labels.shape) < label_noise)
+    return seen, flipped
+
+
+def _as_weights(opinion: Opinion) -> Float:
+    return np.array([opinion.get(name, 0.0) for name in TRAITS])

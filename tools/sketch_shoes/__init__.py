@@ -1,0 +1,1 @@
+"""A program that draws shoes: the pictures that `likeminds.make_sketch_shoes` brings."""
