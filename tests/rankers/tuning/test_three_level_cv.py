@@ -217,15 +217,3 @@ def test_a_grid_of_losses_and_units_has_a_decomposition_for_each(schools):
         alone = {"loss": candidate["loss"], "standardize": candidate["standardize"]}
         one = ThreeLevelRankerCV({"alpha_group": [1.0]}, n_folds=2, **alone).fit(schools)
         assert one.best_score_ == pytest.approx(score, abs=1e-2)
-
-
-def test_files_without_the_best_ranker_still_have_one(tmp_path, schools):
-    old = load(DATA / "ThreeLevelRankerCV.format-2.likeminds")
-    assert "best_estimator_" not in old._fitted_names()
-    best = old.best_estimator_
-    assert {name: best.get_params()[name] for name in old.best_params_} == old.best_params_
-    assert best.coef_ is old.coef_ or (best.coef_ == old.coef_).all()
-    again = load(save(old, tmp_path / "m"))
-    np.testing.assert_array_equal(again.best_estimator_.coef_, best.coef_)
-    with pytest.raises(AttributeError):
-        ThreeLevelRankerCV().best_estimator_  # noqa: B018

@@ -1,10 +1,8 @@
 """Cross-validation of the three-level ranker, ready made."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from likeminds._support.lazy_attributes import Unread
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
@@ -13,8 +11,6 @@ from likeminds.rankers.tuning.search import Grid, RankerCV
 
 # Parameters of the ranker inside.
 _SHARED = ("loss", "standardize", "item_effects", "tol", "max_iter", "unknown", "user_column")
-# What the best ranker knows nothing of.
-_OF_THE_SEARCH = {"best_index_", "best_params_", "best_score_", "cv_results_", "fingerprint_"}
 
 
 class ThreeLevelRankerCV(RankerCV):
@@ -129,19 +125,3 @@ class ThreeLevelRankerCV(RankerCV):
         self._share_input(best)
         best._note_more(more)
         self._adopt(best)
-
-    if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
-
-        def __getattr__(self, name: str) -> Any:
-            known = self._fitted_names()
-            if name == "best_estimator_" and name not in known and "best_params_" in known:
-                self.best_estimator_ = self._best_of_old()
-                return self.best_estimator_
-            return super().__getattr__(name)
-
-    def _best_of_old(self) -> ThreeLevelRanker:
-        """Return the best ranker, whose attributes files of old hold as the search's own."""
-        best = self.with_parameters(self.best_params_)
-        names = set(self._fitted_names()) - _OF_THE_SEARCH
-        best._unread = Unread({name: partial(getattr, self, name) for name in names})
-        return best
