@@ -47,7 +47,10 @@ def methods_for(
 
 
 def _scores_of(ranker: Any) -> Method:
-    return lambda train, test: ranker.fit(train).decision_function(test)
+    """Return scores of a ranker; new users and items are average."""
+    unknown = {n: "consensus" for n in ranker.get_params() if n.rpartition("__")[2] == "unknown"}
+    asked = clone(ranker).set_params(**unknown)
+    return lambda train, test: asked.fit(train).decision_function(test)
 
 
 def ridge_on_items(train: Annotations, test: Annotations) -> Float:

@@ -8,7 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from crowds import make_crowd
-from likeminds import HierarchicalRanker, load, make_schools, save, split_within_people
+from likeminds import (
+    HierarchicalRanker,
+    load,
+    make_schools,
+    make_sketch_shoes,
+    save,
+    split_within_people,
+)
 from likeminds.baselines import ConsensusOnly
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -243,3 +250,13 @@ def test_bad_input_is_refused_in_a_sentence(schools):
         HierarchicalRanker(loss="hinge").fit(said)
     with pytest.raises(ValueError):
         HierarchicalRanker().fit(said[np.flatnonzero(said.labels)])
+
+
+@pytest.mark.seconds
+def test_users_weigh_many_features_where_that_ranks_held_out_labels_better():
+    shoes = make_sketch_shoes(300, 30, 50, attributes="comfortable", n_components=80)
+    train, test = split_within_people(shoes.annotations, 0.3, random_state=0)
+    assert len(train) < 80 * 81 / 2
+    ranker = HierarchicalRanker().fit(train)
+    assert np.abs(ranker.coef_ - ranker.consensus_).max() > 0
+    assert ranker.score(test) > ConsensusOnly().fit(train).score(test) + 0.05

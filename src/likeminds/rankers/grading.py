@@ -15,6 +15,7 @@ from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.metrics.paired import over_people
 from likeminds.prior.beliefs import Beliefs
+from likeminds.prior.crossed import are_shared
 from likeminds.prior.grading import CumulativeLogit
 from likeminds.prior.seen import Seen
 from likeminds.prior.ways import GradePredictions
@@ -32,6 +33,8 @@ _HELD_OUT = 0.4
 # Labels, and numbers of their features, from which it is learned what scores say of labels.
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 _ROUNDS = 8
+# Principal components that stand for features in a trial of users' weights.
+_COMPONENTS = 30
 
 
 def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float]]:
@@ -59,6 +62,68 @@ def choose_grade_loss(ranker: Any, voices: Voices) -> tuple[str, dict[str, float
     best = max(scores, key=scores.__getitem__)
     behind = {name: scores[best] + _mean(first[name] - first[best]) for name in CANDIDATES}
     return best, behind | scores
+
+
+def users_weigh_features(ranker: Any, voices: Voices) -> bool:
+    """Tell whether held-out labels of known users are ranked better by users' weights of features.
+
+    The weights are of the leading principal components, of features as they are or standardised,
+    which stand for features too many to try with. The other candidate knows items by their effects
+    and factors alone. Users are a sample.
+    """
+    n_people = len(voices.about.user_ids)
+    most = int(min(max(_MOST_GRADES * n_people / voices.about.n_labels, _ENOUGH_PEOPLE), n_people))
+    some = np.unique(np.linspace(0, n_people - 1, most).astype(np.intp))
+    said = _sorted(voices.rows_of(some))
+    if not are_shared(split_within_people(said, test_size=_HELD_OUT, random_state=0)[0]):
+        return True
+    centred = said.features - said.features.mean(axis=0)
+    spread = centred.std(axis=0)
+    without, *weighed = (
+        _trial_concordance(ranker, said, features)
+        for features in (
+            centred[:, :0],
+            _leading(centred),
+            _leading(centred[:, spread > 0] / spread[spread > 0]),
+        )
+    )
+    return any(_is_above_error(values - without) for values in weighed)
+
+
+def _is_above_error(gains: Float) -> bool:
+    """Tell whether the mean gain over users is above its standard error."""
+    gains = gains[np.isfinite(gains)]
+    return bool(gains.sum() > np.sqrt(gains @ gains))
+
+
+def _leading(rows: Float) -> Float:
+    left, lengths, _ = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray((left * lengths)[:, :_COMPONENTS])
+
+
+def _trial_concordance(ranker: Any, said: Annotations, features: Float) -> Float:
+    """Return each user's concordance on held-out labels, by a fit with these features of items."""
+    names = tuple(map(str, range(features.shape[1])))
+    train, test = split_within_people(
+        said._with(features=features, feature_names=names), test_size=_HELD_OUT, random_state=0
+    )
+    quick = _trial(ranker, covariance="low_rank")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the final fit will say it again
+        quick.fit(train)
+        if was_interrupted(quick):
+            raise KeyboardInterrupt
+        scores = quick.decision_function(test)
+    return concordance_by_person(test.outcomes, scores, test.users).values
+
+
+def _trial(ranker: Any, **parameters: Any) -> Any:
+    """Return a copy that is fitted roughly, without a word, to be judged by its scores."""
+    quick = clone(ranker).set_params(
+        tol=max(ranker.tol, _TOL), callback=None, verbose=False, unknown="consensus", **parameters
+    )
+    quick._is_trial = True
+    return quick
 
 
 def _try(
@@ -89,10 +154,7 @@ def _judge(
     ranker: Any, loss: str, learners: Annotations, asked: Annotations, held_out: Annotations
 ) -> Float:
     """Return the concordance of every newcomer's grades that are held out."""
-    quick = clone(ranker).set_params(
-        loss=loss, n_item_factors=0, tol=max(ranker.tol, _TOL), callback=None, unknown="consensus"
-    )
-    quick._is_trial = True
+    quick = _trial(ranker, loss=loss, n_item_factors=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
         quick.fit(learners)

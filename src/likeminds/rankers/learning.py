@@ -29,7 +29,7 @@ from likeminds.prior.traits import Traits
 from likeminds.prior.wide.learning import learn_in_rows
 from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.choice_tables import ChoiceTables
-from likeminds.rankers.grading import choose_grade_loss, learn_grading
+from likeminds.rankers.grading import choose_grade_loss, learn_grading, users_weigh_features
 from likeminds.rankers.probabilities import learn_doubt
 from likeminds.rankers.voices import Voices
 from likeminds.rankers.widths import choose_way
@@ -163,9 +163,10 @@ class LearningRanker(ChoiceTables):
     ) -> bool:
         """Tell whether features describe items, but are too many for people to weigh.
 
-        That is so where shared items have features, such as components of texts, and labels are
-        fewer than the numbers of Omega. Then people differ by thresholds and by learned factors,
-        and item effects and factors are regressed on features: see `apportioning`.
+        That is so where shared items have features, such as components of texts, labels are fewer
+        than the numbers of Omega, and held-out labels are not ranked better by users' weights of
+        the leading components. Then people differ by thresholds and by learned factors, and item
+        effects and factors are regressed on features: see `apportioning`.
         """
         n_weights, about = coordinates.n_weights, voices.about
         return (
@@ -178,6 +179,7 @@ class LearningRanker(ChoiceTables):
             and self.consensus is None
             and self._has_items(loss, voices)
             and voices.item_features() is not None
+            and not users_weigh_features(self, voices)
         )
 
     def _has_items(self, loss: PriorLoss, voices: Voices) -> bool:
