@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.features.reduction import component_names
-from likeminds.paper.experiments.real_data import DataSet, fewer_people, read_data
+from likeminds.paper.experiments.real_data import UserDataSet, fewer_people, read_data
 from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
@@ -29,9 +29,9 @@ VARIANCE = 0.99
 MOST_PEOPLE = 300
 
 
-def data_sets(folder: Path | None, most_people: int) -> Iterator[DataSet]:
+def data_sets(folder: Path | None, most_people: int) -> Iterator[UserDataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
-    yield DataSet("electricity", fewer_people(load_electricity(), most_people))
+    yield UserDataSet("electricity", fewer_people(load_electricity(), most_people))
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem != "electricity":
             for data in read_data(path):
@@ -57,7 +57,7 @@ def rankers() -> dict:
     return default_rankers() | raw
 
 
-def run(data: DataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
+def run(data: UserDataSet, repeats: int, cache: Path, n_jobs: int) -> Comparison:
     """Compare all rankers that apply on one data set."""
     named = that_apply(rankers(), data.annotations)
     return compare(
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     parser.add_argument("--only", help="just this data set, printed and not written")
     chosen = parser.parse_args(arguments)
-    found: dict[str, list[tuple[DataSet, Comparison]]] = {}
+    found: dict[str, list[tuple[UserDataSet, Comparison]]] = {}
     for data in data_sets(chosen.data, chosen.people):
         if chosen.only in (None, data.name):
             # Ten attributes are ten repeats of a kind: one split of each is enough.
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
         write(found, chosen.repeats, chosen.out)
 
 
-def write(found: dict[str, list[tuple[DataSet, Comparison]]], repeats: int, out: Path) -> None:
+def write(found: dict[str, list[tuple[UserDataSet, Comparison]]], repeats: int, out: Path) -> None:
     """Write the page: who takes part, one table over all data sets, one for each."""
     picture = found["electricity"][0][1].boxplot()
     picture.figure.savefig(out / "accuracy.png", dpi=120, bbox_inches="tight")
@@ -127,7 +127,7 @@ def _how(repeats: int) -> str:
     )
 
 
-def _overview(found: dict[str, list[tuple[DataSet, Comparison]]]) -> str:
+def _overview(found: dict[str, list[tuple[UserDataSet, Comparison]]]) -> str:
     columns = {name: _means([c for _, c in results]) for name, results in found.items()}
     names = list(dict.fromkeys(ranker for column in columns.values() for ranker in column))
     best = {name: max(column.values()) for name, column in columns.items()}
@@ -164,7 +164,7 @@ CREDITS = {
 }
 
 
-def _section(name: str, results: list[tuple[DataSet, Comparison]]) -> str:
+def _section(name: str, results: list[tuple[UserDataSet, Comparison]]) -> str:
     pieces = [f"## {name}", CREDITS.get(name, "")]
     for data, comparison in results:
         said = data.annotations

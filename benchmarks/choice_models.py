@@ -22,9 +22,9 @@ import numpy as np
 
 from benchmarks.accuracy import ROOT
 from likeminds import Annotations, HierarchicalRanker
-from likeminds._support.files import write_whole
+from likeminds._util.atomic_files import write_whole
+from likeminds.choice_models.importance_sampling import Coefficients
 from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
-from likeminds.choice_models.simulating import Coefficients
 
 PAGE = ROOT / "docs" / "choice-models.md"
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.shared_crowds import SharedCrowd, read_crowds, simulated
 from likeminds import Annotations, HierarchicalRanker, auc_by_person
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.metrics.paired import over_people
 
 NAMES = ("verbagg", "trolley", "polis_brexit", "polis_taxes", "offensive")

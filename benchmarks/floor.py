@@ -11,7 +11,7 @@ from benchmarks.results import Goal, Result, Table, at_least, at_most
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import QuadraticLoss, SquaredAUC
-from likeminds.paper.experiments.evaluations import Person, ThroughRows, people_of
+from likeminds.paper.experiments.evaluations import ThroughRows, UserRows, people_of
 from likeminds.paper.experiments.timing import in_turns, n_cores
 from likeminds.solvers import FastSolver, PaperSolver
 
@@ -65,7 +65,7 @@ def loosest_tolerance(
     return None
 
 
-def _over_floor(annotations: Annotations, people: list[Person], repeats: int) -> dict[str, float]:
+def _over_floor(annotations: Annotations, people: list[UserRows], repeats: int) -> dict[str, float]:
     components = components_of(MIDDLE, N_GROUPS)
     loss = SquaredAUC().of(Statistics.from_annotations(annotations))
     best = FastSolver().solve(loss, components, tol=1e-10).objective
@@ -91,12 +91,12 @@ def _over_floor(annotations: Annotations, people: list[Person], repeats: int) ->
     return times | {"tol": tol, "gap": (found - best) / best}
 
 
-def products(people: list[Person]) -> None:
+def products(people: list[UserRows]) -> None:
     for person in people:
         person.rows.T @ person.rows
 
 
-def products_in_threads(people: list[Person]) -> None:
+def products_in_threads(people: list[UserRows]) -> None:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_cores()) as pool:
         list(pool.map(lambda person: person.rows.T @ person.rows, people))
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.accuracy import ROOT
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, auc_by_person
-from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.files import write_whole
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.atomic_files import write_whole
 from likeminds.data.splits import folds_within_people
 from likeminds.metrics import concordance_by_person
 from likeminds.metrics.paired import over_people

@@ -51,7 +51,9 @@ def measure(said: Annotations, seeds: range = SEEDS) -> dict[str, list[float]]:
 
 def _auc(name: str, ranker: Any, train: Annotations, test: Annotations) -> float:
     # Without features to regress it on, the opinion stays as it is.
-    nothing = patch("likeminds.rankers.items.features_of_items", lambda _, __, n: np.zeros((n, 0)))
+    nothing = patch(
+        "likeminds.rankers.item_columns.features_of_items", lambda _, __, n: np.zeros((n, 0))
+    )
     with nothing if name == _AS_IT_IS else nullcontext():
         ranker.set_params(unknown="consensus").fit(train)
     return mean_auc(test.labels, ranker.decision_function(test), test.users)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from likeminds import Annotations, split_within_people
-from likeminds._support.arrays import Float, Index
+from likeminds._util.array_types import Float, Index
 from likeminds.data.identifiers import lookup
 
 RANKS = (3, 6, 12)

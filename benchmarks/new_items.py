@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds import Annotations, HierarchicalRanker
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 
 N_WORDS, N_NEW = 40, 60
 

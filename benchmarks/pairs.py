@@ -22,14 +22,14 @@ from benchmarks.accuracy import ROOT
 from benchmarks.low_rank_reward import LowRankReward, sides
 from benchmarks.shared_page import BEGIN, END
 from likeminds import Annotations, HierarchicalRanker, score_choices
-from likeminds._support.arrays import Float
-from likeminds._support.checks import listing
-from likeminds._support.files import write_whole
+from likeminds._util.array_types import Float
+from likeminds._util.atomic_files import write_whole
+from likeminds._util.checks import listing
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import order_within_people
 from likeminds.metrics.choices import ChoiceScores
 from likeminds.metrics.paired import over_people
-from likeminds.prior.chances import chances_of_sets
+from likeminds.mixed_model.choice_probabilities import chances_of_sets
 
 SEEDS = (10, 11, 12)
 SHOTS = (0, 5, 10)

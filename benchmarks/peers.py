@@ -20,7 +20,7 @@ from likeminds import (
     mean_auc,
     split_within_people,
 )
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 
 # Given what to learn from and what to score, return the scores.
 Peer = Callable[[Annotations, Annotations], Float]

@@ -22,9 +22,9 @@ import numpy as np
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker, save
 from likeminds.paper.experiments.timing import blas_threads, in_turns, seconds
-from likeminds.service.answering import best
-from likeminds.service.catalogue import Catalogue
-from likeminds.service.opinions import Question
+from likeminds.service.catalogue import ItemCatalogue
+from likeminds.service.queries import best
+from likeminds.service.scoring import AttributeScorer
 from likeminds.service.settings import Settings
 from likeminds.service.store import open_store
 
@@ -70,12 +70,12 @@ def run(quick: bool) -> Result:
     )
 
 
-def _question(n_items: int) -> Question:
+def _question(n_items: int) -> AttributeScorer:
     """Return a question about many items, by a ranker taught by a small crowd."""
     rng = np.random.default_rng(0)
     ids = np.array([f"item-{n:07d}" for n in range(n_items)], dtype=object)
     features = rng.standard_normal((n_items, N_FEATURES), dtype=np.float32)
-    return Question("", _ranker(ids, features), Catalogue(ids, features))
+    return AttributeScorer("", _ranker(ids, features), ItemCatalogue(ids, features))
 
 
 def _ranker(ids: Any, features: Any) -> HierarchicalRanker:
@@ -166,7 +166,7 @@ def _settings(folder: Path, n_items: int) -> Settings:
 
 
 _SERVE = (
-    "import json, sys; from likeminds.service.running import run; "
+    "import json, sys; from likeminds.service.startup import run; "
     "from likeminds.service.settings import Settings; given = json.loads(sys.stdin.read()); "
     "run(Settings(**given | {'origins': ()}), '127.0.0.1', int(sys.argv[1]), int(sys.argv[2]))"
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.accuracy import reduced
 from likeminds import Annotations, load_electricity, split_within_people
-from likeminds._support.arrays import Bool, Float, Index
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds.features import TextFeatures
 from likeminds.paper.experiments.real_data import fewer_people
 

@@ -33,7 +33,7 @@ from benchmarks.shared_page import keep_earlier, summarise, write_page
 from benchmarks.shared_polis import agreement_of_groups, bridging
 from benchmarks.time_limit import in_time
 from likeminds import Annotations, auc_by_person
-from likeminds._support.files import write_whole
+from likeminds._util.atomic_files import write_whole
 from likeminds.rankers.baselines.popularity import has_shared_items
 
 # Seed 0 was looked at while the model was made.

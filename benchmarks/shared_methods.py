@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeCV
 
 from benchmarks.peers import standardised
 from likeminds import Annotations, HierarchicalRanker
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.rankers.registry import default_rankers
 
 OURS = "HierarchicalRanker"

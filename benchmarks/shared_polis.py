@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from benchmarks.shared_crowds import SharedCrowd
 from likeminds import Annotations, HierarchicalRanker, find_schools
-from likeminds._support.arrays import Float, Index
+from likeminds._util.array_types import Float, Index
 
 # How many statements each side may call bridging: this share of them.
 _BRIDGING = 0.1

@@ -23,14 +23,14 @@ import numpy as np
 from benchmarks.shared_crowds import read_crowds_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
+from likeminds.mixed_model.blocks import LabelResponses
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.lbfgs import first_model
+from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.paper.experiments.timing import in_turns
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import CrossedTasks
-from likeminds.prior.descent import first_model
-from likeminds.prior.items import Items
-from likeminds.prior.likelihoods import Logistic
-from likeminds.prior.objective import Model, Objective
-from likeminds.prior.tasks import LabelTasks
 
 # What is fitted: people, items, labels and features; and what it may take, in seconds and GiB.
 SIZES = {"films": (671, 9_066, 100_004, 20), "million": (10_000, 10_000, 1_000_000, 0)}
@@ -83,22 +83,24 @@ def measure(said: Annotations, method: str) -> dict[str, Any]:
 
 def passes(said: Annotations) -> tuple[float, float]:
     """Return the seconds of one pass over people without effects of items, and with them."""
-    coordinates = Coordinates.of_annotations(said, standardize=True, intercept=True)
+    coordinates = Design.of_annotations(said, standardize=True, intercept=True)
     n_weights = coordinates.n_weights
-    first = first_model(coordinates.size, n_weights, Logistic())
+    first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
-    plain = LabelTasks.of_annotations(said, coordinates)
-    crossed = CrossedTasks.of_annotations(said, coordinates, Items.unknown(said.item_ids))
+    plain = LabelResponses.of_annotations(said, coordinates)
+    crossed = ItemEffectBlocks.of_annotations(
+        said, coordinates, ItemPosteriors.unknown(said.item_ids)
+    )
     works = {}
     for name, tasks in {"plain": plain, "crossed": crossed}.items():
-        objective = Objective(tasks, n_weights, first, first.prior.residual)
+        objective = MarginalLikelihood(tasks, n_weights, first, first.prior.residual)
         # As in learning, blocks are made, and everybody's mode is that of another prior.
         works[name] = partial(_visit_both, objective, first, wider)
     taken = in_turns(works, repeats=5)
     return taken["plain"] / 2, taken["crossed"] / 2
 
 
-def _visit_both(objective: Objective, one: Model, other: Model) -> None:
+def _visit_both(objective: MarginalLikelihood, one: PriorModel, other: PriorModel) -> None:
     for model in (one, other):
         objective.visit(model)
 

@@ -12,15 +12,15 @@ import numpy as np
 from benchmarks.floor import products, products_in_threads
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, Statistics, ThreeLevelRanker, make_schools, make_simulation
-from likeminds._support.arrays import Float
-from likeminds._support.threads import in_this_thread, n_cores
+from likeminds._util.array_types import Float
+from likeminds._util.threads import in_this_thread, n_cores
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
 from likeminds.paper.experiments.evaluations import people_of
 from likeminds.paper.experiments.timing import in_turns
 from likeminds.solvers import FastSolver
-from likeminds.solvers.base import Parts, Solution
-from likeminds.solvers.fast import Decomposition
+from likeminds.solvers.newton_three_level import Eigendecomposition
+from likeminds.solvers.solver import Parts, Solution
 
 # A solution this much (relative) above the best known one has missed it.
 GAP = 1e-6
@@ -32,7 +32,7 @@ _WORTH_PROCESSES = 10
 class Random(NamedTuple):
     """A problem to be solved."""
 
-    decomposition: Decomposition
+    decomposition: Eigendecomposition
     components: list[Component]
 
 

@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from likeminds import Annotations, HierarchicalRanker, split_within_people
-from likeminds._support.arrays import Bool, Float
+from likeminds._util.array_types import Bool, Float
 from likeminds.features import TextFeatures
 from likeminds.metrics.by_person import auc_by_person
 

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
 
 CROWDS = ("agree", "schools", "gradual", "noise")
 # Pairs that everybody judges, and those of them that are held out.

@@ -8,32 +8,41 @@ from dataclasses import replace
 
 import numpy as np
 
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crossed import CrossedTasks
-from likeminds.prior.crowd import Crowd
-from likeminds.prior.descent import first_model
-from likeminds.prior.items import OFF_ZERO, Items
-from likeminds.prior.likelihoods import Choice, Logistic, Regression
-from likeminds.prior.losses import PRIOR_LOSSES
-from likeminds.prior.modes import find_mode
-from likeminds.prior.objective import DIAGONAL, LOW_RANK, Model, Objective
-from likeminds.prior.posterior import Pulls, Terms
-from likeminds.prior.prior import Prior
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks
+from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
+from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.lbfgs import first_model
+from likeminds.mixed_model.likelihoods import (
+    ChoiceLikelihood,
+    GaussianLikelihood,
+    LogisticLikelihood,
+)
+from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.mixed_model.map_newton import find_mode
+from likeminds.mixed_model.marginal_likelihood import (
+    DIAGONAL,
+    LOW_RANK,
+    MarginalLikelihood,
+    PriorModel,
+)
 
 __all__ = [
     "DIAGONAL",
     "LIKELIHOODS",
     "LOW_RANK",
     "OFF_ZERO",
-    "Coordinates",
-    "Crowd",
-    "Items",
-    "Model",
-    "Objective",
+    "Design",
+    "EStepParams",
+    "FittedPrior",
+    "GaussianPrior",
+    "ItemPosteriors",
+    "MarginalLikelihood",
     "PickledShards",
-    "Prior",
-    "Pulls",
-    "Terms",
+    "PriorModel",
+    "WarmStarts",
     "all_modes",
     "coordinates_of",
     "find_mode",
@@ -44,12 +53,16 @@ __all__ = [
     "tasks_with_items",
 ]
 
-LIKELIHOODS = {"logistic": Logistic(), "choice": Choice(), "auc": Regression(3.0)}
+LIKELIHOODS = {
+    "logistic": LogisticLikelihood(),
+    "choice": ChoiceLikelihood(),
+    "auc": GaussianLikelihood(3.0),
+}
 
 
 def coordinates_of(said, *, standardize=True, intercept=True, **more):
     """Return how the model sees the features of annotations."""
-    return Coordinates.of_annotations(said, standardize=standardize, intercept=intercept, **more)
+    return Design.of_annotations(said, standardize=standardize, intercept=intercept, **more)
 
 
 def tasks_of(said, loss="logistic"):
@@ -62,13 +75,13 @@ def tasks_of(said, loss="logistic"):
 def tasks_with_items(said, variance=1.0, **known):
     """Return the same where items have effects and factors, of which some things are known."""
     coordinates = coordinates_of(said)
-    items = replace(Items.unknown(said.item_ids, variance), **known)
-    return CrossedTasks.of_annotations(said, coordinates, items), coordinates
+    items = replace(ItemPosteriors.unknown(said.item_ids, variance), **known)
+    return ItemEffectBlocks.of_annotations(said, coordinates, items), coordinates
 
 
 def make_prior(rng, size, rank=1):
     """Return some prior with directions and a residual."""
-    return Prior(
+    return GaussianPrior(
         rng.normal(0, 0.4, size), rng.normal(0, 1, (size, rank)), rng.uniform(0.3, 0.8, size)
     )
 
@@ -79,9 +92,9 @@ def make_objective(said, rng, loss="logistic", *, rank=1):
     prior = make_prior(rng, coordinates.size, rank)
     residual = prior.residual.copy()  # one for the weights, one for the intercept
     residual[: coordinates.n_weights] = residual[0]
-    model = Model(replace(prior, residual=residual), LIKELIHOODS[loss], ridge=0.7)
+    model = PriorModel(replace(prior, residual=residual), LIKELIHOODS[loss], ridge=0.7)
     unit = rng.uniform(0.5, 2.0, coordinates.size)
-    return Objective(tasks, coordinates.n_weights, model, unit, enough=1e-12)
+    return MarginalLikelihood(tasks, coordinates.n_weights, model, unit, enough=1e-12)
 
 
 def _sent(thing):

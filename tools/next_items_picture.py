@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 
 from likeminds import HierarchicalRanker, make_schools, plots
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 
 DOCS = Path(__file__).parents[1] / "docs"
 SIZES = (0, 1, 2, 3, 5, 8, 12, 16, 24, 32)

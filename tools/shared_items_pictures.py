@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from likeminds import Annotations, HierarchicalRanker, Schools, find_schools, plots
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.plots.figures import BLUE, COLOURS, MARKERS, as_png, new_figure, set_title, wrap_text
-from likeminds.schools import Judged
+from likeminds.schools import JudgedItem
 
 DOCS = Path(__file__).parents[1] / "docs"
 # What all think of a statement; how far cars and nights out set people apart about it; its text.
@@ -81,7 +81,7 @@ def draw_shares(schools: Schools) -> Any:
     return figure
 
 
-def _draw_shares_of(axes: Any, schools: Schools, judged: Sequence[Judged]) -> None:
+def _draw_shares_of(axes: Any, schools: Schools, judged: Sequence[JudgedItem]) -> None:
     soft = [schools.soft_labels.of_row(one.row) for one in judged]
     height = np.arange(len(judged))[::-1]
     for place, school in enumerate(schools.schools):

@@ -3,7 +3,8 @@
 python -m tools.test_grip [--names]
 
 A test may import public names (docs/api.rst), the seams that CONTRIBUTING.md names, and the
-module it is named after: ``tests/prior/test_modes.py`` that of ``likeminds.prior.modes``. Every
+module it is named after: ``tests/mixed_model/test_map_newton.py`` that of
+``likeminds.mixed_model.map_newton``. Every
 other name of the package is internal.
 
 internal
@@ -22,8 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SEAMS = {f"likeminds.{name}" for name in ("cli", "losses", "components", "solvers")} | {
-    "likeminds.prior.losses",
-    "likeminds.prior.likelihoods",
+    "likeminds.mixed_model.losses",
+    "likeminds.mixed_model.likelihoods",
 }
 
 

@@ -12,11 +12,11 @@ from likeminds._version import __version__
 
 if TYPE_CHECKING:
     from likeminds.comparing.comparison import Comparison, compare
-    from likeminds.comparing.shots import score_shots
+    from likeminds.comparing.few_shot import score_shots
     from likeminds.data.annotations import Annotations
     from likeminds.data.fingerprints import fingerprint
+    from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
     from likeminds.data.splits import split_within_people
-    from likeminds.data.stored.folder import AnnotationFolder
     from likeminds.data.wide import wide_to_long
     from likeminds.datasets import (
         load_electricity,
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from likeminds.losses.statistics import Statistics
     from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.metrics.choices import score_choices
-    from likeminds.rankers.attributes import AttributeModel
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
+    from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.registry import default_rankers
     from likeminds.rankers.three_level import ThreeLevelRanker
     from likeminds.rankers.tuning.search import RankerCV
-    from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+    from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
     from likeminds.report import write_report
     from likeminds.schools import Schools, find_schools
     from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
@@ -86,10 +86,10 @@ __all__ = [
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
     "data.annotations": ("Annotations",),
-    "data.stored.folder": ("AnnotationFolder",),
-    "rankers.attributes": ("AttributeModel",),
+    "data.out_of_core.annotation_folder": ("AnnotationFolder",),
+    "rankers.multi_attribute": ("AttributeModel",),
     "comparing.comparison": ("Comparison", "compare"),
-    "comparing.shots": ("score_shots",),
+    "comparing.few_shot": ("score_shots",),
     "metrics.choices": ("score_choices",),
     "rankers.registry": ("default_rankers",),
     "datasets": (
@@ -113,7 +113,7 @@ _HOMES = {
     "data.splits": ("split_within_people",),
     "data.wide": ("wide_to_long",),
     "losses.statistics": ("Statistics",),
-    "rankers.tuning.three_level": ("ThreeLevelRankerCV",),
+    "rankers.tuning.three_level_cv": ("ThreeLevelRankerCV",),
 }
 # Folders that people import from: `likeminds.baselines.RMTL` works without an import of its own.
 _PUBLIC = frozenset(

@@ -15,8 +15,8 @@ from rich.progress import Progress
 
 from commands import run
 from likeminds.cli import update
-from likeminds.cli._ending import run_to_the_end
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
+from likeminds.cli._signals import run_to_the_end
 
 LABELS = ("--annotations", "none.csv", "--features", "none.csv")
 
@@ -91,7 +91,7 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
 ):
     before = (copy / "m.likeminds").read_bytes()
     number = signal.Signals[name]
-    monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(number))
+    monkeypatch.setattr(Output, "bar", lambda talk: _Bell(number))
     # Who runs the tests may ignore signals (nohup does), and what is ignored stays so.
     handler = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
     inherited = signal.signal(number, handler)
@@ -109,7 +109,7 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
 def test_a_signal_while_an_object_goes_is_not_lost():
     script = """
 import signal, sys, time
-from likeminds.cli._ending import run_to_the_end
+from likeminds.cli._signals import run_to_the_end
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Going:
@@ -189,7 +189,7 @@ def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     before = (copy / "m.likeminds").read_bytes()
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        monkeypatch.setattr(Talk, "bar", lambda talk: _Bell(signal.SIGHUP))
+        monkeypatch.setattr(Output, "bar", lambda talk: _Bell(signal.SIGHUP))
         assert run(copy, *UPDATE).code == 0
     finally:
         signal.signal(signal.SIGHUP, handler)

@@ -136,7 +136,7 @@ def test_a_model_has_a_card(studio):
 
 
 def test_a_card_tells_what_was_measured():
-    from likeminds.report.card import model_card
+    from likeminds.report.model_card import model_card
 
     known = {
         "ranker": "HierarchicalRanker", "people": 3, "labels": 9, "features": ["a|b"],

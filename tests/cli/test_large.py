@@ -7,7 +7,7 @@ from pyarrow import csv, parquet
 
 from commands import run
 from likeminds import HierarchicalRanker, load
-from likeminds.data.stored.scratch import Grouping
+from likeminds.data.out_of_core.external_sort import ExternalSort
 
 
 @pytest.fixture
@@ -90,6 +90,6 @@ def test_an_interrupted_fit_goes_on_from_what_it_has_grouped(labels, monkeypatch
     assert "Labels are grouped in grouped: the same command goes on from there." in ended.out
     assert not (labels / "m.likeminds").exists()
     assert len(list((labels / "grouped").iterdir())) == 1
-    monkeypatch.setattr(Grouping, "spill", None)
+    monkeypatch.setattr(ExternalSort, "spill", None)
     assert run(labels, *words, "--scratch", "grouped").code == 0
     np.testing.assert_array_equal(load(labels / "m.likeminds").coef_, expected)

@@ -10,10 +10,10 @@ from rich.console import Console
 
 import likeminds
 from commands import run
-from likeminds._support.screen import program
+from likeminds._util.console import program
 from likeminds.cli import app
 from likeminds.cli import tour as demo
-from likeminds.cli._talk import Talk, in_options, sentence
+from likeminds.cli._output import Output, in_options, sentence
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ class TestHowItEnds:
         def work():
             raise error
 
-        talk = Talk(debug=debug)
+        talk = Output(debug=debug)
         try:
             talk.answer_for(work)
         except RuntimeError as ended:  # typer's Exit
@@ -173,9 +173,9 @@ class TestHowItEnds:
         assert "in work" in err
 
     def test_warnings_are_notes(self, capsys):
-        Talk().answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
+        Output().answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
         assert capsys.readouterr().err == "Note: few labels\n"
-        quiet = Talk(quiet=True)
+        quiet = Output(quiet=True)
         quiet.answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
         assert capsys.readouterr().err == ""
 
@@ -188,7 +188,7 @@ def test_messages_name_options_instead_of_arguments():
 
 
 def test_json_has_no_nan(capsys):
-    Talk(as_json=True).result({"auc": float("nan")})
+    Output(as_json=True).result({"auc": float("nan")})
     assert json.loads(capsys.readouterr().out) == {"auc": None}
 
 

@@ -9,10 +9,10 @@ from rich.text import Text
 
 import likeminds
 from commands import run
-from likeminds._support import progress
-from likeminds._support.screen import Screen
-from likeminds._support.visible import visible
-from likeminds.cli._show import rich_table
+from likeminds._util import progress
+from likeminds._util.console import SafeConsole
+from likeminds._util.escape_control import visible
+from likeminds.cli._tables import rich_table
 
 HOSTILE = "ann\x1b[2J\x1b]0;owned\x07\x9b1m\r\u202eb"
 SHOWN = r"ann\x1b[2J\x1b]0;owned\x07\x9b1m\r\u202eb"
@@ -72,7 +72,9 @@ class TestControlCharacters:
         monkeypatch.setenv("TERM", "xterm")
         shown = io.StringIO()
         monkeypatch.setattr(
-            progress, "Screen", lambda stderr: Screen(file=shown, force_terminal=True, width=120)
+            progress,
+            "SafeConsole",
+            lambda stderr: SafeConsole(file=shown, force_terminal=True, width=120),
         )
         with progress.progress_bar(shown=True) as bar:
             bar.add_task(f"[/b]{HOSTILE}", total=1)
@@ -93,7 +95,7 @@ class TestWidth:
     def test_nothing_is_lost_in_a_narrow_terminal(self, width):
         rows = [{"rank": 1, "item": "a-long-name", "score": 0.125}, {"rank": 2, "item": "b"}]
         rows[1]["score"] = None
-        screen = Screen(file=io.StringIO(), width=width)
+        screen = SafeConsole(file=io.StringIO(), width=width)
         screen.print(rich_table("Best", rows))
         lines = screen.file.getvalue().splitlines()
         assert max(map(len, lines)) <= width
@@ -114,6 +116,6 @@ class TestColour:
 
     def test_a_screen_without_it_shows_bold(self, monkeypatch):
         monkeypatch.delenv("NO_COLOR", raising=False)
-        screen = Screen(file=io.StringIO(), force_terminal=True, color_system="standard")
+        screen = SafeConsole(file=io.StringIO(), force_terminal=True, color_system="standard")
         screen.print(Text("x", style="bold"))
         assert screen.file.getvalue() == "\x1b[1mx\x1b[0m\n"

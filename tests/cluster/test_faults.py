@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, ThreeLevelRanker, make_schools
-from likeminds.solvers.fast import FastSolver
+from likeminds.solvers.newton_three_level import FastSolver
 from sharded import QUIET, same, spread
 
 pytestmark = [pytest.mark.slow, *QUIET]
@@ -127,7 +127,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(programs, said):
 
 
 def test_a_worker_that_is_killed_while_three_levels_are_visited(programs, said, monkeypatch):
-    monkeypatch.setattr("likeminds.cluster.teaching._LITTLE", 0)
+    monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
     given = {"n_groups": 1, "group_shrinkage": 0.1, "tol": 1e-2, "solver": FastSolver(n_starts=1)}
     with programs.client(2) as client:
         killed = []

@@ -19,7 +19,7 @@ from likeminds import (
     load,
     load_electricity,
 )
-from likeminds.cluster import Shards, staying, write_rankings
+from likeminds.cluster import Shards, in_place_posteriors, write_rankings
 from likeminds.storage.models import ModelFileError
 from sharded import QUIET, spread
 from sharded import ranker as ranker_of
@@ -102,7 +102,7 @@ def test_they_come_through_the_client_where_workers_do_not_see_the_folder(
     shards, here, tmp_path, monkeypatch
 ):
     same_people(ranker().fit(shards.saved_to(tmp_path / "a", through_client=True)), here)
-    monkeypatch.setattr(staying, "_reads", lambda path, token: False)
+    monkeypatch.setattr(in_place_posteriors, "_reads", lambda path, token: False)
     same_people(ranker().fit(shards.saved_to(tmp_path / "b")), here)
 
 
@@ -180,7 +180,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
     folder = tmp_path / "m"
     ranker().fit(shards.saved_to(folder))
     before = names_in(folder)
-    real, calls = staying.write_people, []
+    real, calls = in_place_posteriors.write_people, []
 
     def fail(target, users, arrays):
         calls.append(target)
@@ -189,7 +189,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
         time.sleep(0.05)
         return real(target, users, arrays)
 
-    monkeypatch.setattr(staying, "write_people", fail)
+    monkeypatch.setattr(in_place_posteriors, "write_people", fail)
     for through in (False, True):
         calls.clear()
         with pytest.raises(OSError):

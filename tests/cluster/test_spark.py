@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, make_schools
-from likeminds.cluster.catalogue import Catalogue
+from likeminds.cluster.item_broadcast import ItemBroadcast
 from likeminds.cluster.spark import SparkRows, merged_statistics
 
 pytestmark = [
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said(said):
         ("rows without a label", lambda: crowd_of(Partitions([nulls]), said)),
         (
             "all partitions are empty",
-            lambda: merged_statistics([], Catalogue(said.item_ids, said.features, ())),
+            lambda: merged_statistics([], ItemBroadcast(said.item_ids, said.features, ())),
         ),
     ):
         with pytest.raises(ValueError, match=told):

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from learned_model import Coordinates, Crowd, Prior
+from learned_model import Design, FittedPrior, GaussianPrior
 from likeminds import (
     Annotations,
     HierarchicalRanker,
@@ -15,9 +15,9 @@ from likeminds import (
     split_within_people,
 )
 from likeminds.metrics import score_choices
-from likeminds.prior.likelihoods import Choice
-from likeminds.prior.losses import ChoiceLoss
-from likeminds.prior.newcomers import PriorNewcomers
+from likeminds.mixed_model.likelihoods import ChoiceLikelihood
+from likeminds.mixed_model.losses import ChoiceLoss
+from likeminds.mixed_model.new_users import NewUserPosteriors
 
 FEATURES = {"a": [0.0, 1.0], "b": [1.0, 0.5], "c": [2.0, -1.0]}
 
@@ -178,10 +178,10 @@ def test_rankers_made_of_statistics_learn_from_differences():
 def weights_of(said, deviation):
     """Return one person's mode under independent normals of one standard deviation."""
     size = said.n_features
-    coordinates = Coordinates(np.zeros(size), np.ones(size), None, intercept=False)
-    prior = Prior.of_covariance(np.zeros(size), deviation**2 * np.eye(size))
-    crowd = Crowd(coordinates, prior, Choice())
-    points, _ = PriorNewcomers(crowd, ChoiceLoss(), 0.5, size).fold_in(said)
+    coordinates = Design(np.zeros(size), np.ones(size), None, intercept=False)
+    prior = GaussianPrior.of_covariance(np.zeros(size), deviation**2 * np.eye(size))
+    crowd = FittedPrior(coordinates, prior, ChoiceLikelihood())
+    points, _ = NewUserPosteriors(crowd, ChoiceLoss(), 0.5, size).fold_in(said)
     return points[0]
 
 

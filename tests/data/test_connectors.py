@@ -6,7 +6,7 @@ import json
 import pytest
 
 from likeminds.data.connectors import CONNECTORS, read_export
-from likeminds.data.connectors.returning import Question, return_to
+from likeminds.data.connectors.write_back import ExportQuestion, return_to
 
 
 def write(path, text):
@@ -430,7 +430,7 @@ def test_argilla_flat_records_say_who_discarded_what(tmp_path):
     assert reasons(export) == {"since the response is discarded": 1}
     shares = {"r1": 0.75}
     told = json.loads(
-        return_to("argilla", tmp_path / "r.json", [Question(None, "rude", "kind", shares)])
+        return_to("argilla", tmp_path / "r.json", [ExportQuestion(None, "rude", "kind", shares)])
     )
     assert told[0]["fields"] == {"text": "hello"}
     assert told[0]["suggestions"]["mood"]["value"] == "rude"

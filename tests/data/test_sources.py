@@ -17,9 +17,9 @@ from pyarrow import csv
 
 import postgres
 from likeminds import Annotations
-from likeminds._support.secrets import mask
+from likeminds._util.secrets import mask
 from likeminds.data.sources import databases, files, read_csv, read_table, write_table
-from likeminds.data.sources.reading import spread
+from likeminds.data.sources.table_reader import spread
 
 LABELS = {
     "person": ["ann", "ann", "bob", "bob"],

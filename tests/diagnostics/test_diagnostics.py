@@ -18,9 +18,9 @@ from likeminds import (
     split_within_people,
 )
 from likeminds.diagnostics import auc_interval
-from likeminds.diagnostics.answers import p_few_runs
-from likeminds.diagnostics.attention import attentive
-from likeminds.diagnostics.people import refittable
+from likeminds.diagnostics.annotators import refittable
+from likeminds.diagnostics.auc_mixture import attentive
+from likeminds.diagnostics.constant_answers import p_few_runs
 from likeminds.diagnostics.strata import Strata
 from likeminds.metrics.severity import Severity
 from likeminds.rankers.baselines import RidgeToConsensus
@@ -334,8 +334,8 @@ def test_large_crowds_keep_their_prior(monkeypatch):
     said = Annotations(users, items, label)
     ranker = HierarchicalRanker().fit(said)
     refitted = diagnose(ranker, said)
-    monkeypatch.setattr("likeminds.diagnostics.people._MANY_PEOPLE", 20)
-    monkeypatch.setattr("likeminds.diagnostics.people._MANY_LABELS", 500)
+    monkeypatch.setattr("likeminds.diagnostics.annotators._MANY_PEOPLE", 20)
+    monkeypatch.setattr("likeminds.diagnostics.annotators._MANY_LABELS", 500)
     kept = diagnose(ranker, said)
     assert abs(np.nanmean(kept.own_auc) - np.nanmean(refitted.own_auc)) < 0.02
     assert np.corrcoef(kept.own_auc, refitted.own_auc)[0, 1] > 0.9

@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 
 from likeminds.features import GIST, ColourHistogram, images, list_images, read_image
 from likeminds.features.images import as_images
-from likeminds.features.thumbnails import thumbnail
+from likeminds.features.small_pictures import thumbnail
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (6, 8, 3), dtype=np.uint8)

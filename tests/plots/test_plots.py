@@ -20,9 +20,9 @@ from likeminds import (
     make_schools,
     plots,
 )
-from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.features.small_pictures import picture_of, thumbnail
+from likeminds.plots.dark_mode import INK, PAPER, darken
 from likeminds.plots.figures import COLOURS, new_axes, set_title
-from likeminds.plots.night import INK, PAPER, darken
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
 mpl.use("Agg")

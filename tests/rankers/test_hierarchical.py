@@ -205,7 +205,7 @@ def test_interrupt_keeps_the_best_so_far(schools):
 
 @pytest.mark.seconds
 def test_large_crowds_start_on_a_sample(monkeypatch, schools, fitted):
-    monkeypatch.setattr("likeminds.prior.learning._SAMPLE", 25)
+    monkeypatch.setattr("likeminds.mixed_model.fit_prior._SAMPLE", 25)
     ranker = HierarchicalRanker(tol=1e-7).fit(schools.annotations)
     assert ranker.n_groups_ == fitted.n_groups_
     monkeypatch.undo()
@@ -217,7 +217,7 @@ def test_large_crowds_start_on_a_sample(monkeypatch, schools, fitted):
 def test_blocks_need_not_be_kept(monkeypatch, schools, loss):
     said = schools.annotations
     kept = HierarchicalRanker(1, loss).fit(said.X, said.labels, users=said.users)
-    monkeypatch.setattr("likeminds.prior.tasks._KEPT_BYTES", 0)
+    monkeypatch.setattr("likeminds.mixed_model.blocks._KEPT_BYTES", 0)
     made_anew = HierarchicalRanker(1, loss).fit(said.X, said.labels, users=said.users)
     np.testing.assert_allclose(made_anew.coef_, kept.coef_, atol=1e-10)
 

@@ -4,7 +4,7 @@ import pytest
 import likeminds
 from likeminds import RankerCV, ThreeLevelRanker, baselines, default_rankers
 from likeminds.paper.experiments import published
-from likeminds.rankers.base import Ranker
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.registry import COMPETITORS, RANKERS, as_rankers, ranker_called
 
 

@@ -59,7 +59,7 @@ def test_levels_add_up(wide):
 
 
 def narrowed(monkeypatch, kept=12):
-    monkeypatch.setattr("likeminds.prior.wide.narrowing.KEPT", kept)
+    monkeypatch.setattr("likeminds.mixed_model.wide.basis_reduction.KEPT", kept)
 
 
 @pytest.mark.seconds

@@ -20,12 +20,12 @@ from likeminds import (
     make_schools,
 )
 from likeminds.components import Consensus, Group, Personal
-from likeminds.metrics.discoveries import discoveries
+from likeminds.metrics.fdr import discoveries
 from likeminds.rankers.baselines import CMTL, JFL, RMTL
 from likeminds.schools.items import Items
-from likeminds.schools.levels import Levels
 from likeminds.schools.mixture import divide
-from likeminds.schools.naming import leading, name_deviation, strengths
+from likeminds.schools.school_names import leading, name_deviation, strengths
+from likeminds.schools.weight_levels import WeightLevels
 
 
 def crowd(n_schools, seed=0, n_people=120, **options):
@@ -86,7 +86,7 @@ def test_tuned_and_decomposed_rankers():
         fitted = ranker.fit(simulation.annotations)
         found = find_schools(fitted, simulation.annotations, n_schools=2)
         assert adjusted_rand_score(simulation.school, found.labels) >= 0.9, ranker
-        levels = Levels.of_ranker(fitted)
+        levels = WeightLevels.of_ranker(fitted)
         np.testing.assert_allclose(levels.coef, fitted.coef_, atol=1e-12)
 
 

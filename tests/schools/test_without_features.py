@@ -9,7 +9,7 @@ from likeminds import Annotations, HierarchicalRanker, find_schools, write_repor
 from likeminds.plots import heatmap, person_card
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items
-from likeminds.schools.liking import Liking
+from likeminds.schools.yes_log_odds import YesLogOdds
 
 N_PEOPLE, N_ITEMS = 80, 40
 
@@ -69,7 +69,7 @@ def test_unlabelled_items_are_those_a_person_would_like(crowd):
 def test_log_odds_are_scores_and_intercepts(crowd):
     said, _, ranker = crowd
     items = Items.of_annotations(said, np.random.default_rng(0)).with_learned(ranker)
-    liking = Liking.of_ranker(ranker, items, said)
+    liking = YesLogOdds.of_ranker(ranker, items, said)
     log_odds = liking.weights @ liking.rows.T + liking.intercept[:, None] + liking.offset
     of_labels = ranker.decision_function(said) + ranker.intercept_[said.user_codes]
     places = items.positions_of(said)

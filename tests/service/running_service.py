@@ -22,7 +22,7 @@ def free_port():
 def start(settings, port, workers=1):
     """Start a service, and return its process once it answers."""
     script = (
-        "import json, sys; from likeminds.service.running import run; "
+        "import json, sys; from likeminds.service.startup import run; "
         "from likeminds.service.settings import Settings; given = json.loads(sys.stdin.read()); "
         "run(Settings(**given | {'origins': ()}), '127.0.0.1', int(sys.argv[1]), int(sys.argv[2]))"
     )

@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from likeminds.service.app import make_app
-from likeminds.service.refreshing import refresh_file
+from likeminds.service.refit_job import refresh_file
 from likeminds.service.settings import Settings
 from likeminds.storage.models import load
 from service.crowds_served import TITLES, model_of

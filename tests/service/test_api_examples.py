@@ -5,7 +5,7 @@ from fastapi.testclient import TestClient
 
 from likeminds import Annotations, AttributeModel, HierarchicalRanker, save
 from likeminds.service.app import make_app
-from likeminds.service.refreshing import refresh_file
+from likeminds.service.refit_job import refresh_file
 from service.conftest import make_settings
 
 

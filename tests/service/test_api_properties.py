@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 
 from likeminds.service.app import make_app
 from likeminds.service.keys import hashed
-from likeminds.service.running import add_key
+from likeminds.service.startup import add_key
 from service.conftest import make_settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="property tests need schemathesis")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from likeminds.service.demo import make_demo
+from likeminds.service.demo_models import make_demo
 from likeminds.service.settings import Settings
 from service.browser import PHONE, WIDE, Visitor
 from service.running_service import running

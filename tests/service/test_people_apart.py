@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from likeminds import save
 from likeminds.service.app import make_app
 from likeminds.storage.models import ModelFileError
-from likeminds.storage.people import PeopleFiles
+from likeminds.storage.user_files import PeopleFiles
 
 PEOPLE = [f"person-{n:02d}" for n in range(24)]
 

@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from likeminds.service.observing import JsonLines
-from likeminds.service.running import add_key, refuse_open_door
+from likeminds.service.metrics import JsonLines
+from likeminds.service.startup import add_key, refuse_open_door
 from likeminds.service.store import open_store
 from service.conftest import show
 
@@ -151,7 +151,7 @@ def test_what_takes_too_long_is_answered_in_time(serve, monkeypatch):
     wait = threading.Event()
     client = serve(seconds=0.2)
     monkeypatch.setattr(
-        "likeminds.service.answering.Answering.rank", lambda *_: wait.wait(20) and None
+        "likeminds.service.queries.RankingQueries.rank", lambda *_: wait.wait(20) and None
     )
     said = client.post("/v1/rank", json={})
     wait.set()
@@ -165,7 +165,7 @@ def test_a_mistake_of_ours_is_a_problem_without_a_trace(serve, monkeypatch, capl
     def fail(*_):
         raise RuntimeError("person-01 said something")
 
-    monkeypatch.setattr("likeminds.service.answering.Answering.rank", fail)
+    monkeypatch.setattr("likeminds.service.queries.RankingQueries.rank", fail)
     said = client.post("/v1/rank", json={})
     assert said.status_code == 500
     assert said.headers["content-type"] == "application/problem+json"

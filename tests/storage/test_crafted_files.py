@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from crowds import make_crowd
 from likeminds import AttributeModel, ModelFileError, ThreeLevelRanker, load, read_card, save
 from likeminds.storage import safetensors
-from likeminds.storage.finite import first_not_finite
+from likeminds.storage.finite_checks import first_not_finite
 from likeminds.storage.safetensors import LONGEST_HEADER, write_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")

@@ -6,13 +6,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._support.arrays import Float, Index
-from likeminds.choice_models.forms import Deviations, Form, Full
-from likeminds.choice_models.maximising import Surface
-from likeminds.choice_models.simulating import Coefficients, Setting, Simulation
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.lognormal import moments_of_weights, weights_of_logs
-from likeminds.prior.prior import Prior
+from likeminds._util.array_types import Float, Index
+from likeminds.choice_models.covariance_parameters import (
+    CovarianceParameters,
+    FullCovariance,
+    ScaledCovariance,
+)
+from likeminds.choice_models.importance_sampling import (
+    Coefficients,
+    ImportanceSampler,
+    SimulationProblem,
+)
+from likeminds.choice_models.simulated_likelihood import LikelihoodSurface
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.lognormal_prior import moments_of_weights, weights_of_logs
 
 # Scores give standard errors where there are so many users for each number of the model; a full
 # Omega has any where there are no more numbers than this.
@@ -49,7 +57,7 @@ class PartWorths:
 
     @classmethod
     def of(
-        cls, coefficients: Coefficients, setting: Setting, coordinates: Coordinates
+        cls, coefficients: Coefficients, setting: SimulationProblem, coordinates: Design
     ) -> "PartWorths":
         """Return the part-worths of coefficients, which are in coordinates."""
         n_weights = coordinates.n_weights
@@ -99,7 +107,7 @@ class PartWorths:
         return np.sqrt(self.covariance.diagonal())
 
 
-def _of_weights(known: Float, setting: Setting) -> Float:
+def _of_weights(known: Float, setting: SimulationProblem) -> Float:
     """Return what is known of varying coordinates for all weights of features."""
     whole = np.zeros(len(setting.varies) + len(setting.constant))
     whole[setting.varies] = known
@@ -170,16 +178,21 @@ class Estimates:
 
 
 def estimate(
-    setting: Setting, prior: Prior, coordinates: Coordinates, *, kind: str, n_draws: int
+    setting: SimulationProblem,
+    prior: GaussianPrior,
+    coordinates: Design,
+    *,
+    kind: str,
+    n_draws: int,
 ) -> Estimates:
     """Return part-worths with standard errors, at a prior that is near the maximum."""
     at = setting.coefficients(prior)
-    simulation = Simulation(setting, at, n_draws)
+    simulation = ImportanceSampler(setting, at, n_draws)
     n_means, n_people = len(at.mean) + len(at.fixed), setting.tasks.n_people
     for form in _forms(kind, at, n_people):
-        surface = Surface(simulation, at, form)
+        surface = LikelihoodSurface(simulation, at, form)
         information, scores, by = _information(surface, n_people)
-        if not isinstance(form, Full) or _is_definite(information):
+        if not isinstance(form, FullCovariance) or _is_definite(information):
             break
     kept = _definite_part(information, n_means)
     if coordinates.basis is not None and len(kept) < len(information):
@@ -205,7 +218,7 @@ def estimate(
     d = len(coordinates.scale)
     every, sandwich = (np.sqrt(np.diag(slopes.T @ one @ slopes)) for one in (covariance, robust))
     deviation, centre, spread, correlation = np.split(every[d:], [d, 2 * d, 3 * d])
-    whole = isinstance(surface.form, Full)
+    whole = isinstance(surface.form, FullCovariance)
     if not whole:  # a standard error of zero is that of a deviation that was not kept
         for one in (deviation, spread, sandwich[d : 2 * d]):
             one[one == 0.0] = np.nan
@@ -226,10 +239,10 @@ def estimate(
     )
 
 
-def _information(surface: Surface, n_people: int) -> tuple[Float, Float, str]:
+def _information(surface: LikelihoodSurface, n_people: int) -> tuple[Float, Float, str]:
     """Return the information, users' scores, and what the information is made of."""
     information, scores = surface.information(), surface.scores()
-    if isinstance(surface.form, Full) and not _is_definite(information):
+    if isinstance(surface.form, FullCovariance) and not _is_definite(information):
         # At a penalised estimate the gradient is not zero: scores less their mean.
         outer = n_people * np.cov(scores.T, ddof=0)
         if len(outer) * _PEOPLE_EACH <= n_people and _is_definite(outer):
@@ -260,13 +273,13 @@ def _is_definite(matrix: Float) -> bool:
     return bool(values[0] > _INVERTIBLE * values[-1])
 
 
-def _forms(kind: str, at: Coefficients, n_people: int) -> Iterator[Form]:
+def _forms(kind: str, at: Coefficients, n_people: int) -> Iterator[CovarianceParameters]:
     """Yield the forms in which the likelihood may be concave, the most general first."""
     size = len(at.mean)
     n_numbers = size + len(at.fixed) + size * (size + 1) // 2
     if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people):
-        yield Full(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
-    yield Deviations(at.covariance)
+        yield FullCovariance(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
+    yield ScaledCovariance(at.covariance)
 
 
 def _slopes(numbers: Callable[[Float], Float], at: Float) -> Float:

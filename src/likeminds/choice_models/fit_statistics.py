@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.grammar import counted
-from likeminds.choice_models.maximising import form_of
-from likeminds.choice_models.simulating import Setting
-from likeminds.prior.likelihoods import Choice
-from likeminds.prior.prior import Prior
-from likeminds.prior.tasks import task_of
+from likeminds._util.grammar import counted
+from likeminds.choice_models.importance_sampling import SimulationProblem
+from likeminds.choice_models.simulated_likelihood import form_of
+from likeminds.mixed_model.blocks import task_of
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,12 @@ class FitStatistics:
 
 
 def fit_statistics(
-    setting: Setting, prior: Prior, log_likelihood: float, *, kind: str, n_groups: int
+    setting: SimulationProblem,
+    prior: GaussianPrior,
+    log_likelihood: float,
+    *,
+    kind: str,
+    n_groups: int,
 ) -> FitStatistics:
     """Count choices and parameters; ``kind`` is the form of Omega."""
     null, n_choices = 0.0, 0
@@ -99,5 +104,5 @@ def fit_statistics(
         n_choices,
         setting.tasks.n_people,
         len(at.mean) + len(at.fixed) + n_free,
-        isinstance(setting.likelihood, Choice),
+        isinstance(setting.likelihood, ChoiceLikelihood),
     )

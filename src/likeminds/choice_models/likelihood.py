@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float, IdArray
-from likeminds.choice_models.simulating import Setting, Simulation
-from likeminds.prior.prior import Prior
+from likeminds._util.array_types import Float, IdArray
+from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class LogLikelihood:
 
 
 def simulate_likelihood(
-    setting: Setting, prior: Prior, n_draws: int, users: IdArray, seed: int = 0
+    setting: SimulationProblem, prior: GaussianPrior, n_draws: int, users: IdArray, seed: int = 0
 ) -> LogLikelihood:
     """Simulate the log-likelihood of a setting's labels under a prior."""
     at = setting.coefficients(prior)
-    simulation = Simulation(setting, at, n_draws, seed=seed, matched=False)
+    simulation = ImportanceSampler(setting, at, n_draws, seed=seed, matched=False)
     found, order = simulation.at(at), np.argsort(simulation.people, kind="stable")
     return LogLikelihood(
         found.value,

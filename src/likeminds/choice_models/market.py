@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
-from likeminds.prior.beliefs import Beliefs
-from likeminds.prior.lognormal import logs_of_moments, weights_of_logs
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds.mixed_model.lognormal_prior import logs_of_moments, weights_of_logs
+from likeminds.mixed_model.posterior import Posterior
 
 # Draws from each person's posterior; half of them mirror the others.
 _DRAWS = 64
@@ -26,7 +26,7 @@ class Market:
 
     Attributes
     ----------
-    beliefs : Beliefs
+    beliefs : Posterior
         What is known about people.
     items : array of shape (n_items, n_features)
         The items.
@@ -36,7 +36,7 @@ class Market:
         1 or -1 for weights whose sign is known, and that may be zero, or are log-normal, else 0.
     """
 
-    beliefs: Beliefs
+    beliefs: Posterior
     items: FloatArray
     available: Bool
     signs: Float | None = None

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds._support.checks import listing
-from likeminds._support.suggesting import did_you_mean
-from likeminds.choice_models.simulating import Setting
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
-from likeminds.prior.coordinates import Coordinates
-from likeminds.prior.crowd import Crowd
-from likeminds.prior.likelihoods import Choice, Likelihood, Logistic
-from likeminds.prior.lognormal import LogNormal, matched
-from likeminds.prior.tasks import Tasks, task_of
+from likeminds.mixed_model.blocks import Responses, task_of
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
+from likeminds.mixed_model.lognormal_prior import LogNormalPrior, matched
 
 # Draws for each person where the specification asks for simulation, but not for a number.
 _DRAWS = 200
@@ -87,7 +87,7 @@ class Specification:
         return self.n_draws == 0
 
     def refuse_unidentified(
-        self, tasks: Tasks, likelihood: Likelihood, coordinates: Coordinates
+        self, tasks: Responses, likelihood: Likelihood, coordinates: Design
     ) -> None:
         """Refuse features whose weights the labels do not identify; name them.
 
@@ -107,11 +107,11 @@ class Specification:
 
     def setting(
         self,
-        tasks: Tasks,
+        tasks: Responses,
         likelihood: Likelihood,
-        coordinates: Coordinates,
+        coordinates: Design,
         shifts: Float | None,
-    ) -> Setting:
+    ) -> SimulationProblem:
         """Return what is simulated."""
         if not has_chances(likelihood):
             raise ValueError(
@@ -130,9 +130,9 @@ class Specification:
             )
         signs, logs = (_in_coordinates(known, coordinates) for known in (self.signs, self.logs))
         ways = (signs[varies], logs[varies])
-        return Setting(tasks, likelihood, varies, self.fixed, n_weights, *ways, shifts)
+        return SimulationProblem(tasks, likelihood, varies, self.fixed, n_weights, *ways, shifts)
 
-    def told(self, crowd: Crowd) -> Crowd:
+    def told(self, crowd: FittedPrior) -> FittedPrior:
         """Return a crowd, whose prior was simulated, that knows which signs its weights have."""
         signs, logs = (
             _in_coordinates(known, crowd.coordinates) for known in (self.signs, self.logs)
@@ -145,11 +145,11 @@ class Specification:
             crowd,
             prior=matched(crowd.prior, logs),
             wider=matched(crowd.wider, logs),
-            logs=LogNormal(logs, crowd.prior, crowd.wider),
+            logs=LogNormalPrior(logs, crowd.prior, crowd.wider),
         )
 
 
-def unidentified(tasks: Tasks, likelihood: Likelihood, coordinates: Coordinates) -> Bool:
+def unidentified(tasks: Responses, likelihood: Likelihood, coordinates: Design) -> Bool:
     """Tell which features' weights the labels do not identify, shape (d,).
 
     The information of labels has no directions in which features are constant or collinear among
@@ -191,7 +191,7 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[Any, Any]) 
     return found
 
 
-def _in_coordinates(known: Float, coordinates: Coordinates) -> Float:
+def _in_coordinates(known: Float, coordinates: Design) -> Float:
     """Return what is known of features' signs for coordinates; nothing where these are mixed."""
     found = np.zeros(coordinates.size)
     if coordinates.basis is None:
@@ -201,7 +201,7 @@ def _in_coordinates(known: Float, coordinates: Coordinates) -> Float:
 
 def has_chances(likelihood: Likelihood) -> bool:
     """Say whether labels are choices, or yes and no, which have chances that scores tell."""
-    return isinstance(likelihood, Logistic | Choice)
+    return isinstance(likelihood, LogisticLikelihood | ChoiceLikelihood)
 
 
 def find_feature(name: Any, names: IdArray, parameter: str) -> int:

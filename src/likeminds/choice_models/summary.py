@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._support.arrays import Bool, Float, IdArray
-from likeminds._support.checks import listing
+from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.checks import listing
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.fit_statistics import FitStatistics
 from likeminds.choice_models.likelihood import LogLikelihood
-from likeminds.choice_models.tables import Table
+from likeminds.choice_models.text_tables import Table
 
 _FORMS = {
     "full": "any covariance",

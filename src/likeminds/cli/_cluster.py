@@ -3,21 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-from likeminds.cli._asked import Asked
-from likeminds.cli._ending import SignalledError
+from likeminds.cli._fit_request import FitRequest
 from likeminds.cli._labels import label_reading
-from likeminds.cli._options import OnCluster
-from likeminds.cli._talk import Talk
+from likeminds.cli._options import ClusterOptions
+from likeminds.cli._output import Output
+from likeminds.cli._signals import SignalledError
 
 
-def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
+def fit_on_cluster(where: ClusterOptions, talk: Output, asked: FitRequest) -> Path:
     """Learn from Parquet or CSV files on a cluster, and save the model without its labels."""
-    from likeminds._support.grammar import read_verb
+    from likeminds._util.grammar import read_verb
     from likeminds.cluster import Shards
-    from likeminds.cluster.connecting import cluster_at
+    from likeminds.cluster.client import cluster_at
     from likeminds.storage.folders import main_file
     from likeminds.storage.models import save, write_model
-    from likeminds.storage.people import people_of
+    from likeminds.storage.user_files import people_of
 
     source, target, verb = asked.folder("--dask"), asked.target, asked.verb
     if where.resume and where.checkpoint is None:
@@ -27,7 +27,7 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
     assert where.dask is not None
     with cluster_at(where.dask) as client, talk.bar() as bar:
         task = bar.add_task("reading", total=None)
-        shards = Shards.from_folder(source, client, tell=_Told(bar, task), **options)
+        shards = Shards.from_folder(source, client, tell=_ClusterProgress(bar, task), **options)
         talk.tell(f"{shards} on {len(client.nthreads())} workers")
         if where.checkpoint is not None:
             shards = shards.checkpointed(where.checkpoint, resume=where.resume)
@@ -52,13 +52,13 @@ def fit_on_cluster(where: OnCluster, talk: Talk, asked: Asked) -> Path:
 
 def _statistics_suffice(ranker: Any, options: dict[str, Any]) -> bool:
     """Say whether statistics of partitions are all that has to be brought together."""
-    from likeminds.cluster.teaching import needs_statistics_alone
+    from likeminds.cluster.remote_fit import needs_statistics_alone
 
     by_median = options.get("threshold") == "median"  # of all that a person said
     return needs_statistics_alone(ranker) and options["features"] is not None and not by_median
 
 
-class _Told:
+class _ClusterProgress:
     """Shows how far reading is, and which visit there is; how far learning is, steps say."""
 
     def __init__(self, bar: Any, task: Any) -> None:
@@ -71,14 +71,14 @@ class _Told:
             self._bar.update(self._task, description=what, completed=done, total=total)
 
 
-def _options(source: str, asked: Asked) -> dict[str, Any]:
+def _options(source: str, asked: FitRequest) -> dict[str, Any]:
     """Return what `Shards.from_folder` is told: columns by their usual names, and labels."""
-    from likeminds.data.columns import as_frame, id_texts
-    from likeminds.data.stored.parts import Parts
+    from likeminds.data.column_roles import as_frame, id_texts
+    from likeminds.data.out_of_core.parquet_parts import ParquetParts
     from likeminds.data.tables import find_roles
 
     items, columns, names = asked.items, asked.columns, asked.names
-    head = Parts.of(source, id_texts(names)).head
+    head = ParquetParts.of(source, id_texts(names)).head
     found, features = find_roles(as_frame(head), names, items.features)
     if found["item"] is None:
         raise ValueError("On a cluster, labels need a column that says which item they are about.")

@@ -8,8 +8,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from likeminds._support.lazy_modules import load_later
-from likeminds.cli._talk import Talk
+from likeminds._util.lazy_imports import load_later
+from likeminds.cli._output import Output
 
 Work = Callable[..., None]
 
@@ -18,7 +18,7 @@ _QUICK, _SLOW_MODULES = "Ask", ("pandas", "scipy.stats")
 
 
 @dataclasses.dataclass(frozen=True)
-class Manner:
+class OutputOptions:
     """Options of output that every command has."""
 
     as_json: Annotated[
@@ -37,7 +37,7 @@ def command(
 ) -> Callable[[Work], Work]:
     """Register a function as a command.
 
-    Its first parameter is the `Talk`. A parameter whose type is a dataclass stands for the
+    Its first parameter is the `Output`. A parameter whose type is a dataclass stands for the
     options that are the fields of the dataclass. ``--json``, ``--quiet`` and ``--debug`` are
     added, errors become one sentence and an exit code, and the examples go below the help.
     """
@@ -50,8 +50,8 @@ def command(
                 parameter: kind(**{field: given.pop(field) for field in _fields(kind)})
                 for parameter, kind in groups.items()
             }
-            manner = Manner(**{field: given.pop(field) for field in _fields(Manner)})
-            talk = Talk(as_json=manner.as_json, quiet=manner.quiet, debug=manner.debug)
+            manner = OutputOptions(**{field: given.pop(field) for field in _fields(OutputOptions)})
+            talk = Output(as_json=manner.as_json, quiet=manner.quiet, debug=manner.debug)
             if panel == _QUICK:
                 load_later(*_SLOW_MODULES)
             talk.answer_for(lambda: work(talk, **given, **values))
@@ -80,7 +80,7 @@ def _signature(work: Work, groups: dict[str, Any]) -> inspect.Signature:
             parameters += _parameters(groups[parameter.name])
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    return inspect.Signature([*parameters, *_parameters(Manner)])
+    return inspect.Signature([*parameters, *_parameters(OutputOptions)])
 
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:

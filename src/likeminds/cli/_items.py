@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._options import ItemOptions
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from likeminds._support.arrays import IdArray
-    from likeminds.features.pictures import Reduction
+    from likeminds._util.array_types import IdArray
+    from likeminds.features.picture_folder import Reduction
 
 
 @dataclass(frozen=True)
-class Shown:
+class ModelItems:
     """Items and their features, as a model knows them; pictures go by the names of files."""
 
     ids: "IdArray"
@@ -29,16 +29,16 @@ class Shown:
         return {"item": item} | ({"name": self.names.get(item)} if self.names else {})
 
 
-def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = None) -> Shown:
+def read_shown(talk: Output, items: ItemOptions, model: Any, item: str | None = None) -> ModelItems:
     """Read items to be ranked; without any, those that a model has kept of its training."""
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
     if items.images is not None:
-        from likeminds.features.pictures import Reduction, picture_features
+        from likeminds.features.picture_folder import Reduction, picture_features
 
         reduction = Reduction.of_model(model)
         found = picture_features(items.images, progress=talk.shows_progress)
-        return Shown(_as_ids(found.images), reduction(found.features), pictures=True)
+        return ModelItems(_as_ids(found.images), reduction(found.features), pictures=True)
     if items.features is not None:
         return _shown_in_table(talk, items.features, items.item_name, model, item)
     kept = kept_items(model)
@@ -50,21 +50,21 @@ def read_shown(talk: Talk, items: ItemOptions, model: Any, item: str | None = No
     return kept
 
 
-def kept_items(model: Any) -> Shown | None:
+def kept_items(model: Any) -> ModelItems | None:
     """Return the items a model has learned from, if it kept them."""
     kept = model.kept_items()
     if kept is None:
         return None
     ids, features = kept
-    return Shown(ids, features, names=model.item_names)
+    return ModelItems(ids, features, names=model.item_names)
 
 
 def _shown_in_table(
-    talk: Talk, source: str, named: str | None, model: Any, item: str | None
-) -> Shown:
-    from likeminds._support.secrets import mask
-    from likeminds.cli._names import find_names, item_key, names_in
-    from likeminds.data.columns import as_frame, item_texts, read_values
+    talk: Output, source: str, named: str | None, model: Any, item: str | None
+) -> ModelItems:
+    from likeminds._util.secrets import mask
+    from likeminds.cli._id_lookup import find_names, item_key, names_in
+    from likeminds.data.column_roles import as_frame, item_texts, read_values
     from likeminds.data.feature_columns import feature_matrix
     from likeminds.data.identifiers import as_distinct
     from likeminds.data.sources import read_table
@@ -79,7 +79,7 @@ def _shown_in_table(
     known = _known_columns(table, names, where)
     frame = as_frame(table)
     ids = as_distinct(read_values(frame, key, as_ids=True), f"The items in {where}")
-    return Shown(ids, feature_matrix(frame, known), names=called or model.item_names)
+    return ModelItems(ids, feature_matrix(frame, known), names=called or model.item_names)
 
 
 def _as_ids(names: Sequence[str]) -> "IdArray":
@@ -89,7 +89,7 @@ def _as_ids(names: Sequence[str]) -> "IdArray":
 
 
 def item_column(table: Any, names: dict[str, str | None]) -> str:
-    from likeminds.data.columns import as_frame, find_columns
+    from likeminds.data.column_roles import as_frame, find_columns
 
     column = find_columns(as_frame(table), names, ())["item"]
     if column is None:
@@ -101,15 +101,15 @@ def item_column(table: Any, names: dict[str, str | None]) -> str:
 
 
 def with_features(
-    talk: Talk,
+    talk: Output,
     table: Any,
     names: dict[str, str | None],
     items: ItemOptions,
     known: Sequence[str] | None,
 ) -> tuple[Any, Any, dict[Any, str] | None]:
     """Return the labels, the features a model knows, and what items are called."""
-    from likeminds.cli._names import find_names, is_name, item_key, names_in
-    from likeminds.data.columns import item_texts
+    from likeminds.cli._id_lookup import find_names, is_name, item_key, names_in
+    from likeminds.data.column_roles import item_texts
     from likeminds.data.sources import read_table
 
     source = items.features
@@ -129,9 +129,9 @@ def with_features(
 
 def _by_id(table: Any, column: str, ids: Sequence[Any], called: "dict[Any, str] | None") -> Any:
     """Return labels whose items have ids, where some go by the names of items."""
-    from likeminds.data.columns import as_arrow
+    from likeminds.data.column_roles import as_arrow
     from likeminds.data.identifiers import as_id_array
-    from likeminds.rankers.shown import places_of_items
+    from likeminds.rankers.item_table import places_of_items
 
     given = table[column].unique().to_pylist()
     if not called or set(given) <= set(ids) or set(given).isdisjoint(called.values()):
@@ -144,7 +144,7 @@ def _by_id(table: Any, column: str, ids: Sequence[Any], called: "dict[Any, str] 
 
 
 @dataclass(frozen=True)
-class Words:
+class TextSource:
     """Where texts come from, and what they are if they have been read."""
 
     source: str
@@ -152,17 +152,19 @@ class Words:
 
     def read(self, column: str) -> dict[Any, str]:
         """Return what items say, by their ids."""
-        from likeminds.cli._names import read_texts
+        from likeminds.cli._id_lookup import read_texts
 
         return read_texts(self.source, column) if self.known is None else self.known
 
 
-def with_texts(texts: Words, table: Any, column: str, features: Any) -> tuple[Any, dict[Any, str]]:
+def with_texts(
+    texts: TextSource, table: Any, column: str, features: Any
+) -> tuple[Any, dict[Any, str]]:
     """Return features of what items say, beside others if there are any, and what they say."""
     import pyarrow as pa
 
-    from likeminds._support.checks import listing
-    from likeminds.data.columns import as_arrow
+    from likeminds._util.checks import listing
+    from likeminds.data.column_roles import as_arrow
     from likeminds.features.text import TextFeatures
 
     said = texts.read(column)
@@ -190,12 +192,12 @@ def with_texts(texts: Words, table: Any, column: str, features: Any) -> tuple[An
 
 
 def with_pictures(
-    talk: Talk, table: Any, names: dict[str, str | None], items: ItemOptions, model: Any
+    talk: Output, table: Any, names: dict[str, str | None], items: ItemOptions, model: Any
 ) -> tuple[Any, Any, "Reduction"]:
     """Return the labels with full names of pictures, their features, and how these came about."""
     import pyarrow as pa
 
-    from likeminds.features.pictures import Reduction, picture_features
+    from likeminds.features.picture_folder import Reduction, picture_features
 
     column = item_column(table, names)
     called = [str(value) for value in table[column].to_pylist()]
@@ -218,7 +220,7 @@ def with_kept(
     """Return the labels and the features of the items that a model has kept."""
     import pyarrow as pa
 
-    from likeminds.data.columns import as_arrow
+    from likeminds.data.column_roles import as_arrow
 
     kept = kept_items(model)
     if kept is None:
@@ -233,11 +235,11 @@ def with_kept(
 
 
 def _as_numbers(
-    talk: Talk, features: Any, key: str, known: Sequence[str] | None, names: str | None = None
+    talk: Output, features: Any, key: str, known: Sequence[str] | None, names: str | None = None
 ) -> Any:
     """Return a table of items without texts, and say what became of the columns left out."""
-    from likeminds._support.checks import listing
-    from likeminds.data.item_columns import encode_items
+    from likeminds._util.checks import listing
+    from likeminds.data.categorical_encoding import encode_items
 
     encoded = encode_items(features, key, known)
     if names in encoded.left_out:
@@ -251,8 +253,8 @@ def _as_numbers(
 
 
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
-    from likeminds._support.checks import listing
-    from likeminds._support.suggesting import did_you_mean
+    from likeminds._util.checks import listing
+    from likeminds._util.did_you_mean import did_you_mean
 
     there = set(features.column_names)
     missing = [name for name in known if name not in there]

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from likeminds.cli._input_tables import read_tables
 from likeminds.cli._items import (
-    Words,
+    TextSource,
     item_column,
     with_features,
     with_kept,
@@ -12,15 +13,14 @@ from likeminds.cli._items import (
     with_texts,
 )
 from likeminds.cli._models import reading_of
-from likeminds.cli._options import Columns, ItemOptions, Pairs
-from likeminds.cli._tables import read_tables
-from likeminds.cli._talk import Talk
+from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns
+from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-    from likeminds.features.pictures import Reduction
+    from likeminds.features.picture_folder import Reduction
 
-NO_PAIRS = Pairs()
+NO_PAIRS = ComparisonOptions()
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class ReadLabels:
 
 
 def read_said(  # noqa: PLR0917 - where everything comes from
-    talk: Talk,
+    talk: Output,
     source: str | None,
     items: ItemOptions,
-    columns: Columns,
+    columns: LabelColumns,
     model: Any = None,
-    pairs: Pairs = NO_PAIRS,
+    pairs: ComparisonOptions = NO_PAIRS,
     texts: str | None = None,
 ) -> ReadLabels:
     """Read labels with the features of their items; a model says which features it knows.
@@ -48,7 +48,7 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     ``texts`` is where one reads what items say: that becomes features, and is kept to be shown. It
     may be the export that the labels come from, whose texts are shown in any case.
     """
-    from likeminds.cli._pairs import NAMES, items_by_id
+    from likeminds.cli._comparisons import NAMES, items_by_id
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
@@ -71,29 +71,31 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     return replace(parts[0], annotations=said, names=parts[0].names or exported or None)
 
 
-def _words(texts: str | None, exported: dict[Any, str], pairs: Pairs) -> Words | None:
+def _words(
+    texts: str | None, exported: dict[Any, str], pairs: ComparisonOptions
+) -> TextSource | None:
     """Return where one learns what items say: a table of texts, or the export itself."""
     if texts is None:
         return None
     if pairs.export is None or texts != pairs.export[1]:
-        return Words(texts)
+        return TextSource(texts)
     if not exported:
         raise ValueError(f"--texts: {texts} has no texts, only labels.")
-    return Words(texts, exported)
+    return TextSource(texts, exported)
 
 
 def _annotated(  # noqa: PLR0917 - what a table needs to be read
-    talk: Talk,
+    talk: Output,
     table: Any,
     names: dict[str, str | None],
     items: ItemOptions,
-    columns: Columns,
+    columns: LabelColumns,
     model: Any,
     shown: Any,
-    texts: Words | None = None,
+    texts: TextSource | None = None,
 ) -> ReadLabels:
     """Return what one table says; ``shown`` are items that are known by their ids alone."""
-    from likeminds.cli._pairs import NAMES
+    from likeminds.cli._comparisons import NAMES
     from likeminds.data.annotations import Annotations
 
     options: dict[str, Any] = {**names, "people": columns.people}
@@ -128,7 +130,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
 
 def _has_features(table: Any, names: dict[str, str | None], known: list[str]) -> bool:
     """Say whether a table has the features that a model knows, constants of alternatives too."""
-    from likeminds.data.columns import find_column
+    from likeminds.data.column_roles import find_column
 
     here = set(table.column_names)
     column = names.get("alternative") or find_column("alternative", here)
@@ -143,7 +145,7 @@ def refuse_several_from_stdin(*sources: str | None) -> None:
         raise ValueError("Only one table can come from standard input.")
 
 
-def label_reading(columns: Columns, model: Any = None) -> dict[str, Any]:
+def label_reading(columns: LabelColumns, model: Any = None) -> dict[str, Any]:
     """Return how labels are read: as the model's were, which is positive, above which number."""
     options: dict[str, Any] = {"reading": None if model is None else reading_of(model)}
     if columns.positive is not None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-    from likeminds.data.labels import LabelReading
-    from likeminds.rankers.model import Model
+    from likeminds.data.label_parsing import LabelReading
+    from likeminds.rankers.capabilities import ReadableModel
 
 
 def open_model(path: Path) -> Any:
@@ -16,15 +16,15 @@ def open_model(path: Path) -> Any:
     return load(path)
 
 
-def keep_schools_of(model: "Model") -> None:
+def keep_schools_of(model: "ReadableModel") -> None:
     """Keep with a model what takes long to find out about its crowd, for explain and report."""
-    from likeminds.schools.finding import keep_schools
+    from likeminds.schools.find import keep_schools
 
     for ranker in model.rankers_.values():
         keep_schools(ranker)
 
 
-def rankers_of(model: "Model", attribute: str | None = None) -> dict[str, Any]:
+def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, Any]:
     """Return the rankers by attribute: one of them, or all."""
     if attribute is None:
         return dict(model.rankers_)
@@ -36,12 +36,12 @@ def rankers_of(model: "Model", attribute: str | None = None) -> dict[str, Any]:
     return {attribute: model.ranker_of(attribute)}
 
 
-def verbs_of(model: "Model") -> dict[str, str | None]:
+def verbs_of(model: "ReadableModel") -> dict[str, str | None]:
     """Return what people do with items, by attribute, where that is known."""
     return {name: ranker.chosen_.learned("verb_") for name, ranker in model.rankers_.items()}
 
 
-def the_ranker_of(model: "Model", attribute: str | None) -> tuple[str, Any]:
+def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, Any]:
     """Return one ranker and its attribute; ask where there are several."""
     rankers = rankers_of(model, attribute)
     if len(rankers) > 1:
@@ -49,9 +49,9 @@ def the_ranker_of(model: "Model", attribute: str | None) -> tuple[str, Any]:
     return next(iter(rankers.items()))
 
 
-def parts_of(said: "Annotations", model: "Model") -> dict[str, "Annotations"]:
+def parts_of(said: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
     """Return labels by attribute, as a model tells them apart."""
-    from likeminds._support.checks import listing
+    from likeminds._util.checks import listing
 
     if not model.has_attributes:
         if said.n_attributes > 1:
@@ -71,7 +71,7 @@ def parts_of(said: "Annotations", model: "Model") -> dict[str, "Annotations"]:
     return {str(name): part for name, part in said.by_attribute().items()}
 
 
-def reading_of(model: "Model") -> "LabelReading | None":
+def reading_of(model: "ReadableModel") -> "LabelReading | None":
     """Return how a model's labels were read; None if it does not know, or by attribute only."""
     found = {ranker.learned("label_reading_") for ranker in model.rankers_.values()}
     return found.pop() if len(found) == 1 else None

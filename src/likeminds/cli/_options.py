@@ -80,7 +80,7 @@ class ItemOptions:
 
 
 @dataclass(frozen=True)
-class Columns:
+class LabelColumns:
     """What the columns of the labels are called, which are positive, and who gave them."""
 
     people: Annotated[
@@ -201,7 +201,7 @@ _PAIRS = "Columns of comparisons (found by their usual names)"
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ComparisonOptions:
     """Comparisons of two items and what their columns are called, and exports of other tools."""
 
     comparisons: Annotated[
@@ -239,7 +239,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class OnDisk:
+class OutOfCoreOptions:
     """Labels that do not fit in memory."""
 
     memory: Annotated[
@@ -263,7 +263,7 @@ class OnDisk:
 
 
 @dataclass(frozen=True)
-class OnCluster:
+class ClusterOptions:
     """Labels on the workers of a cluster."""
 
     dask: Annotated[

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 
-def tell_part_worths(talk: Talk, ranker: Any, price: str | None) -> dict[str, Any]:
+def tell_part_worths(talk: Output, ranker: Any, price: str | None) -> dict[str, Any]:
     """Show part-worths, and what people would pay where a price is named; return the facts."""
-    from likeminds.rankers.model import Ability
+    from likeminds.rankers.capabilities import Capability
 
-    Ability.PART_WORTHS.require(ranker)
+    Capability.PART_WORTHS.require(ranker)
     if ranker.learned("annotations_") is None:
         raise ValueError(
             "The table needs the labels that the model has learned from, and it has not kept them: "
@@ -29,8 +29,8 @@ def tell_part_worths(talk: Talk, ranker: Any, price: str | None) -> dict[str, An
     return facts
 
 
-def _tell(talk: Talk, table: Any, notes: tuple[str, ...] = ()) -> None:
-    from likeminds.cli._show import rich_table
+def _tell(talk: Output, table: Any, notes: tuple[str, ...] = ()) -> None:
+    from likeminds.cli._tables import rich_table
 
     talk.tell(rich_table(table.title, table.rows))
     for note in notes:

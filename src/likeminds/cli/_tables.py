@@ -1,94 +1,118 @@
-"""From files and exports to tables of what people said."""
+"""Tables for people, and tables for programs."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from likeminds.cli._options import Columns, Pairs
-from likeminds.cli._talk import Talk
+from likeminds._util.escape_control import visible
+from likeminds._util.grammar import signed as with_sign
+from likeminds.cli._output import Output
 
-_Tables = list[tuple[Any, dict[str, str | None]]]
+# The narrowest column in which one can read anything, its border included.
+_NARROWEST = 7
+# Texts of so many letters are not broken.
+_WHOLE = 16
+# Columns of ids: 12345 is somebody, not 12,345 of something.
+_IDS = ("person", "item", "attribute")
 
 
-def read_tables(
-    talk: Talk, source: str | None, columns: Columns, pairs: Pairs
-) -> tuple[_Tables, dict[Any, str]]:
-    """Return what people said, as tables with the names of their columns by role.
+def rich_table(
+    title: str, rows: Sequence[Mapping[str, Any]], *, digits: int = 3, signed: Sequence[str] = ()
+) -> Any:
+    """Return rows with the same columns as a table for the terminal."""
+    from rich.console import Group
+    from rich.text import Text
 
-    Beside them is what items say, by their ids, where an export has told it.
+    columns = [
+        TableColumn(
+            name.replace("_", " "),
+            all(isinstance(row[name], int | float) or row[name] is None for row in rows),
+            [
+                cell(str(row[name]) if name in _IDS else row[name], digits, name in signed)
+                for row in rows
+            ],
+        )
+        for name in (rows[0] if rows else ())
+    ]
+    # Not the table's own title, which breaks where the table ends.
+    return Group(Text(title, style="bold"), TableColumns(columns))
+
+
+class TableColumn(NamedTuple):
+    """A column of a table: its name, whether it is of numbers, and its cells."""
+
+    name: str
+    numbers: bool
+    cells: list[str]
+
+
+class TableColumns(NamedTuple):
+    """Columns side by side; where the terminal is too narrow for that, one cell a line."""
+
+    columns: list[TableColumn]
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        if options.max_width < _NARROWEST * len(self.columns):
+            for cells in zip(*(column.cells for column in self.columns), strict=True):
+                yield Text("")
+                for column, shown in zip(self.columns, cells, strict=True):
+                    yield Text(f"{column.name}: {shown}", overflow="fold")
+            return
+        table = Table(box=SIMPLE_HEAD)
+        for column in self.columns:
+            longest = 0 if column.numbers else max(map(len, column.cells), default=0)
+            table.add_column(
+                Text(column.name),
+                justify="right" if column.numbers else "left",
+                overflow="fold",
+                min_width=min(longest, _WHOLE) or None,  # headers of numbers break before names do
+            )
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            table.add_row(*map(Text, cells))
+        yield table
+
+
+def cell(value: Any, digits: int = 3, signed: bool = False) -> str:
+    """Return what stands in a cell.
+
+    Examples
+    --------
+    >>> cell(-0.0001), cell(-0.0001, signed=True), cell(0.25, 2, signed=True), cell(-0.25, 2)
+    ('0.000', '0.000', '+0.25', '-0.25')
     """
-    from likeminds.cli._pairs import NAMES, read_pairs
-    from likeminds.data.columns import LABEL_ROLES, id_texts
-    from likeminds.data.sources import read_table
-
-    tables: _Tables = []
-    texts: dict[Any, str] = {}
-    if source is not None:
-        names = {role: getattr(columns, role) for role in LABEL_ROLES}
-        table = read_table(source, id_texts(names))
-        names = with_item(talk, table, names)
-        _tell_of_label(talk, table, names)
-        tables.append((table, names))
-    if pairs.comparisons is not None:
-        tables.append((read_pairs(pairs, columns.person), NAMES))
-    if pairs.export is not None:
-        exported, texts = _read_export(talk, *pairs.export, columns.attribute)
-        tables += exported
-    if not tables:
-        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
-    return tables, texts
+    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        written = with_sign(value, digits)
+        return written if signed else written.removeprefix("+")
+    return visible(str(value), keep="")
 
 
-def with_item(talk: Talk, table: Any, names: dict[str, str | None]) -> dict[str, str | None]:
-    """Return the names of columns; without a column of items, a title or name says which it is."""
-    from likeminds.cli._names import find_names
-    from likeminds.data.columns import find_column
-
-    if names["item"] is not None or find_column("item", table.column_names) is not None:
-        return names
-    taken = [name for name in names.values() if name is not None]
-    person = find_column("person", table.column_names)
-    column = find_names(table, person or "", None)
-    if column is None or column in taken:
-        return names
-    talk.tell(f"Using column {column!r} as the items.")
-    return names | {"item": column}
-
-
-def _tell_of_label(talk: Talk, table: Any, names: dict[str, str | None]) -> None:
-    """Say which column is taken for the label, where neither its name nor anybody says so."""
-    from likeminds.data.columns import as_frame, find_columns, usual_columns
-
-    if names["label"] is not None:
-        return
-    label = find_columns(as_frame(table), names, ())["label"]
-    if label is not None and label not in usual_columns("label", table.column_names):
-        talk.tell(f"{label}: taken for the label, as the only column left (--label names another).")
-
-
-def _read_export(
-    talk: Talk, tool: str, path: str, attribute: str | None
-) -> tuple[_Tables, dict[Any, str]]:
-    """Return labels, comparisons and texts of an export, and say what was left out of it."""
+def arrow_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as a table that can be written to a file."""
     import pyarrow as pa
 
-    from likeminds.cli._pairs import NAMES, as_sides
-    from likeminds.data.columns import LABEL_ROLES, as_arrow
-    from likeminds.data.connectors import read_export
+    from likeminds.data.column_roles import as_arrow
 
-    export = read_export(tool, path)
-    talk.tell(str(export))
-    tables: _Tables = []
-    if export.labels or not export.comparisons:
-        labels = export.to_table(attribute)
-        export.refuse_mixed(attribute)
-        names = {role: role if role in labels.column_names else None for role in LABEL_ROLES}
-        asked = export.attributes if attribute is None else [attribute]
-        if len(asked) == 1 and asked[0] not in labels.column_names:  # what was asked says the verb
-            labels = labels.rename_columns({"label": asked[0]})
-            names["label"] = asked[0]
-        tables.append((labels, names))
-    if export.comparisons:
-        roles = ("person", "winner", "loser")
-        columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
-        compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
-        tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))
-    return tables, export.texts
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: as_arrow([row.get(name) for row in rows]) for name in names})
+
+
+def refuse_two_outputs(talk: Output, out: str | None) -> None:
+    """Say early what cannot be done: two results in one stream, a file that cannot be written."""
+    if out is None:
+        return
+    if out == "-":
+        if talk.as_json:
+            raise ValueError("--json and --out - both want standard output: give one of them.")
+        return
+    from likeminds.data.sources import as_written
+
+    as_written(out)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 
@@ -17,7 +17,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def card(
-    talk: Talk,
+    talk: Output,
     *,
     model: Annotated[Path, typer.Argument(help="The model, a file that fit wrote.")],
     out: Annotated[
@@ -32,8 +32,8 @@ def card(
 
     The metadata at its head is what places that share models read.
     """
-    from likeminds._support.files import place_for, write_whole
-    from likeminds.report.card import model_card
+    from likeminds._util.atomic_files import place_for, write_whole
+    from likeminds.report.model_card import model_card
     from likeminds.storage.models import read_card
 
     if out is not None:

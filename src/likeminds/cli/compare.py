@@ -8,8 +8,8 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Columns, Folds, ItemOptions, Jobs, Seed
-from likeminds.cli._talk import Talk
+from likeminds.cli._options import Folds, ItemOptions, Jobs, LabelColumns, Seed
+from likeminds.cli._output import Output
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,11 +23,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def compare(
-    talk: Talk,
+    talk: Output,
     *,
     annotations: Source,
     items: ItemOptions,
-    columns: Columns,
+    columns: LabelColumns,
     ranker: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +60,7 @@ def compare(
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
     from likeminds.cli._labels import read_said
     from likeminds.comparing.comparison import compare_each
-    from likeminds.comparing.forecast import MANY_LABELS
+    from likeminds.comparing.time_forecast import MANY_LABELS
 
     _refuse_bad_places(out, plot, folder)
     said = read_said(talk, annotations, items, columns).annotations
@@ -90,7 +90,7 @@ def compare(
 
 def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None) -> None:
     """Say before all the fits what will be in the way after them."""
-    from likeminds._support.files import folder_for, place_for
+    from likeminds._util.atomic_files import folder_for, place_for
     from likeminds.data.sources import as_written
     from likeminds.plots.figures import new_figure
 
@@ -131,7 +131,7 @@ def _as_result(name: str, comparison: Any) -> dict[str, Any]:
 def _write(found: dict[str, Any], out: Path) -> None:
     import pyarrow as pa
 
-    from likeminds._support.files import write_whole
+    from likeminds._util.atomic_files import write_whole
     from likeminds.data.sources import write_table
 
     if out.suffix == ".md":
@@ -150,7 +150,7 @@ def _write(found: dict[str, Any], out: Path) -> None:
 
 
 def _draw(found: dict[str, Any], plot: Path) -> None:
-    from likeminds._support.files import write_whole
+    from likeminds._util.atomic_files import write_whole
     from likeminds.plots.figures import new_figure, take_names_as_text
 
     figure = new_figure(8, 4 * len(found), shown=False)

@@ -7,7 +7,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Seed
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 _NAMES = ("electricity", "sketch-shoes")
 
@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def data(
-    talk: Talk,
+    talk: Output,
     *,
     name: Annotated[str, typer.Argument(help="electricity, or sketch-shoes.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
@@ -38,7 +38,7 @@ def data(
     electricity: 361 households choose among electricity contracts, one of four offers at a time.
     sketch-shoes: drawn shoes, and people who disagree about which are comfortable, open, pointy.
     """
-    from likeminds._support.files import folder_for
+    from likeminds._util.atomic_files import folder_for
     from likeminds.datasets import exports
 
     if name not in _NAMES:
@@ -55,7 +55,7 @@ def data(
     tell_written(talk, out, written)
 
 
-def tell_written(talk: Talk, out: Path, written: dict[str, str]) -> None:
+def tell_written(talk: Output, out: Path, written: dict[str, str]) -> None:
     """Say what is where, and what to do with it."""
     talk.result({"folder": str(out), "files": written})
     for file, what in written.items():

@@ -7,7 +7,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Seed
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 
 def add_to(app: typer.Typer) -> None:
@@ -16,15 +16,15 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(
-    talk: Talk,
+    talk: Output,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where the fitted model is saved.")
     ] = Path("electricity.likeminds"),
     seed: Seed = 0,
 ) -> None:
     """Fit 361 households' choices of electricity contracts, and tell what came out."""
-    from likeminds._support.screen import Screen
+    from likeminds._util.console import SafeConsole
     from likeminds.cli.tour import run
 
-    console = Screen(quiet=talk.as_json)
+    console = SafeConsole(quiet=talk.as_json)
     talk.result(run(out, seed, console, progress=talk.shows_progress))

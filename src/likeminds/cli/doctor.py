@@ -6,7 +6,7 @@ import typer
 
 from likeminds._version import __version__
 from likeminds.cli._command import command
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 # What each extra brings: the package that is imported, and what for.
 _EXTRAS = {
@@ -27,10 +27,10 @@ def add_to(app: typer.Typer) -> None:
     command(app, panel="Check", examples=["likeminds doctor"])(doctor)
 
 
-def doctor(talk: Talk) -> None:
+def doctor(talk: Output) -> None:
     """Show versions, threads, memory and extras, and check that a small fit comes out right."""
-    from likeminds._support.grammar import counted
-    from likeminds.cli._show import rich_table
+    from likeminds._util.grammar import counted
+    from likeminds.cli._tables import rich_table
 
     found = {
         "likeminds": __version__,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, ItemOptions, Model, Pairs, Seed, Table
+from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns, Model, Seed, Table
 from likeminds.cli._options import OptionalAnnotations as Source
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def evaluate(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     annotations: Source = None,
     items: ItemOptions,
-    columns: Columns,
-    pairs: Pairs,
+    columns: LabelColumns,
+    pairs: ComparisonOptions,
     shots: Annotated[
         list[int] | None,
         typer.Option(
@@ -54,7 +54,7 @@ def evaluate(
     """
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, parts_of, rankers_of
-    from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
+    from likeminds.cli._tables import arrow_table, refuse_two_outputs, rich_table
     from likeminds.data.sources import write_table
 
     refuse_two_outputs(talk, out)
@@ -96,7 +96,7 @@ def _by_shots(
     ranker: Any, said: "Annotations", shots: list[int], seed: int, name: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row for those the model knows, and one for each number of shots; and everybody's."""
-    from likeminds.comparing.shots import score_shots
+    from likeminds.comparing.few_shot import score_shots
 
     about = {"attribute": name} if name else {}
     total, everybody = [], []
@@ -112,8 +112,8 @@ def _by_shots(
 
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    from likeminds._support.checks import listing
-    from likeminds._support.grammar import counted
+    from likeminds._util.checks import listing
+    from likeminds._util.grammar import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person, measure_of
 
@@ -143,7 +143,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _note_if_known(talk: Talk, mark: str | None, said: "Annotations") -> None:
+def _note_if_known(talk: Output, mark: str | None, said: "Annotations") -> None:
     from likeminds.data.fingerprints import fingerprint
 
     if mark is not None and mark == fingerprint(said):

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds._support.grammar import Verb, counted, written_grade
+from likeminds._util.grammar import Verb, counted, written_grade
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Texts
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
     from likeminds.schools import Explanation
-    from likeminds.schools.found import Facts
     from likeminds.schools.items import Items as Known
+    from likeminds.schools.result import Facts
 
 
-class Which(StrEnum):
+class ItemOrder(StrEnum):
     """Which items are listed first."""
 
     agreed = "agreed"
@@ -50,7 +50,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def explain(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     items: ItemOptions,
@@ -58,7 +58,7 @@ def explain(
     school: Annotated[int | None, typer.Option(help="Explain a school, by number.")] = None,
     item: Annotated[str | None, typer.Option(help="Explain an item, by id.")] = None,
     which: Annotated[
-        Which | None,
+        ItemOrder | None,
         typer.Option(
             "--items",
             help="List items: those that every school likes, or those that divide people, with "
@@ -89,12 +89,12 @@ def explain(
     say why this person's score of this item is what it is. Items are those the model has learned
     from, if it has kept them, or those of --features or --images.
     """
+    from likeminds.cli._id_lookup import read_texts
     from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, rankers_of, the_ranker_of
-    from likeminds.cli._names import read_texts
-    from likeminds.cli._reasons import tell_reasons
+    from likeminds.cli._score_decomposition import tell_reasons
     from likeminds.schools import Explanation
-    from likeminds.schools.finding import items_of
+    from likeminds.schools.find import items_of
 
     one_score = person is not None and item is not None
     given = [option for option in (person, school, item, which) if option is not None]
@@ -140,7 +140,7 @@ def explain(
     talk.result({"model": str(model), "explained": found})
 
 
-def _tell_tables(talk: Talk, model: Path, rankers: dict[str, Any], price: str | None) -> None:
+def _tell_tables(talk: Output, model: Path, rankers: dict[str, Any], price: str | None) -> None:
     from likeminds.cli._part_worths import tell_part_worths
 
     found = []
@@ -152,7 +152,7 @@ def _tell_tables(talk: Talk, model: Path, rankers: dict[str, Any], price: str | 
     talk.result({"model": str(model), "explained": found})
 
 
-def _find_items(talk: Talk, items: ItemOptions, model: Any, item: str | None) -> "Known | None":
+def _find_items(talk: Output, items: ItemOptions, model: Any, item: str | None) -> "Known | None":
     """Return the items that were given; to explain one by its id, all that the model knows."""
     import numpy as np
 
@@ -169,7 +169,7 @@ def _find_items(talk: Talk, items: ItemOptions, model: Any, item: str | None) ->
 def _facts(
     explained: "Explanation", person: str | None, school: int | None, item: str | None
 ) -> "Facts":
-    from likeminds.cli._names import as_known, find_item
+    from likeminds.cli._id_lookup import as_known, find_item
 
     if person is not None:
         return explained.person(as_known(person, explained.levels.users, "person"))
@@ -182,8 +182,8 @@ def _facts(
     return explained.item(find_item(item, explained.items.ids, names))
 
 
-def _tell_crowd(talk: Talk, facts: "Facts") -> None:
-    from likeminds.cli._show import rich_table
+def _tell_crowd(talk: Output, facts: "Facts") -> None:
+    from likeminds.cli._tables import rich_table
 
     verb = Verb.of(facts["verb"])
 
@@ -242,7 +242,7 @@ def _tell_crowd(talk: Talk, facts: "Facts") -> None:
     )
 
 
-def _tell_halves(talk: Talk, halves: "Facts | None") -> None:
+def _tell_halves(talk: Output, halves: "Facts | None") -> None:
     """Tell the best two schools and how stable they are, for those who expect groups."""
     if halves is None:
         return
@@ -257,7 +257,7 @@ def _tell_halves(talk: Talk, halves: "Facts | None") -> None:
     )
 
 
-def _tell_severity(talk: Talk, severity: "Facts | None") -> None:
+def _tell_severity(talk: Output, severity: "Facts | None") -> None:
     """Tell who says yes most and least readily: raters may rank alike and differ in that."""
     if severity is None or not severity["differs"]:
         return
@@ -268,7 +268,7 @@ def _tell_severity(talk: Talk, severity: "Facts | None") -> None:
     talk.remark("(share of a person's labels that are yes, whatever they rank first)")
 
 
-def _tell_covariates(talk: Talk, covariates: "list[Facts]") -> None:
+def _tell_covariates(talk: Output, covariates: "list[Facts]") -> None:
     for one in covariates:
         if one["share"] < _LEAST_SHARE:
             talk.tell(f"{one['covariate']} goes with no difference between people's rankings.")
@@ -277,8 +277,8 @@ def _tell_covariates(talk: Talk, covariates: "list[Facts]") -> None:
         talk.tell(f"{one['share']:.0%} of the differences go with {one['covariate']} ({told})")
 
 
-def _tell_person(talk: Talk, facts: "Facts") -> None:
-    from likeminds.cli._show import rich_table
+def _tell_person(talk: Output, facts: "Facts") -> None:
+    from likeminds.cli._tables import rich_table
 
     school = facts["school"]
     sure = f"{facts['membership']:.0%} sure"
@@ -315,8 +315,8 @@ def _tell_person(talk: Talk, facts: "Facts") -> None:
             talk.tell(f"{most.capitalize()}: {_names(named)}")
 
 
-def _tell_school(talk: Talk, facts: "Facts") -> None:
-    from likeminds.cli._show import rich_table
+def _tell_school(talk: Output, facts: "Facts") -> None:
+    from likeminds.cli._tables import rich_table
 
     talk.tell(
         f": {facts['name']}\n{counted(facts['size'], 'person', 'people')} "
@@ -336,8 +336,8 @@ def _tell_school(talk: Talk, facts: "Facts") -> None:
     talk.tell(f"Members, surest first: {_names(facts['members'])}")
 
 
-def _tell_item(talk: Talk, facts: "Facts") -> None:
-    from likeminds.cli._show import rich_table
+def _tell_item(talk: Output, facts: "Facts") -> None:
+    from likeminds.cli._tables import rich_table
 
     talk.tell(
         f" beats {facts['consensus']:.0%} of the items by the consensus; "
@@ -357,8 +357,8 @@ def _tell_item(talk: Talk, facts: "Facts") -> None:
         talk.tell(f"{what} for: {said}")
 
 
-def _tell_items(talk: Talk, facts: "Facts") -> None:
-    from likeminds.cli._show import rich_table
+def _tell_items(talk: Output, facts: "Facts") -> None:
+    from likeminds.cli._tables import rich_table
 
     several = len(facts["schools"]) > 1
     verb = Verb.of(facts["verb"])
@@ -398,7 +398,7 @@ _TELLERS = {
 }
 
 
-def _tell_standing(talk: Talk, standing: dict[str, float], whose: str) -> None:
+def _tell_standing(talk: Output, standing: dict[str, float], whose: str) -> None:
     shares = ", ".join(f"{share:.0%} {level}" for level, share in standing.items())
     talk.tell(f"{whose}: {shares}")
 
@@ -416,7 +416,7 @@ def _in_words(one: "Facts") -> "Facts":
 
 def _called(one: "Facts") -> str:
     """Return the text of an item, shortened, or its id."""
-    from likeminds.schools.naming import shorten
+    from likeminds.schools.school_names import shorten
 
     return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
 

@@ -7,7 +7,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, Model
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 
@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def export(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     out: Annotated[
@@ -52,10 +52,10 @@ def export(
     Those who judged an item count as they did, all others as the model predicts. With --back-to,
     the likelier label and the share of people who would give it go back into the labelling tool.
     """
-    from likeminds._support.files import place_for, write_whole
+    from likeminds._util.atomic_files import place_for, write_whole
     from likeminds.cli._models import open_model, rankers_of
-    from likeminds.cli._show import arrow_table
-    from likeminds.data.connectors.returning import return_to
+    from likeminds.cli._tables import arrow_table
+    from likeminds.data.connectors.write_back import return_to
     from likeminds.data.sources import as_written, write_table
 
     place_for(out, "soft labels")
@@ -85,7 +85,7 @@ def export(
 
 
 def _soft_labels(ranker: Any) -> Any:
-    from likeminds.schools.finding import find_schools
+    from likeminds.schools.find import find_schools
 
     found = find_schools(ranker).soft_labels
     if found is None:
@@ -102,7 +102,7 @@ def _rows(attribute: str, soft: Any) -> list[dict[str, Any]]:
 
 
 def _question(name: str, ranker: Any, soft: Any) -> Any:
-    from likeminds.data.connectors.returning import Question
+    from likeminds.data.connectors.write_back import ExportQuestion
 
     reading = ranker.learned("label_reading_")
     if reading is None or reading.positive is None or reading.grades is not None:
@@ -111,7 +111,7 @@ def _question(name: str, ranker: Any, soft: Any) -> Any:
             "ratings or true and false. Leave out --back-to for a table of shares."
         )
     shares = dict(zip(soft.items.tolist(), soft.share.tolist(), strict=True))
-    return Question(name or None, str(reading.positive), str(reading.negative), shares)
+    return ExportQuestion(name or None, str(reading.positive), str(reading.negative), shares)
 
 
 def _annotators(attribute: str, ranker: Any) -> list[dict[str, Any]]:

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds.cli._asked import Asked
 from likeminds.cli._command import command
+from likeminds.cli._fit_request import FitRequest
 from likeminds.cli._options import (
-    Columns,
+    ClusterOptions,
+    ComparisonOptions,
     Folds,
     ItemOptions,
     Jobs,
-    OnCluster,
-    OnDisk,
-    Pairs,
+    LabelColumns,
+    OutOfCoreOptions,
     Seed,
     Texts,
 )
 from likeminds.cli._options import OptionalAnnotations as Source
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
@@ -49,13 +49,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def fit(
-    talk: Talk,
+    talk: Output,
     *,
     annotations: Source = None,
     items: ItemOptions,
     texts: Texts = None,
-    columns: Columns,
-    pairs: Pairs,
+    columns: LabelColumns,
+    pairs: ComparisonOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
     ranker: Annotated[
         str,
@@ -91,8 +91,8 @@ def fit(
             "again; without them, nobody's labels leave your hands.",
         ),
     ] = True,
-    on_disk: OnDisk,
-    on_cluster: OnCluster,
+    on_disk: OutOfCoreOptions,
+    on_cluster: ClusterOptions,
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -111,7 +111,7 @@ def fit(
     if large is not None:
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
-        asked = Asked(annotations, items, columns, new, target, learn_watched, refused, verb)
+        asked = FitRequest(annotations, items, columns, new, target, learn_watched, refused, verb)
         path = large(talk, asked)
         _tell(talk, path, {}, time.perf_counter() - started)
         _propose(talk, path, items)
@@ -141,7 +141,7 @@ def fit(
     _propose(talk, path, items)
 
 
-def _large_fit(on_disk: OnDisk, on_cluster: OnCluster) -> Any:
+def _large_fit(on_disk: OutOfCoreOptions, on_cluster: ClusterOptions) -> Any:
     """Return how to fit labels that are not in memory; None where they are."""
     if on_cluster.dask is not None and on_disk.memory is not None:
         raise ValueError("Give --dask or --memory, not both.")
@@ -154,7 +154,7 @@ def _large_fit(on_disk: OnDisk, on_cluster: OnCluster) -> Any:
             "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask where."
         )
     if on_disk.memory is not None:
-        from likeminds.cli._large import fit_large
+        from likeminds.cli._out_of_core import fit_large
 
         return partial(fit_large, on_disk)
     return None
@@ -173,10 +173,10 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     return ranker.set_params(**{option: loss})
 
 
-def _tell_of_items(talk: Talk, ranker: Any, said: Any) -> None:
+def _tell_of_items(talk: Output, ranker: Any, said: Any) -> None:
     """Say that items are known by their features alone, where their ids might say more."""
-    from likeminds.prior.crossed import NOT_SHARED, are_shared
-    from likeminds.prior.losses import choose_loss
+    from likeminds.mixed_model.item_effects_e_step import NOT_SHARED, are_shared
+    from likeminds.mixed_model.losses import choose_loss
 
     by_itself = vars(ranker).get("item_effects") == "auto"
     if not by_itself or not said.has_items or are_shared(said):
@@ -186,14 +186,14 @@ def _tell_of_items(talk: Talk, ranker: Any, said: Any) -> None:
 
 
 def _held_out(  # noqa: PLR0917 - what a fit needs
-    talk: Talk, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
+    talk: Output, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
 ) -> dict[str, Any]:
     """Return the mean AUC on labels that were held out, by attribute where there are any.
 
     Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
     from likeminds.data.splits import split_within_people
-    from likeminds.rankers.model import with_consensus
+    from likeminds.rankers.capabilities import with_consensus
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
     sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
@@ -222,15 +222,15 @@ def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByPerson"]:
     return measure_of(test.outcomes).lower(), judged
 
 
-def _tell_of_texts(talk: Talk, ranker: Any, said: "Annotations", share: float, seed: int) -> None:
+def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float, seed: int) -> None:
     """Tell whether held-out labels are predicted better with texts than by ids alone."""
     import numpy as np
     from sklearn.base import clone
 
     from likeminds.data.splits import split_within_people
     from likeminds.metrics.paired import over_people
-    from likeminds.prior.crossed import are_shared
-    from likeminds.rankers.model import with_consensus
+    from likeminds.mixed_model.item_effects_e_step import are_shared
+    from likeminds.rankers.capabilities import with_consensus
 
     if said.attribute_ids is not None or said.group_codes is not None or not are_shared(said):
         return
@@ -248,12 +248,12 @@ def _tell_of_texts(talk: Talk, ranker: Any, said: "Annotations", share: float, s
     )
 
 
-def _learn(talk: Talk, ranker: Any, said: Any, jobs: int) -> Any:
+def _learn(talk: Output, ranker: Any, said: Any, jobs: int) -> Any:
     """Fit one ranker, or one for each attribute, with a bar that says how far it is."""
     from sklearn.base import clone
 
     from likeminds.data.annotations import Annotations
-    from likeminds.rankers.attributes import AttributeModel
+    from likeminds.rankers.multi_attribute import AttributeModel
 
     with talk.bar() as bar:
         if isinstance(said, Annotations) and said.attribute_ids is None:
@@ -290,8 +290,8 @@ def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
         ranker.set_params(callback=None)
 
 
-def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> None:
-    from likeminds._support.grammar import counted
+def _tell(talk: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
+    from likeminds._util.grammar import counted
     from likeminds.storage.models import read_card
 
     card = read_card(path)
@@ -316,13 +316,13 @@ def _tell(talk: Talk, path: Path, scores: dict[str, Any], seconds: float) -> Non
     )
 
 
-def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
+def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
-    from likeminds._support.grammar import LIKE
-    from likeminds._support.screen import program
+    from likeminds._util.console import program
+    from likeminds._util.grammar import LIKE
     from likeminds.cli._items import kept_items
     from likeminds.cli._models import open_model, rankers_of
-    from likeminds.rankers.model import Ability
+    from likeminds.rankers.capabilities import Capability
 
     model = open_model(path)
     file = shlex.quote(str(path))
@@ -339,7 +339,7 @@ def _propose(talk: Talk, path: Path, items: ItemOptions) -> None:
         verbs = {one.chosen_.verb for one in rankers_of(model).values()}
         what = verbs.pop() if len(verbs) == 1 else LIKE
         steps.append((f"rank --model {file}{given} --top 5", f"what everyone {what.most()}"))
-    if all(Ability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
+    if all(Capability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
         steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report --model {file} --out {page}", "all of it on one page"))

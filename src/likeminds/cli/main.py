@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from likeminds._version import __version__
-from likeminds.cli._ending import run_to_the_end
-from likeminds.cli._talk import complain
+from likeminds.cli._output import complain
+from likeminds.cli._signals import run_to_the_end
 
 app = typer.Typer(
     help="Learn what a crowd agrees on, what its schools of thought want differently, "

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, ItemOptions, Model, Pairs, Table
-from likeminds.cli._talk import Talk
+from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns, Model, Table
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Like, NotLike, Top, as_rows, as_wish, best, show
 
 if TYPE_CHECKING:
-    from likeminds._support.arrays import IdArray, Index
-    from likeminds.cli._items import Shown
+    from likeminds._util.array_types import IdArray, Index
+    from likeminds.cli._items import ModelItems
     from likeminds.data.annotations import Annotations
     from likeminds.data.covariates import Covariates
 
@@ -34,12 +34,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def newcomer(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     items: ItemOptions,
-    columns: Columns,
-    pairs: Pairs,
+    columns: LabelColumns,
+    pairs: ComparisonOptions,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +70,7 @@ def newcomer(
     from likeminds.cli._items import read_shown
     from likeminds.cli._labels import refuse_several_from_stdin
     from likeminds.cli._models import open_model, verbs_of
-    from likeminds.cli._show import refuse_two_outputs, rich_table
+    from likeminds.cli._tables import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
     refuse_several_from_stdin(labels, items.features, columns.people, pairs.comparisons)
@@ -107,11 +107,11 @@ class _Newcomers:
     ) -> "_Newcomers":
         """Compute the posteriors; nothing is fitted."""
         from likeminds.cli._models import parts_of, rankers_of
-        from likeminds.rankers.model import Ability
+        from likeminds.rankers.capabilities import Capability
 
         rankers = rankers_of(model)
         for ranker in rankers.values():
-            Ability.NEWCOMERS.require(ranker)
+            Capability.NEWCOMERS.require(ranker)
         if said is not None and covariates is not None:
             said = said.with_people(covariates)
             covariates = said.people
@@ -134,10 +134,15 @@ class _Newcomers:
         return list(dict.fromkeys([*labelled, *self.described])) or [_NEW]
 
     def by_wish(
-        self, person: Any, shown: "Shown", like: Sequence[str], not_like: Sequence[str], top: int
+        self,
+        person: Any,
+        shown: "ModelItems",
+        like: Sequence[str],
+        not_like: Sequence[str],
+        top: int,
     ) -> list[dict[str, Any]]:
         """Return the best items by a wish for attributes, as rows of a table."""
-        from likeminds.rankers.attributes import AttributeNewcomers
+        from likeminds.rankers.multi_attribute import AttributeNewcomers
 
         if not self.model.has_attributes:
             raise ValueError("This model tells no attributes apart: leave out --like, --not.")
@@ -148,20 +153,20 @@ class _Newcomers:
         return best(shown, scores, top, person, as_wish(like, not_like))
 
     def rankings(
-        self, person: Any, shown: "Shown", top: int, *, labelled: bool
+        self, person: Any, shown: "ModelItems", top: int, *, labelled: bool
     ) -> list[dict[str, Any]]:
         """Return the best items by each attribute, as rows of a table."""
-        from likeminds.rankers.shown import ShownItems
+        from likeminds.rankers.item_table import ItemTableView
 
         rows = []
         for name in self.strangers:
             belief, who = self._belief(name, person)
-            items = ShownItems(belief.ranker, shown.ids, shown.features)
+            items = ItemTableView(belief.ranker, shown.ids, shown.features)
             found = belief.rank(who, items, k=top, labelled=labelled)
             rows += as_rows(shown, found, person, name)
         return rows
 
-    def items_to_ask(self, person: Any, shown: "Shown", n: int) -> list[dict[str, Any]]:
+    def items_to_ask(self, person: Any, shown: "ModelItems", n: int) -> list[dict[str, Any]]:
         """Return the items to ask about, most telling first, as rows of a table."""
         import numpy as np
 
@@ -200,7 +205,7 @@ class _Newcomers:
         return part.of_person(person).item_codes
 
 
-def _covariates(columns: Columns) -> "Covariates | None":
+def _covariates(columns: LabelColumns) -> "Covariates | None":
     if columns.people is None:
         return None
     from likeminds.data.covariates import Covariates
@@ -209,10 +214,15 @@ def _covariates(columns: Columns) -> "Covariates | None":
 
 
 def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
-    talk: Talk, labels: str | None, pairs: Pairs, columns: Columns, shown: "Shown", model: Any
+    talk: Output,
+    labels: str | None,
+    pairs: ComparisonOptions,
+    columns: LabelColumns,
+    shown: "ModelItems",
+    model: Any,
 ) -> "Annotations | None":
     """Read labels, comparisons, or both, of items that are shown."""
-    from likeminds.cli._pairs import read_pairs
+    from likeminds.cli._comparisons import read_pairs
     from likeminds.data.annotations import Annotations
 
     said = None if labels is None else _read_labels(talk, labels, columns, shown, model)
@@ -230,16 +240,22 @@ def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
 
 
 def _read_labels(
-    talk: Talk, source: str, columns: Columns, shown: "Shown", model: Any
+    talk: Output, source: str, columns: LabelColumns, shown: "ModelItems", model: Any
 ) -> "Annotations":
     """Read labels of items that are shown; where no column says whose, they are one person's."""
     import pyarrow as pa
 
+    from likeminds.cli._input_tables import with_item
     from likeminds.cli._items import item_column
     from likeminds.cli._labels import label_reading
-    from likeminds.cli._tables import with_item
     from likeminds.data.annotations import Annotations
-    from likeminds.data.columns import as_frame, find_column, find_columns, id_texts, read_values
+    from likeminds.data.column_roles import (
+        as_frame,
+        find_column,
+        find_columns,
+        id_texts,
+        read_values,
+    )
     from likeminds.data.sources import read_table
 
     roles = ("person", "item", "label", "attribute", "weight", "group")
@@ -265,17 +281,17 @@ def _read_labels(
     )
 
 
-def _items(called: "IdArray", shown: "Shown") -> dict[str, Any]:
+def _items(called: "IdArray", shown: "ModelItems") -> dict[str, Any]:
     """Return the items of labels and the features of all items, as `Annotations` takes them."""
     items = shown.ids[_rows(called, shown)]
     return {"items": items, "features": shown.features, "item_ids": shown.ids}
 
 
-def _rows(called: "IdArray", shown: "Shown") -> "Index":
+def _rows(called: "IdArray", shown: "ModelItems") -> "Index":
     """Return where items are, by their ids or names; pictures, as when a model is fitted."""
     from likeminds.data.identifiers import encode, lookup
     from likeminds.data.item_features import find_names
-    from likeminds.rankers.shown import places_of_items
+    from likeminds.rankers.item_table import places_of_items
 
     if shown.pictures:
         codes, distinct = encode(called, "items")

@@ -7,11 +7,11 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Table
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
-    from likeminds.cli._items import Shown
+    from likeminds.cli._items import ModelItems
 
 _EVERYONE = "everyone"
 
@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def rank(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     items: ItemOptions,
@@ -66,11 +66,11 @@ def rank(
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those the model has learned from.
     """
+    from likeminds.cli._id_lookup import as_known
     from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, rankers_of, verbs_of
-    from likeminds.cli._names import as_known
-    from likeminds.cli._show import refuse_two_outputs
-    from likeminds.rankers.shown import ShownItems
+    from likeminds.cli._tables import refuse_two_outputs
+    from likeminds.rankers.item_table import ItemTableView
 
     to_folder = each_person and out is not None and _is_folder(out)
     refuse_two_outputs(talk, None if to_folder else out)
@@ -102,7 +102,7 @@ def rank(
             if attribute is None and one is not None and ranker._places_of([one])[0] < 0:
                 talk.remark(f"{one} has no labels about {about}: no ranking.")
                 continue
-            items_shown = ShownItems(ranker, fresh.ids, fresh.features)
+            items_shown = ItemTableView(ranker, fresh.ids, fresh.features)
             rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
     show(talk, rows, out, brief=each_person, verbs=verbs_of(known), unseen=unseen)
 
@@ -114,7 +114,7 @@ def _is_folder(out: str) -> bool:
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
-def _write_for_everybody(talk: Talk, model: Any, shown: "Shown", top: int, out: str) -> None:
+def _write_for_everybody(talk: Output, model: Any, shown: "ModelItems", top: int, out: str) -> None:
     """Write a folder with everybody's best items, some people at a time."""
     from likeminds.cluster.rankings import write_rankings
 
@@ -125,20 +125,20 @@ def _write_for_everybody(talk: Talk, model: Any, shown: "Shown", top: int, out: 
     talk.remark(f"Written: {out} ({n_people:,} people, {n_parts} parts)")
 
 
-def _for_everybody(model: Any, shown: "Shown", top: int) -> list[dict[str, Any]]:
+def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, Any]]:
     """Return everybody's best items as rows of a table, by products of many people at a time."""
     from likeminds.cli._models import rankers_of
-    from likeminds.rankers.shown import ShownItems
+    from likeminds.rankers.item_table import ItemTableView
 
     ((about, ranker),) = rankers_of(model).items()
-    items = ShownItems(ranker, shown.ids, shown.features)
+    items = ItemTableView(ranker, shown.ids, shown.features)
     rows = []
     for found in ranker.rank_everybody(items, k=top):
         rows += as_rows(shown, found, found.person, about)
     return rows
 
 
-def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
+def _unseen(shown: "ModelItems", model: Any, person: Any) -> "ModelItems":
     from dataclasses import replace
 
     from likeminds.rankers.ranking import judged_by
@@ -151,7 +151,7 @@ def _unseen(shown: "Shown", model: Any, person: Any) -> "Shown":
 
 def _by_wish(  # noqa: PLR0917 - who wishes for what
     model: Any,
-    shown: "Shown",
+    shown: "ModelItems",
     person: Any,
     attribute: str | None,
     like: Sequence[str],
@@ -165,7 +165,9 @@ def _by_wish(  # noqa: PLR0917 - who wishes for what
     return model.match(shown.features, person, like=like, not_like=not_like)
 
 
-def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list[dict[str, Any]]:
+def best(
+    shown: "ModelItems", scores: Any, top: int, person: Any, about: str
+) -> list[dict[str, Any]]:
     """Return the best items as rows of a table."""
     import numpy as np
 
@@ -175,7 +177,7 @@ def best(shown: "Shown", scores: Any, top: int, person: Any, about: str) -> list
     return as_rows(shown, Ranking(person, shown.ids[order], scores[order]), person, about)
 
 
-def as_rows(shown: "Shown", ranking: Any, person: Any, about: str) -> list[dict[str, Any]]:
+def as_rows(shown: "ModelItems", ranking: Any, person: Any, about: str) -> list[dict[str, Any]]:
     """Return items, the best first, as rows of a table."""
     from dataclasses import replace
 
@@ -185,7 +187,7 @@ def as_rows(shown: "Shown", ranking: Any, person: Any, about: str) -> list[dict[
 
 
 def show(
-    talk: Talk,
+    talk: Output,
     rows: list[dict[str, Any]],
     out: str | None,
     *,
@@ -199,7 +201,7 @@ def show(
     ``more`` is what else programs are told; ``verbs`` are what people do with items, by attribute;
     ``unseen`` items are what people would like.
     """
-    from likeminds.cli._show import arrow_table
+    from likeminds.cli._tables import arrow_table
     from likeminds.data.sources import write_table
 
     talk.result({"rankings": rows, **(more or {})})
@@ -215,10 +217,10 @@ def show(
 
 
 def _print_each(
-    talk: Talk, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None, unseen: bool
+    talk: Output, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None, unseen: bool
 ) -> None:
-    from likeminds._support.grammar import Verb
-    from likeminds.cli._show import rich_table
+    from likeminds._util.grammar import Verb
+    from likeminds.cli._tables import rich_table
 
     tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for row in rows:
@@ -234,8 +236,8 @@ def _print_each(
 
 def _brief(rows: list[dict[str, Any]]) -> Any:
     """Return one line for each person (and attribute), with expected grades in brackets."""
-    from likeminds._support.grammar import written_grade
-    from likeminds.cli._show import rich_table
+    from likeminds._util.grammar import written_grade
+    from likeminds.cli._tables import rich_table
 
     lines: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:

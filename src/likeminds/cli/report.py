@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, ItemOptions, Model, Texts
-from likeminds.cli._talk import Talk
+from likeminds.cli._options import ItemOptions, LabelColumns, Model, Texts
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 
@@ -18,12 +18,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page: an .html file.")],
     items: ItemOptions,
-    columns: Columns,
+    columns: LabelColumns,
     annotations: Annotated[
         str | None,
         typer.Option(
@@ -49,10 +49,10 @@ def report(
 
     With --images, items are shown as thumbnails.
     """
-    from likeminds._support.files import place_for
+    from likeminds._util.atomic_files import place_for
+    from likeminds.cli._id_lookup import read_texts
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import open_model, rankers_of
-    from likeminds.cli._names import read_texts
     from likeminds.report import write_report
 
     place_for(out, "the report")

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._ending import SignalledError
 from likeminds.cli._options import Seed
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
+from likeminds.cli._signals import SignalledError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def reproduce(
-    talk: Talk,
+    talk: Output,
     *,
     what: Annotated[
         str,
@@ -55,7 +55,7 @@ def reproduce(
 
     What is finished is kept in the folder: an interrupted run continues where it was.
     """
-    from likeminds._support.screen import Screen
+    from likeminds._util.console import SafeConsole
     from likeminds.paper.experiments.command import reproduce as run
 
     try:
@@ -69,7 +69,7 @@ def reproduce(
             jobs=jobs,
             seed=seed,
             progress=talk.shows_progress,
-            console=Screen(stderr=True, quiet=talk.quiet),
+            console=SafeConsole(stderr=True, quiet=talk.quiet),
         )
     except (KeyboardInterrupt, SignalledError):
         talk.note(f"what is finished is kept in {out}: the same command continues.")

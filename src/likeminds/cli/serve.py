@@ -7,11 +7,11 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import ItemOptions, Texts
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
-    from likeminds.service.demo import Demo
+    from likeminds.service.demo_models import Demo
 
 _LIMITS = "Limits"
 
@@ -41,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def serve(
-    talk: Talk,
+    talk: Output,
     *,
     model: Annotated[
         str | None,
@@ -100,9 +100,9 @@ def serve(
 
     Without keys, it listens on this machine alone, and whoever is there may do everything.
     """
-    from likeminds._support.optional import require
-    from likeminds.service.running import refuse_open_door, run
+    from likeminds._util.lazy_imports import require
     from likeminds.service.settings import Settings, is_loopback
+    from likeminds.service.startup import refuse_open_door, run
 
     require("fastapi", "The service", "serve")
     require("uvicorn", "The service", "serve")
@@ -133,7 +133,7 @@ def serve(
 
 
 def keys(
-    talk: Talk,
+    talk: Output,
     *,
     model: Annotated[Path, typer.Argument(help="The model that is served.")],
     add: Annotated[str | None, typer.Option(help="Make a key: read, write or admin.")] = None,
@@ -143,8 +143,8 @@ def keys(
     database: Database = None,
 ) -> None:
     """List, make or revoke the keys of a service. A key is shown once; its hash is kept."""
-    from likeminds.cli._show import rich_table
-    from likeminds.service.running import add_key
+    from likeminds.cli._tables import rich_table
+    from likeminds.service.startup import add_key
     from likeminds.service.store import open_store
 
     folder = _state_of(model, state)
@@ -166,8 +166,8 @@ def keys(
     talk.tell(rich_table("Keys", rows) if rows else "There are no keys.")
 
 
-def _what(talk: Talk, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
-    from likeminds.service.demo import Demo, make_demo
+def _what(talk: Output, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
+    from likeminds.service.demo_models import Demo, make_demo
     from likeminds.storage.folders import has_main
 
     if demo:
@@ -189,13 +189,13 @@ def _database(state: Path, given: str | None) -> str:
     return given or f"sqlite:///{(state / 'service.db').resolve()}"
 
 
-def _prepare(talk: Talk, what: "Demo", items: ItemOptions, texts: str | None) -> None:
+def _prepare(talk: Output, what: "Demo", items: ItemOptions, texts: str | None) -> None:
     """Leave items and texts that are not in the model where the workers read them."""
     if items.features is None and items.images is None and texts is None:
         return
+    from likeminds.cli._id_lookup import read_texts
     from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model
-    from likeminds.cli._names import read_texts
     from likeminds.service.catalogue import write_catalogue, write_texts
 
     called: dict[Any, str] = {} if texts is None else read_texts(texts)
@@ -209,12 +209,12 @@ def _prepare(talk: Talk, what: "Demo", items: ItemOptions, texts: str | None) ->
 
 def _try_out(settings: Any) -> None:
     """Refuse a model that cannot be served before any worker starts."""
-    from likeminds.service.holder import Holder
+    from likeminds.service.app_state import AppState
 
-    Holder(settings).close()
+    AppState(settings).close()
 
 
-def _greet(talk: Talk, settings: Any, host: str, port: int) -> None:
+def _greet(talk: Output, settings: Any, host: str, port: int) -> None:
     from likeminds.service.store import open_store
 
     store = open_store(settings.database)

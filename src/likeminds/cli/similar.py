@@ -6,7 +6,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Table
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, FIT
 from likeminds.cli.rank import Top
 
@@ -19,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def similar(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     items: ItemOptions,
@@ -34,10 +34,10 @@ def similar(
     Two people are alike as far as their scores of the items correlate, two items as far as their
     scores by the people do: who likes one more than others do likes the other more than others do.
     """
+    from likeminds.cli._id_lookup import as_known, find_item
     from likeminds.cli._items import read_shown
     from likeminds.cli._models import open_model, the_ranker_of
-    from likeminds.cli._names import as_known, find_item
-    from likeminds.cli._show import arrow_table, refuse_two_outputs, rich_table
+    from likeminds.cli._tables import arrow_table, refuse_two_outputs, rich_table
     from likeminds.data.sources import write_table
 
     refuse_two_outputs(talk, out)

@@ -7,7 +7,7 @@ import typer
 
 from likeminds.cli._command import command
 from likeminds.cli._options import Seed
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.data import tell_written
 
 
@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def simulate(
-    talk: Talk,
+    talk: Output,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
     people: Annotated[int, typer.Option(help="How many people.")] = 100,
@@ -31,7 +31,7 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate people in schools of thought that contradict each other on some features."""
-    from likeminds._support.files import folder_for
+    from likeminds._util.atomic_files import folder_for
     from likeminds.datasets import make_schools
     from likeminds.datasets.exports import write_simulation
 

@@ -9,17 +9,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from likeminds._support.progress import progress_bar
-from likeminds._support.screen import Screen, program
+from likeminds._util.console import SafeConsole, program
+from likeminds._util.progress import progress_bar
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.datasets.exports import electricity_by_offer
 from likeminds.metrics.by_person import MetricByPerson, auc_by_person
-from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 from likeminds.schools import Explanation
 from likeminds.storage.models import save, writable
 
@@ -53,7 +53,7 @@ def run(
     dict
         ``model`` (where it is) and ``scores`` (mean AUC of each ranker on held-out choices).
     """
-    console = Screen() if console is None else console
+    console = SafeConsole() if console is None else console
     out = writable(out)
     households = electricity_by_offer()
     console.print(

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Columns, ItemOptions, Model, Pairs
+from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns, Model
 from likeminds.cli._options import OptionalAnnotations as Source
-from likeminds.cli._talk import Talk
+from likeminds.cli._output import Output
 from likeminds.cli.fit import DATA, learn_watched
 
 
@@ -26,13 +26,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def update(
-    talk: Talk,
+    talk: Output,
     *,
     model: Model,
     annotations: Source = None,
     items: ItemOptions,
-    columns: Columns,
-    pairs: Pairs,
+    columns: LabelColumns,
+    pairs: ComparisonOptions,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Where the grown model goes; by default its own file."),
@@ -44,8 +44,8 @@ def update(
     where the model has kept them. Ids and labels are read as the model knows them, and what does
     not fit is refused; choice sets in two tables are joined by their ids.
     """
-    from likeminds._support.files import alone_with
-    from likeminds._support.grammar import counted
+    from likeminds._util.atomic_files import file_lock
+    from likeminds._util.grammar import counted
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import keep_schools_of, open_model
     from likeminds.storage.folders import main_file
@@ -58,7 +58,7 @@ def update(
             "it: fit it with --keep-data, or use newcomer, which needs none of it."
         )
     in_place = target.exists() and target.samefile(model)
-    others = alone_with(
+    others = file_lock(
         main_file(model), lambda: talk.note(f"waiting for another update of {model}.")
     )
     with others if in_place else nullcontext():
@@ -86,7 +86,7 @@ def _n_items(known: Any) -> int:
     return 0 if items is None else len(items.ids)
 
 
-def _learn(talk: Talk, known: Any, said: Any) -> Any:
+def _learn(talk: Output, known: Any, said: Any) -> Any:
     from likeminds.cli._models import parts_of
 
     parts = parts_of(said, known)
@@ -103,7 +103,7 @@ def _learn(talk: Talk, known: Any, said: Any) -> Any:
 
 
 def _grow(ranker: Any, said: Any) -> Any:
-    from likeminds.rankers.model import Ability
+    from likeminds.rankers.capabilities import Capability
 
-    Ability.UPDATES.require(ranker)
+    Capability.UPDATES.require(ranker)
     return ranker.update(said)

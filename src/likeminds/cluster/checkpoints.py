@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.files import write_whole
-from likeminds.cluster.without_pickle import from_bytes, mark_of, to_bytes
+from likeminds._util.atomic_files import write_whole
+from likeminds.cluster.checkpoint_codec import from_bytes, mark_of, to_bytes
 
 _HEADER = "fit.json"
 

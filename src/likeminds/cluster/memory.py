@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likeminds._support.optional import require
+from likeminds._util.lazy_imports import require
 
 # What the C library calls its two limits, and what they are without any wish.
 _TRIM, _MMAP = -1, -3

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likeminds._support.arrays import Index
-from likeminds._support.checks import listing
-from likeminds.cluster.catalogue import Catalogue
-from likeminds.cluster.labels import LabelTable
+from likeminds._util.array_types import Index
+from likeminds._util.checks import listing
+from likeminds.cluster.item_broadcast import ItemBroadcast
+from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import Coded, compact, join_ids, lookup
+from likeminds.data.id_coercion import write_as_known
+from likeminds.data.identifiers import IntegerCodes, compact, join_ids, lookup
+from likeminds.data.out_of_core.parquet_parts import is_csv
 from likeminds.data.sources import read_csv
-from likeminds.data.spelling import write_as_known
-from likeminds.data.stored.parts import is_csv
 
 # What is left of a row once items are known.
 _ROLES = ("user", "item", "label", "weight", "group")
@@ -30,7 +30,7 @@ _TEXTS, _WHOLE = "texts", "whole numbers"
 
 
 @dataclass(frozen=True)
-class Columns:
+class PartitionColumns:
     """What the columns of a table are called.
 
     Attributes
@@ -49,7 +49,11 @@ class Columns:
 
 
 def read_part(
-    part: Any, name: str, columns: Columns, catalogue: Catalogue | None, features: Sequence[str]
+    part: Any,
+    name: str,
+    columns: PartitionColumns,
+    catalogue: ItemBroadcast | None,
+    features: Sequence[str],
 ) -> pa.Table:
     """Return a partition as a plain table: user, item, label, and weight and group if there are.
 
@@ -61,9 +65,9 @@ def read_part(
         The partition.
     name : str
         What it is called in errors.
-    columns : Columns
+    columns : PartitionColumns
         Where to look.
-    catalogue : Catalogue, optional
+    catalogue : ItemBroadcast, optional
         The items: a label of any other is refused. Without it, all are welcome.
     features : sequence of str
         Columns that say what items are like.
@@ -101,7 +105,7 @@ def shards_of(ids: Sequence[Hashable], n_shards: int) -> Index:
 
 
 def join_pieces(
-    pieces: Sequence[pa.Table], catalogue: Catalogue, labels: LabelTable
+    pieces: Sequence[pa.Table], catalogue: ItemBroadcast, labels: LabelTable
 ) -> Annotations | None:
     """Return the labels of a shard; None if nobody is in it."""
     some = [piece for piece in pieces if piece.num_rows]
@@ -192,7 +196,7 @@ def _only_their_ids(table: pa.Table) -> pa.Table:
     return table
 
 
-def _coded(pieces: Sequence[pa.Table], role: str) -> Coded:
+def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:
     """Return the ids of all rows of some pieces; ids are there once for each piece."""
     chunks = [piece[role].combine_chunks() for piece in pieces]
     ids = [chunk.dictionary.to_numpy(zero_copy_only=False) for chunk in chunks]
@@ -201,10 +205,10 @@ def _coded(pieces: Sequence[pa.Table], role: str) -> Coded:
         chunk.indices.to_numpy(zero_copy_only=False) + int(start)
         for chunk, start in zip(chunks, starts, strict=False)
     ]
-    return Coded(np.concatenate(codes), reduce(join_ids, ids))
+    return IntegerCodes(np.concatenate(codes), reduce(join_ids, ids))
 
 
-def _as_in_catalogue(items: Any, name: str, catalogue: Catalogue) -> Any:
+def _as_in_catalogue(items: Any, name: str, catalogue: ItemBroadcast) -> Any:
     """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
     values = items.dictionary.to_pylist()
     written = write_as_known(values, catalogue.ids, "items")

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likeminds._support.checks import listing
-from likeminds._support.files import folder_for, write_whole
-from likeminds.cluster.site import let_go, same
-from likeminds.cluster.staying import KeptIn
-from likeminds.data.columns import as_arrow
-from likeminds.rankers.shown import ShownItems
+from likeminds._util.atomic_files import folder_for, write_whole
+from likeminds._util.checks import listing
+from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.cluster.session import identity, let_go
+from likeminds.data.column_roles import as_arrow
+from likeminds.rankers.item_table import ItemTableView
 from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
-from likeminds.storage.people import people_of
+from likeminds.storage.user_files import people_of
 
 # People of a ranker in memory that are ranked for at a time.
 _PEOPLE_AT_ONCE = 50_000
@@ -69,7 +69,7 @@ def write_rankings(
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
-    shown = ShownItems.of(ranker, items)
+    shown = ItemTableView.of(ranker, items)
     plain = dict(zip(shown.ids.tolist(), shown.features, strict=True))
     if not plain:
         raise ValueError("There are no items to rank.")
@@ -102,9 +102,13 @@ def _parts(
         for some in places:
             yield _ranked(some_of(ranker, some), items, k)
         return
-    is_seen = KeptIn(scratch).is_seen(client)
-    model = there.folder if there is not None and KeptIn(there.folder).is_seen(client) else None
-    given = client.submit(same, items, pure=False)
+    is_seen = PosteriorFolder(scratch).is_seen(client)
+    model = (
+        there.folder
+        if there is not None and PosteriorFolder(there.folder).is_seen(client)
+        else None
+    )
+    given = client.submit(identity, items, pure=False)
     waiting = [
         client.submit(
             _part_there,

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Index
-from likeminds.cluster.site import let_go, same
-from likeminds.cluster.staying import KeptIn
+from likeminds._util.array_types import Index
+from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.cluster.session import identity, let_go
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_person
-from likeminds.prior.beliefs import Beliefs
+from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
-from likeminds.storage.people import people_of
+from likeminds.storage.user_files import people_of
 
 
 def score(crowd: Any, ranker: Any) -> float:
@@ -29,11 +29,11 @@ def score(crowd: Any, ranker: Any) -> float:
     return total / count
 
 
-def newcomers(crowd: Any, ranker: Any) -> Beliefs:
+def newcomers(crowd: Any, ranker: Any) -> Posterior:
     """Return the posteriors of everybody in the shards, as of people not seen in training."""
-    bare = crowd.client.submit(same, some_of(ranker, slice(0, 0)), pure=False)
+    bare = crowd.client.submit(identity, some_of(ranker, slice(0, 0)), pure=False)
     try:
-        found: list[Beliefs] = list(_answers(crowd, _fold_in, [bare] * len(crowd.said)))
+        found: list[Posterior] = list(_answers(crowd, _fold_in, [bare] * len(crowd.said)))
     finally:
         let_go([bare])
     order = np.argsort(np.concatenate(crowd.census.places), kind="stable")
@@ -55,7 +55,7 @@ def newcomers(crowd: Any, ranker: Any) -> Beliefs:
 def _for_each(crowd: Any, ranker: Any) -> Iterator[Any]:
     """Give each shard a ranker of its people: where it is, or the ranker itself."""
     there = people_of(ranker)
-    is_seen = there is not None and KeptIn(there.folder).is_seen(crowd.client)
+    is_seen = there is not None and PosteriorFolder(there.folder).is_seen(crowd.client)
     for places in crowd.census.places:
         users = crowd.census.user_ids[places]
         known = ranker._places_of(users)
@@ -94,8 +94,8 @@ def score_of(said: Annotations, whose: Any) -> tuple[float, int]:
     return float(values[there].sum()), int(there.sum())
 
 
-def _fold_in(said: Annotations, ranker: Any) -> Beliefs:
-    found: Beliefs = ranker.newcomer(said)
+def _fold_in(said: Annotations, ranker: Any) -> Posterior:
+    found: Posterior = ranker.newcomer(said)
     order = lookup(said.user_ids, found.users, "users")
     points, known = found.points[order], found.known[order]
     return replace(found, users=found.users[order], points=points, known=known)

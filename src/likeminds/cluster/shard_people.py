@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from likeminds._support.arrays import Index
-from likeminds._support.by_person import OfSome, put_together, take_apart
-from likeminds._support.threads import in_this_thread, one_blas_thread
-from likeminds._support.visits import Own, People
+from likeminds._util.array_types import Index
+from likeminds._util.map_reduce import Executor, Own
+from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
+from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.memory import kept_memory
-from likeminds.cluster.site import Site, let_go, size_of
+from likeminds.cluster.session import ClusterSession, let_go, size_of
 
 B = TypeVar("B")
 S = TypeVar("S")
@@ -54,7 +54,7 @@ class Shard(ABC):
 
 def _whole(state: Any, shard: Shard, pieces: Sequence[Any]) -> Any:
     people = np.sort(shard.people) if pieces else shard.people
-    return put_together(state, [OfSome(piece, people) for piece in pieces])
+    return put_together(state, [SubsetRows(piece, people) for piece in pieces])
 
 
 def _visit(shard: Shard, before: Any, given: Any, *pieces: Any) -> tuple[Any, Any]:
@@ -68,12 +68,12 @@ def _ask(shard: Shard, before: Any, given: Any, *pieces: Any) -> list[Any]:
 
 
 @dataclass
-class ShardPeople(People[B]):
-    """People on a cluster, visited as those in this process are: see `People`.
+class DaskExecutor(Executor[B]):
+    """People on a cluster, visited as those in this process are: see `Executor`.
 
     Attributes
     ----------
-    site : Site
+    site : ClusterSession
         The fit that they belong to.
     shards : list of futures
         The shards; the cluster makes one again when its worker is lost.
@@ -81,7 +81,7 @@ class ShardPeople(People[B]):
         The positions of each shard's people among all people.
     """
 
-    site: Site
+    site: ClusterSession
     shards: list[Any]
     people: list[Index]
 

@@ -6,38 +6,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.grammar import counted
-from likeminds._support.optional import require
+from likeminds._util.grammar import counted
+from likeminds._util.lazy_imports import require
 from likeminds.cluster import scores_and_newcomers
-from likeminds.cluster.catalogue import Catalogue, is_in_rows, read_catalogue
-from likeminds.cluster.census import Census
 from likeminds.cluster.checkpoints import Journal
-from likeminds.cluster.labels import LabelTable
+from likeminds.cluster.global_counts import GlobalCounts
+from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.cluster.item_broadcast import ItemBroadcast, is_in_rows, read_catalogue
+from likeminds.cluster.label_table import LabelTable
 from likeminds.cluster.memory import give_back_everywhere
-from likeminds.cluster.partitions import Columns
-from likeminds.cluster.shuffling import Shuffle, Tell, silent
-from likeminds.cluster.site import Traffic, let_go
-from likeminds.cluster.staying import KeptIn
-from likeminds.cluster.teaching import (
+from likeminds.cluster.partitions import PartitionColumns
+from likeminds.cluster.remote_fit import (
     needs_statistics_alone,
     teach_prior,
     teach_search,
     teach_statistics,
 )
+from likeminds.cluster.session import Traffic, let_go
+from likeminds.cluster.shuffle import Shuffle, Tell, silent
 from likeminds.data.covariates import Covariates
-from likeminds.data.stored.parts import files_in
-from likeminds.prior.beliefs import Beliefs
-from likeminds.prior.losses import ChoiceLoss
-from likeminds.rankers.fitting import StatisticsRanker
+from likeminds.data.out_of_core.parquet_parts import files_in
+from likeminds.mixed_model.losses import ChoiceLoss
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.array_validation import RemoteAnnotations
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.inputs import Elsewhere
+from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.storage.folders import PeopleFolder
 from likeminds.storage.models import folder_of_people
 
 
 @dataclass
-class Shards(Elsewhere):
+class Shards(RemoteAnnotations):
     """People in shards on the workers of a cluster: all rows of a person in one of them.
 
     Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` visits the
@@ -48,11 +48,11 @@ class Shards(Elsewhere):
     ----------
     client : distributed.Client
         The cluster.
-    catalogue : Catalogue
+    catalogue : ItemBroadcast
         The items and their features, which every worker has.
     said : list of futures
         The labels of each shard; or statistics of them.
-    census : Census
+    census : GlobalCounts
         What is known of all of them.
     journal : Journal
         What visits answered, where it is kept: see `checkpointed`.
@@ -64,7 +64,7 @@ class Shards(Elsewhere):
         What is known about people.
     tell : callable
         Told how far reading and visits are.
-    kept_in : KeptIn, optional
+    kept_in : PosteriorFolder, optional
         Where people stay: see `saved_to`.
     are_statistics : bool
         Whether shards have statistics of labels, and no label.
@@ -87,15 +87,15 @@ class Shards(Elsewhere):
     """
 
     client: Any
-    catalogue: Catalogue
+    catalogue: ItemBroadcast
     said: list[Any]
-    census: Census
+    census: GlobalCounts
     journal: Journal
     traffic: Traffic
     labels: LabelTable = field(default_factory=LabelTable)
     people: Covariates | None = None
     tell: Tell = silent
-    kept_in: KeptIn | None = None
+    kept_in: PosteriorFolder | None = None
     are_statistics: bool = False
     shuffled: int = 0
 
@@ -162,7 +162,7 @@ class Shards(Elsewhere):
         catalogue = None
         if not is_in_rows(features):
             catalogue = read_catalogue(features, item, item_ids, feature_names)
-        columns = Columns(user, item, label, weight, group)
+        columns = PartitionColumns(user, item, label, weight, group)
         known = None if people is None else Covariates.read(people, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         if statistics:
@@ -226,7 +226,7 @@ class Shards(Elsewhere):
             Whether people come here to be written, one shard at a time, because workers do not
             see the folder. By default it is tried out.
         """
-        kept_in = KeptIn(Path(folder).resolve(), through_client)
+        kept_in = PosteriorFolder(Path(folder).resolve(), through_client)
         return replace(self, kept_in=kept_in, traffic=Traffic())
 
     @contextmanager
@@ -274,7 +274,7 @@ class Shards(Elsewhere):
         self._refuse_statistics("A score")
         return scores_and_newcomers.score(self, ranker)
 
-    def newcomers(self, ranker: Any) -> Beliefs:
+    def newcomers(self, ranker: Any) -> Posterior:
         """Return the posteriors of these people, as of newcomers: ``ranker.newcomer(shards)``."""
         self._refuse_statistics("newcomer")
         return scores_and_newcomers.newcomers(self, ranker)

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likeminds.cluster.catalogue import Catalogue, read_catalogue
-from likeminds.cluster.labels import LabelTable, read_label_table
-from likeminds.cluster.partitions import Columns, join_pieces, read_part
+from likeminds.cluster.checkpoint_codec import from_bytes, to_bytes
+from likeminds.cluster.item_broadcast import ItemBroadcast, read_catalogue
+from likeminds.cluster.label_table import LabelTable, read_label_table
+from likeminds.cluster.partitions import PartitionColumns, join_pieces, read_part
+from likeminds.cluster.remote_fit import needs_statistics_alone, statistics_of
 from likeminds.cluster.scores_and_newcomers import score_of
-from likeminds.cluster.teaching import needs_statistics_alone, statistics_of
-from likeminds.cluster.without_pickle import from_bytes, to_bytes
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.inputs import Elsewhere
-from likeminds.storage.ids import tag, untag
+from likeminds.rankers.array_validation import RemoteAnnotations
+from likeminds.storage.id_arrays import tag, untag
 
 # A row for each partition: its people as JSON, and their statistics as the content of an .npz.
 SCHEMA = "people binary, statistics binary"
@@ -33,14 +33,14 @@ _SCORES = "total double, people long"
 
 
 @dataclass(frozen=True)
-class Reading:
+class SparkReader:
     """How rows of partitions are read; executors get a copy.
 
     Attributes
     ----------
-    columns : Columns
+    columns : PartitionColumns
         What the columns are called.
-    catalogue : Catalogue
+    catalogue : ItemBroadcast
         The items.
     labels : LabelTable
         What labels stand for.
@@ -48,8 +48,8 @@ class Reading:
         How many there are in all.
     """
 
-    columns: Columns
-    catalogue: Catalogue
+    columns: PartitionColumns
+    catalogue: ItemBroadcast
     labels: LabelTable
     n_labels: int
 
@@ -59,15 +59,15 @@ class Reading:
         counts: Mapping[Any, int],
         features: Any,
         *,
-        columns: Columns | None = None,
+        columns: PartitionColumns | None = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
         positive: Hashable | None = None,
         threshold: float | None = None,
         grades: bool | Sequence[Hashable] | None = None,
-    ) -> "Reading":
+    ) -> "SparkReader":
         """Say how rows are read, given how often each label is there: see `SparkRows`."""
-        columns = columns or Columns()
+        columns = columns or PartitionColumns()
         counted = ("The table", list(counts), list(counts.values()))
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         labels = read_label_table([counted], **how)
@@ -85,7 +85,7 @@ class Reading:
 
 
 def statistics_of_batches(
-    batches: Iterable[pa.RecordBatch], reading: Reading, graded: bool = False
+    batches: Iterable[pa.RecordBatch], reading: SparkReader, graded: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Reduce the rows of a partition to statistics: none, or one row; see ``SCHEMA``.
 
@@ -110,7 +110,7 @@ def statistics_of_batches(
 
 
 def merged_statistics(
-    found: Iterable[pa.Table | pa.RecordBatch], catalogue: Catalogue
+    found: Iterable[pa.Table | pa.RecordBatch], catalogue: ItemBroadcast
 ) -> Statistics:
     """Merge what `statistics_of_batches` made of all partitions.
 
@@ -129,7 +129,7 @@ def merged_statistics(
 
 
 def fit_statistics(
-    ranker: Any, found: Iterable[pa.Table | pa.RecordBatch], reading: Reading
+    ranker: Any, found: Iterable[pa.Table | pa.RecordBatch], reading: SparkReader
 ) -> Any:
     """Fit a ranker of statistics to what `statistics_of_batches` made of all partitions.
 
@@ -139,7 +139,7 @@ def fit_statistics(
         Such as `ThreeLevelRanker`.
     found : iterable of tables
         Of all partitions, in any order.
-    reading : Reading
+    reading : SparkReader
         How their rows were read.
 
     Returns
@@ -182,7 +182,7 @@ def refuse_visits(ranker: Any) -> None:
         )
 
 
-class SparkRows(Elsewhere):
+class SparkRows(RemoteAnnotations):
     """Labels in a Spark data frame, from which rankers of statistics learn.
 
     Parameters
@@ -223,7 +223,7 @@ class SparkRows(Elsewhere):
         grades: bool | Sequence[Hashable] | None = None,
         **called: str,
     ) -> None:
-        columns = Columns(**called)
+        columns = PartitionColumns(**called)
         wanted = [name for name in astuple(columns) if name is not None]
         missing = [name for name in wanted if name not in frame.columns]
         if missing:
@@ -234,7 +234,7 @@ class SparkRows(Elsewhere):
         counts = {row[0]: row[1] for row in self.frame.groupBy(columns.label).count().collect()}
         if None in counts:
             raise ValueError(f"The frame has rows without a {columns.label}.")
-        self.reading = Reading.of(
+        self.reading = SparkReader.of(
             counts,
             features,
             columns=columns,
@@ -271,7 +271,7 @@ class SparkRows(Elsewhere):
 
 
 def _scores_of_batches(
-    reading: Reading, ranker: Any, batches: Iterable[pa.RecordBatch]
+    reading: SparkReader, ranker: Any, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     said = reading.annotations(batches)
     if said is not None:

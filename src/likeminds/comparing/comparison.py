@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likeminds._support.arrays import Float, IdArray
-from likeminds._support.averages import nan_mean
-from likeminds._support.files import make_folder
-from likeminds._support.frames import Frames, as_kind
-from likeminds._support.grammar import counted
-from likeminds._support.html import html_page, html_table
-from likeminds._support.progress import telling
-from likeminds.comparing.cells import Cell, CellResult, Key, all_cells, work_on
-from likeminds.comparing.forecast import MANY_LABELS, Forecast
+from likeminds._util.array_types import Float, IdArray
+from likeminds._util.atomic_files import make_folder
+from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.grammar import counted
+from likeminds._util.html import html_page, html_table
+from likeminds._util.nan_mean import nan_mean
+from likeminds._util.progress import expected_information
+from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on
+from likeminds.comparing.time_forecast import MANY_LABELS, Forecast
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.by_person import MetricByPerson
@@ -339,7 +339,7 @@ def compare_each(
         part: _rankers_for(annotations, rankers, n_folds, random_state)
         for part, annotations in parts.items()
     }
-    results: dict[str, dict[Key, CellResult]] = {}
+    results: dict[str, dict[Key, RunResult]] = {}
     work = []
     for part, annotations in parts.items():
         cells = all_cells(annotations, named[part], test_size, seeds, path)
@@ -397,10 +397,10 @@ def _rankers_for(
 
 def _run(
     parts: Mapping[str, Annotations],
-    work: Sequence[tuple[str, Cell]],
+    work: Sequence[tuple[str, ComparisonRun]],
     n_jobs: int | None,
     progress: bool | Callable[[str], None],
-) -> Iterator[tuple[str, tuple[Key, CellResult]]]:
+) -> Iterator[tuple[str, tuple[Key, RunResult]]]:
     """Yield the results of cells as they are finished, with the part each is of."""
     calls = [(_run_cell, (part, cell, parts[part])) for part, cell in work]
     ahead = Forecast([(part, cell.name) for part, cell in work], n_jobs)
@@ -408,9 +408,9 @@ def _run(
         many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
         ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
     done, start = itertools.count(1), perf_counter()
-    with telling(progress is True, "fits", len(work)) as tell:
+    with expected_information(progress is True, "fits", len(work)) as tell:
 
-        def finished(found: tuple[str, tuple[Key, CellResult]]) -> None:
+        def finished(found: tuple[str, tuple[Key, RunResult]]) -> None:
             part, ((name, repeat), result) = found
             described = f"{part}: {name}" if part else name
             if callable(progress):
@@ -422,12 +422,12 @@ def _run(
 
 
 def _run_cell(
-    part: str, cell: Cell, annotations: Annotations
-) -> tuple[str, tuple[Key, CellResult]]:
+    part: str, cell: ComparisonRun, annotations: Annotations
+) -> tuple[str, tuple[Key, RunResult]]:
     return part, cell.run(annotations)
 
 
-def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
+def _tell_warnings(results: Mapping[Key, RunResult], repeats: int) -> None:
     told: dict[str, list[str]] = {}
     for (name, _), result in sorted(results.items()):
         if result.warnings:
@@ -440,7 +440,7 @@ def _tell_warnings(results: Mapping[Key, CellResult], repeats: int) -> None:
         )
 
 
-def _as_table(results: Mapping[Key, CellResult], named: NamedRankers) -> pa.Table:
+def _as_table(results: Mapping[Key, RunResult], named: NamedRankers) -> pa.Table:
     order = list(named)
     rows = sorted(results.items(), key=lambda row: (order.index(row[0][0]), row[0][1]))
     return pa.table(

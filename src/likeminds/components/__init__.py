@@ -8,10 +8,10 @@ In the paper's symbols (Yang, Xu, Cao and Huang, AAAI 2019): `Consensus` is thet
 lambda1, `Group` is G with lambda2 and kappa, `Personal` is P with lambda3.
 """
 
-from likeminds.components.base import Component, PerPerson, total_weights
-from likeminds.components.clustered import Clustered
+from likeminds.components.component import Component, PerPerson, total_weights
 from likeminds.components.group import Group
-from likeminds.components.lengths import Personal, SharedFeatures, Sparse
+from likeminds.components.group_norms import Personal, SharedFeatures, Sparse
+from likeminds.components.k_means_relaxation import Clustered
 from likeminds.components.low_rank import CappedLowRank, LowRank
 from likeminds.components.ridges import Consensus, MeanRegularised
 from likeminds.components.singular import top_directions

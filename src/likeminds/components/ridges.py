@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds.components.base import PerPerson
+from likeminds._util.array_types import Float
+from likeminds.components.component import PerPerson
 
 
 @dataclass(frozen=True)

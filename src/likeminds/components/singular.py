@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float
+from likeminds._util.array_types import Bool, Float
 
 # Singular values below this share of the largest are rounding: they count as zero.
 _NEGLIGIBLE = 1e-11

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.checks import listing
-from likeminds.data.columns import read_values
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds.data.column_roles import read_values
 from likeminds.data.identifiers import encode
-from likeminds.data.labels import as_binary
+from likeminds.data.label_parsing import as_binary
 
 if TYPE_CHECKING:
     import narwhals as nw

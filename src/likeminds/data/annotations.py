@@ -8,22 +8,22 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support import checks
-from likeminds._support.arrays import FloatArray, IdArray, Index
-from likeminds._support.checks import listing
-from likeminds._support.grammar import counted, guess_verb, read_verb
+from likeminds._util import checks
+from likeminds._util.array_types import FloatArray, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted, guess_verb, read_verb
 from likeminds.data import tables
-from likeminds.data.arguments import arguments_of
 from likeminds.data.choice_sets import are_choices
 from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
+from likeminds.data.frame_arguments import arguments_of
 from likeminds.data.grades import join_grades, read_answers
-from likeminds.data.groups import have_groups, join_groups, named_groups
+from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import compact, encode, join_codes
-from likeminds.data.labels import LabelReading, join_readings
+from likeminds.data.label_parsing import LabelReading, join_readings
+from likeminds.data.row_groups import have_groups, join_groups, named_groups
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
-from likeminds.data.spelling import write_as_known
 from likeminds.data.tables import FrameOptions, LinkedFeatures
 
 

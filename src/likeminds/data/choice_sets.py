@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Bool, FloatArray, IdArray, Index
-from likeminds._support.checks import as_names, as_weights, listing, same_length
+from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
+from likeminds._util.checks import as_names, as_weights, listing, same_length
 from likeminds.data import tables
 from likeminds.data.alternatives import as_available
-from likeminds.data.coded import CodedLabels
 from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
+from likeminds.data.integer_coding import CodedLabels
 
 # So many items may do without features: each then has a column of its own.
 MOST_BY_ID = 1000

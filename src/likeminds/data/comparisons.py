@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import FloatArray, IdArray
-from likeminds._support.checks import as_matrix, listing
+from likeminds._util.array_types import FloatArray, IdArray
+from likeminds._util.checks import as_matrix, listing
 from likeminds.data.choice_sets import (
     ChoiceSets,
     ItemTable,
@@ -21,9 +21,9 @@ from likeminds.data.choice_sets import (
     ranking_sets,
     refuse_equal,
 )
-from likeminds.data.coded import CodedLabels
-from likeminds.data.columns import ID_ROLES, as_frame, find_columns, id_texts, read_values
+from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, id_texts, read_values
 from likeminds.data.identifiers import as_id_array, join_ids
+from likeminds.data.integer_coding import CodedLabels
 from likeminds.data.sources import read_table
 
 # What names the column of a role in a table of preferences.

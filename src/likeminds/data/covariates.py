@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Float, IdArray, Index
-from likeminds._support.checks import listing, read_only, refuse_not_finite, same_length
-from likeminds.data.columns import as_frame, find_column, is_usual, not_found, read_values
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
+from likeminds.data.column_roles import as_frame, find_column, is_usual, not_found, read_values
+from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_distinct, is_missing, join_ids, lookup
 from likeminds.data.sources import read_table
-from likeminds.data.spelling import write_as_known
 
 # A category that fewer people share says nothing about others who share it.
 _FEWEST = 3

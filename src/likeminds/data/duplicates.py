@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
-from likeminds._support.checks import listing
-from likeminds._support.grammar import counted
-from likeminds.data.coded import CodedLabels
+from likeminds._util.array_types import Float, Index
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted
 from likeminds.data.identifiers import encode_pairs
+from likeminds.data.integer_coding import CodedLabels
 
 DUPLICATES = ("keep", "weights", "error")
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import FloatArray
-from likeminds._support.checks import as_matrix, listing
-from likeminds.data.columns import refuse_unknown
+from likeminds._util.array_types import FloatArray
+from likeminds._util.checks import as_matrix, listing
+from likeminds.data.column_roles import refuse_unknown
 from likeminds.data.sources import give_back
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Float, FloatArray
+from likeminds._util.array_types import Float, FloatArray
 from likeminds.data.annotations import Annotations
 
 _Words = NDArray[np.uint64]

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.checks import as_vector, listing
-from likeminds.data.identifiers import Coded, as_id_array, encode
-from likeminds.data.labels import (
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.checks import as_vector, listing
+from likeminds.data.identifiers import IntegerCodes, as_id_array, encode
+from likeminds.data.label_parsing import (
     LabelReading,
     are_yes_and_no,
     as_plain,
@@ -24,7 +24,7 @@ _DECIMALS = 6
 MOST_GRADES = 20
 
 
-class Answers(NamedTuple):
+class ParsedLabels(NamedTuple):
     """Labels as they were read.
 
     Attributes
@@ -50,7 +50,7 @@ def read_answers(
     grades: bool | Sequence[Hashable] | None = None,
     within: Sequence[Index] = (),
     known: LabelReading | None = None,
-) -> Answers:
+) -> ParsedLabels:
     """Read labels as yes or no, or as grades.
 
     Parameters
@@ -72,11 +72,11 @@ def read_answers(
     True
     """
     how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
-    if isinstance(values, Coded) and "median" not in {threshold, known and known.threshold}:
+    if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
         # Whether a value is positive does not depend on who gave it, nor on how often.
         each = _read_all(values.distinct, within=(), known=known, **how)
         if each.grades is None:
-            return Answers(each.binary[values.codes], each.reading)
+            return ParsedLabels(each.binary[values.codes], each.reading)
     return _read_all(values, within=within, known=known, **how)
 
 
@@ -88,7 +88,7 @@ def _read_all(
     grades: bool | Sequence[Hashable] | None,
     within: Sequence[Index],
     known: LabelReading | None,
-) -> Answers:
+) -> ParsedLabels:
     order = _order(values) if grades is None or grades is True else _listed(grades)
     labels = as_id_array(values, "labels")
     cut = positive is not None or threshold is not None
@@ -96,19 +96,19 @@ def _read_all(
         raise ValueError("Pass grades= (all are learned from), or positive= or threshold=.")
     if known is not None:
         if known.grades is None and not grades:
-            return Answers(*_binary(labels, positive, threshold, within, known))
+            return ParsedLabels(*_binary(labels, positive, threshold, within, known))
         return _as_before(labels, order, known, positive, threshold)
     if cut or grades is False:
-        return Answers(*_binary(labels, positive, threshold, within, None))
+        return ParsedLabels(*_binary(labels, positive, threshold, within, None))
     if grades is None and order is not None and len(order) == 2:
         # Categories in alphabetical order: agree, disagree.
         best = None if are_yes_and_no(order) else order[1]
-        return Answers(*_binary(labels, best, None, within, None))
+        return ParsedLabels(*_binary(labels, best, None, within, None))
     if grades is None and order is None:
         labels = _without_accidents(labels)
         distinct = encode(labels, "labels")[1]
         if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
-            return Answers(*_binary(labels, None, None, within, None))
+            return ParsedLabels(*_binary(labels, None, None, within, None))
     found = _graded(labels, order, None)
     if grades is None and order is None:
         _warn_of_many(found.grades)
@@ -223,7 +223,7 @@ def _as_before(
     known: LabelReading,
     positive: Hashable | None,
     threshold: float | str | None,
-) -> Answers:
+) -> ParsedLabels:
     """Read labels as grades were read before."""
     refuse_mixture(known.grades is not None, True)
     if positive is not None or threshold is not None:
@@ -237,7 +237,7 @@ def _as_before(
 
 def _graded(
     labels: IdArray, order: Sequence[Hashable] | None, known: LabelReading | None
-) -> Answers:
+) -> ParsedLabels:
     words: tuple[Hashable, ...] = ()
     if order is not None and not _ascends(order):
         words = tuple(as_plain(value) for value in order)
@@ -250,7 +250,7 @@ def _graded(
     cut = divide_evenly(grades) if known is None else known.threshold
     assert isinstance(cut, float)
     reading = LabelReading(threshold=cut, grades=words) if known is None else known
-    return Answers(grades > cut, reading, grades)
+    return ParsedLabels(grades > cut, reading, grades)
 
 
 def _numbers(labels: IdArray) -> FloatArray:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import IdArray, Index
-from likeminds._support.checks import listing
-from likeminds._support.lazy_rows import IdsElsewhere
+from likeminds._util.array_types import IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.lazy_rows import LazyIds
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class IntegerCodes:
     """A column of ids, already told apart: no object is made for each row.
 
     Attributes
@@ -59,7 +59,7 @@ def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     >>> distinct
     array(['ann', 'zoe'], dtype=object)
     """
-    if isinstance(ids, Coded):
+    if isinstance(ids, IntegerCodes):
         places, known = encode(ids.distinct, name)
         return places[ids.codes], known
     array = as_id_array(ids, name)
@@ -93,9 +93,9 @@ def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], nam
     return found[codes]
 
 
-def positions(known: IdArray | IdsElsewhere) -> Mapping[Hashable, int]:
+def positions(known: IdArray | LazyIds) -> Mapping[Hashable, int]:
     """Return where each of some distinct ids is."""
-    if isinstance(known, IdsElsewhere):
+    if isinstance(known, LazyIds):
         return known.places
     return {value: code for code, value in enumerate(known.tolist())}
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import FloatArray
-from likeminds._support.checks import as_matrix, listing
-from likeminds._support.grammar import counted
-from likeminds.data.columns import as_frame, item_texts, usual_columns
+from likeminds._util.array_types import FloatArray
+from likeminds._util.checks import as_matrix, listing
+from likeminds._util.grammar import counted
+from likeminds.data.column_roles import as_frame, item_texts, usual_columns
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.random import Generator
 
-from likeminds._support.arrays import Index
-from likeminds._support.drawing_by_id import hashes_of, lots_of
-from likeminds._support.grouping import order_by
+from likeminds._util.array_types import Index
+from likeminds._util.grouping import order_by
+from likeminds._util.hash_sampling import hashes_of, lots_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 

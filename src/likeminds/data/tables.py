@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from likeminds._support.arrays import FloatArray, IdArray, Index
-from likeminds._support.checks import as_matrix, as_names, listing, same_length
-from likeminds._support.grammar import guess_verb
+from likeminds._util.array_types import FloatArray, IdArray, Index
+from likeminds._util.checks import as_matrix, as_names, listing, same_length
+from likeminds._util.grammar import guess_verb
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,
     find_alternatives,
     known_constants,
 )
-from likeminds.data.columns import (
+from likeminds.data.column_roles import (
     ID_ROLES,
     LABEL_ROLES,
     as_frame,
@@ -39,10 +39,10 @@ from likeminds.data.feature_columns import (
     matrix_of,
     numeric_columns,
 )
+from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
-from likeminds.data.labels import LabelReading
+from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import Texts, give_back, read_table
-from likeminds.data.spelling import write_as_known
 
 if TYPE_CHECKING:
     import narwhals as nw

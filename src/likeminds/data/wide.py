@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds._support.checks import listing
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.checks import listing
 from likeminds.data.alternatives import as_available, refuse_chosen
-from likeminds.data.columns import (
+from likeminds.data.column_roles import (
     as_arrow,
     as_frame,
     find_column,

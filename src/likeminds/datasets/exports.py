@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.files import folder_for, make_folder
-from likeminds._support.grammar import counted
+from likeminds._util.atomic_files import folder_for, make_folder
+from likeminds._util.grammar import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.sources import write_table
 from likeminds.datasets.electricity import load_electricity

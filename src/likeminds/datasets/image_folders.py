@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import Generator
 
-from likeminds._support.arrays import IdArray
-from likeminds._support.checks import listing
-from likeminds._support.grammar import counted
+from likeminds._util.array_types import IdArray
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.columns import as_frame, id_texts
+from likeminds.data.column_roles import as_frame, id_texts
 from likeminds.data.item_features import (
     FEATURE_FILES,
     ItemFeatures,
@@ -25,7 +25,7 @@ from likeminds.data.sources import read_table
 from likeminds.data.splits import split_within_people
 
 if TYPE_CHECKING:
-    from likeminds.features.base import ImageExtractor
+    from likeminds.features.extractor import ImageExtractor
 
 TABLES = ("annotations.parquet", "annotations.csv")
 IMAGES = "images"
@@ -141,7 +141,7 @@ def load_folder(
     if precomputed is not None:
         items = _take(read_features(precomputed), wanted, precomputed)
     else:
-        from likeminds.features.pictures import compute_features  # noqa: PLC0415 - as above
+        from likeminds.features.picture_folder import compute_features  # noqa: PLC0415 - as above
 
         extractors = kind.extractors(root, _with_cache(root, options))
         items = compute_features(root / IMAGES, wanted, extractors)

@@ -13,14 +13,14 @@ from likeminds.datasets.image_folders import (
 )
 
 if TYPE_CHECKING:
-    from likeminds.features.base import ImageExtractor
+    from likeminds.features.extractor import ImageExtractor
 
 
 def _extractors(
     root: Path,  # noqa: ARG001 - needs nothing from the folder
     options: dict[str, Any],
 ) -> "list[ImageExtractor]":
-    from likeminds.features.pictures import gist_and_colour  # noqa: PLC0415 - imports scikit-learn
+    from likeminds.features.picture_folder import gist_and_colour  # noqa: PLC0415 - imports scikit-learn
 
     return gist_and_colour(options)
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Bool, Float
-from likeminds._support.checks import refuse_outside_unit
+from likeminds._util.array_types import Bool, Float
+from likeminds._util.checks import refuse_outside_unit
 from likeminds.data.annotations import Annotations
 
 Int = NDArray[np.intp]

@@ -13,7 +13,7 @@ from likeminds.datasets.image_folders import (
 )
 
 if TYPE_CHECKING:
-    from likeminds.features.base import ImageExtractor
+    from likeminds.features.extractor import ImageExtractor
 
 _NETWORK = "inception_v3.onnx"
 

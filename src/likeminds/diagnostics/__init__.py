@@ -1,6 +1,6 @@
 """Annotators judged by their labels: who agrees, differs, is reversed, constant or random."""
 
-from likeminds.diagnostics.people import MEANINGS, UNUSUAL, VERDICTS, Diagnostics, diagnose
+from likeminds.diagnostics.annotators import MEANINGS, UNUSUAL, VERDICTS, Diagnostics, diagnose
 from likeminds.diagnostics.strata import auc_interval
 
 __all__ = ["MEANINGS", "UNUSUAL", "VERDICTS", "Diagnostics", "auc_interval", "diagnose"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.grouping import order_by
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.grouping import order_by
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.checks import listing
-from likeminds._support.optional import require
-from likeminds.features.cache import digest, digest_of_file
+from likeminds._util.checks import listing
+from likeminds._util.lazy_imports import require
+from likeminds.features.feature_cache import digest, digest_of_file
 
 _TYPES = {
     "tensor(float)": np.float32,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float, Index
-from likeminds.features.base import ImageExtractor, one_of, positive_integer
-from likeminds.features.cache import Rows
+from likeminds._util.array_types import Float, Index
+from likeminds.features.extractor import ImageExtractor, one_of, positive_integer
+from likeminds.features.feature_cache import Rows
 from likeminds.features.images import Picture, read_image
 
 SPACES = {

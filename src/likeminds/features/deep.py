@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
-from likeminds.features.base import ImageExtractor, positive_integer
-from likeminds.features.cache import Rows
+from likeminds.features.extractor import ImageExtractor, positive_integer
+from likeminds.features.feature_cache import Rows
 from likeminds.features.images import read_image
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from likeminds.features.base import ImageExtractor, positive_integer
-from likeminds.features.cache import Rows
+from likeminds.features.extractor import ImageExtractor, positive_integer
+from likeminds.features.feature_cache import Rows
 from likeminds.features.images import read_image
 
 # The constants of Oliva and Torralba's program.
@@ -50,7 +50,7 @@ class GIST(ImageExtractor):
     batch_size : int
         How many pictures are held at once.
     cache : path, optional
-        A folder to keep the values in: see `likeminds.features.cache.FeatureCache`.
+        A folder to keep the values in: see `likeminds.features.feature_cache.FeatureCache`.
     progress : bool
         Show a bar with the time left.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.optional import require
+from likeminds._util.lazy_imports import require
 
 Picture = NDArray[np.uint8]
 

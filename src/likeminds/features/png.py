@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.files import write_whole
+from likeminds._util.atomic_files import write_whole
 
 
 def png_bytes(picture: ArrayLike) -> bytes:

@@ -8,9 +8,9 @@ from scipy import linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likeminds._support.arrays import FloatArray
+from likeminds._util.array_types import FloatArray
 from likeminds.data.annotations import Annotations
-from likeminds.features.base import Names
+from likeminds.features.extractor import Names
 
 
 class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]

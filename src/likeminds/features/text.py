@@ -15,11 +15,11 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.checks import listing
-from likeminds._support.grammar import TEXT_NAME
+from likeminds._util.checks import listing
+from likeminds._util.grammar import TEXT_NAME
 from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
-from likeminds.features.base import Extractor, Names, one_of, positive_integer
-from likeminds.features.cache import Rows, digest
+from likeminds.features.extractor import Extractor, Names, one_of, positive_integer
+from likeminds.features.feature_cache import Rows, digest
 from likeminds.features.wordpiece import WordPiece
 
 # How many letters pieces of words have; those of a single text tell nothing where there are many.
@@ -176,8 +176,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for place, weights in enumerate(of_words):
             strongest = np.argsort(-weights, kind="stable")
             least = _STRONG * np.abs(weights).max() if many else 0.0
-            telling = strongest[tells[strongest] & (weights[strongest] > least)]
-            best = (telling if len(telling) or many else strongest)[:_WORDS_IN_A_NAME]
+            expected_information = strongest[tells[strongest] & (weights[strongest] > least)]
+            best = (expected_information if len(expected_information) or many else strongest)[
+                :_WORDS_IN_A_NAME
+            ]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
             if many and (again or not len(best)):  # no word tells it from the others

@@ -17,8 +17,8 @@ this is the Laplacian of the paper: see `paper.laplacian`.
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float
-from likeminds.losses.rows import Block
+from likeminds._util.array_types import Bool, Float
+from likeminds.losses.rows import RowBlock
 
 
 def pair_weight(class_weight: Float) -> Float:
@@ -47,7 +47,7 @@ def pairs_from_moments(weight: Float, mean: Float, scatter: Float) -> tuple[Floa
     return matrices, np.asarray(np.einsum("pk,pkd->pd", lift, apart))
 
 
-def pairs_from_rows(block: Block) -> tuple[Float, Float]:
+def pairs_from_rows(block: RowBlock) -> tuple[Float, Float]:
     """Return Z with Z'Z = X'LX, and targets t with Z't the pull of the pairs and t't = 1.
 
     A row of grade a is sqrt((n - n_a)/N) (x - m_a) + sqrt(n/N) (m_a - m), its target
@@ -76,7 +76,7 @@ def pairs_from_rows(block: Block) -> tuple[Float, Float]:
     return Z, target
 
 
-def _by_grade(block: Block, weight: Float) -> tuple[Float, Float, Float]:
+def _by_grade(block: RowBlock, weight: Float) -> tuple[Float, Float, Float]:
     """Return, for each row, the weight of its grade, of lower grades, and its grade's mean.
 
     Rows of a person come in the order of their grades, so that grades are runs of rows.

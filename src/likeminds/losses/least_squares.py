@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds.losses.dense import Dense
+from likeminds._util.array_types import Float
+from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.quadratic import Loss, signs
-from likeminds.losses.rows import NEGATIVE, POSITIVE, Block
+from likeminds.losses.rows import NEGATIVE, POSITIVE, RowBlock
 
 
 class LeastSquares(Loss):
@@ -27,7 +27,7 @@ class LeastSquares(Loss):
 
     name = "least_squares"
 
-    def rows(self, block: Block) -> tuple[Float, Float]:
+    def rows(self, block: RowBlock) -> tuple[Float, Float]:
         """Return features and labels less their mean, times the root of the row's share."""
         weight = block.weight.sum(axis=1)
         share = weight / weight.sum(axis=1, keepdims=True)
@@ -37,7 +37,7 @@ class LeastSquares(Loss):
         root = np.sqrt(share)
         return (block.rows - mean) * root[:, :, None], (labels - mean_label) * root
 
-    def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
+    def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
         """Return the covariances of the features, and theirs with the labels."""
         share = _class_share(dense.weight)
         between = share[:, NEGATIVE] * share[:, POSITIVE]

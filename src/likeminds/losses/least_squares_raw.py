@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds.losses.dense import Dense
+from likeminds._util.array_types import Float
+from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.quadratic import Loss, signs
-from likeminds.losses.rows import NEGATIVE, POSITIVE, Block
+from likeminds.losses.rows import NEGATIVE, POSITIVE, RowBlock
 
 
 class LeastSquaresRaw(Loss):
@@ -28,12 +28,12 @@ class LeastSquaresRaw(Loss):
     name = "least_squares_raw"
     sees_origin = True
 
-    def rows(self, block: Block) -> tuple[Float, Float]:
+    def rows(self, block: RowBlock) -> tuple[Float, Float]:
         """Return features and labels, times the root of the row's weight."""
         root = np.sqrt(block.weight.sum(axis=1))
         return block.rows * root[:, :, None], signs(block) * root
 
-    def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:
+    def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:
         """Return the second moments of the features, and theirs with the labels."""
         mean = dense.mean + shift
         matrices = dense.scatter[:, NEGATIVE] + dense.scatter[:, POSITIVE]

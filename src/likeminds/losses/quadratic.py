@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.stacks import row_dots, times, times_back
-from likeminds._support.visits import Blocks
-from likeminds.losses.dense import Dense
-from likeminds.losses.rows import POSITIVE, Block, Rows, has_both_classes
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.batched_linalg import row_dots, times, times_back
+from likeminds._util.map_reduce import ThreadExecutor
+from likeminds.losses.class_moments import ClassMoments
+from likeminds.losses.rows import POSITIVE, RowBlock, Rows, has_both_classes
 from likeminds.losses.statistics import Statistics
 
 # People, and their Z and t.
@@ -31,7 +31,7 @@ _WORTH_THREADS = 1 << 18
 
 
 @dataclass(frozen=True)
-class Factors:
+class RowFactors:
     """Z_i and t_i of the people with few labels, made anew each time unless they are kept.
 
     Attributes
@@ -49,7 +49,7 @@ class Factors:
     rows: Rows
     origin: Float
     scale: Float
-    make: Callable[[Block], tuple[Float, Float]]
+    make: Callable[[RowBlock], tuple[Float, Float]]
     kept: list[Factor] | None = None
 
     def __iter__(self) -> Iterator[Factor]:
@@ -67,11 +67,11 @@ class Factors:
         """Do some work on every block, which the cores share where there is much."""
         many = self._size > _WORTH_THREADS
         if self.kept is not None:
-            Blocks(self.kept, many).each(work)
+            ThreadExecutor(self.kept, many).each(work)
         else:
-            Blocks(list(self.rows.plan()), many).each(lambda chosen: work(self.of(chosen)))
+            ThreadExecutor(list(self.rows.plan()), many).each(lambda chosen: work(self.of(chosen)))
 
-    def keep(self, memory: int) -> "Factors":
+    def keep(self, memory: int) -> "RowFactors":
         """Return the same, made once for all if ``memory`` bytes have room for them."""
         roomy = self.kept is None and 8 * self._size <= memory
         return replace(self, kept=list(self)) if roomy else self
@@ -86,7 +86,7 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class LossOfPeople(ABC):
+class AbstractQuadraticLoss(ABC):
     """The sum over people of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
 
     Weights, gradients and products have one row per person, shape (n_people, n_features).
@@ -125,24 +125,24 @@ class LossOfPeople(ABC):
 
 
 @dataclass(frozen=True)
-class QuadraticLoss(LossOfPeople):
+class QuadraticLoss(AbstractQuadraticLoss):
     """The loss of people in this process.
 
     Attributes
     ----------
     linear, constant : arrays
-        As in `LossOfPeople`.
+        As in `AbstractQuadraticLoss`.
     dense_people : array of shape (p,)
         The people whose A_i is held as a matrix.
     matrices : array of shape (p, n_features, n_features)
         These matrices.
-    factors : Factors
+    factors : RowFactors
         The A_i of the others.
     """
 
     dense_people: Index
     matrices: Float
-    factors: Factors
+    factors: RowFactors
 
     def apply(self, W: Float) -> Float:
         """Return A_i w_i for every person."""
@@ -209,14 +209,14 @@ class Loss(ABC):
     takes_grades: ClassVar[bool] = False
 
     @abstractmethod
-    def rows(self, block: Block) -> tuple[Float, Float]:
+    def rows(self, block: RowBlock) -> tuple[Float, Float]:
         """Return Z, shape (b, n, d), and t, shape (b, n), of a block of people's rows.
 
         Rows without weight are padding, and are zeros in Z and t.
         """
 
     @abstractmethod
-    def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:
+    def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:
         """Return A, shape (p, d, d), and b, shape (p, d), from the statistics of the classes.
 
         ``shift`` is what to add to the means where the origin matters.
@@ -260,7 +260,7 @@ class Loss(ABC):
             )
         scale = np.ones(statistics.n_features) if scale is None else scale
         origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
-        factors = Factors(statistics.rows, origin, scale, self.rows)
+        factors = RowFactors(statistics.rows, origin, scale, self.rows)
         matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
         if len(matrices):  # else nothing here is of features x features
             matrices /= scale[:, None] * scale
@@ -272,6 +272,6 @@ class Loss(ABC):
         return QuadraticLoss(linear, constant, statistics.dense.people, matrices, factors)
 
 
-def signs(block: Block) -> Float:
+def signs(block: RowBlock) -> Float:
     """Return labels as 1 and -1."""
     return np.where(block.weight[:, POSITIVE] > 0, 1.0, -1.0)

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
-from likeminds._support.grouping import order_by
-from likeminds._support.threads import scratch
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.grouping import order_by
+from likeminds._util.threads import scratch
 from likeminds.data.annotations import Annotations
 
 NEGATIVE, POSITIVE = 0, 1
@@ -28,7 +28,7 @@ _FAR = 100.0
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """A few people's rows, padded to a common length (padding has weight 0).
 
     Attributes
@@ -234,7 +234,7 @@ class Rows:
             grade=np.concatenate(grades) if len(grades) == len(parts) else None,
         )
 
-    def blocks(self, origin: Float) -> Iterator[Block]:
+    def blocks(self, origin: Float) -> Iterator[RowBlock]:
         """Yield everybody's rows, a cache-sized block of people at a time."""
         return (self.block(chosen, origin) for chosen in self.plan())
 
@@ -329,7 +329,7 @@ class Rows:
         squares -= sums[..., None] * mean[..., None, :]
         return weight, mean, squares, np.zeros((1, rows.shape[1]))
 
-    def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> Block:
+    def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> RowBlock:
         """Return the rows of some people, as seen from a point for all or one for each.
 
         A ``passing`` block is good until this thread asks for the next one.
@@ -351,7 +351,7 @@ class Rows:
         grade = None
         if self.grade is not None:
             grade = np.where(inside, self.grade[position], self.grade.max() + 1)
-        return Block(self.people[chosen], rows, np.stack(by_class, axis=1), grade)
+        return RowBlock(self.people[chosen], rows, np.stack(by_class, axis=1), grade)
 
 
 def ones(n_rows: int) -> Float:

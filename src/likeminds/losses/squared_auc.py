@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds.losses.dense import Dense
+from likeminds._util.array_types import Float
+from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.graded import pair_weight, pairs_from_moments, pairs_from_rows
 from likeminds.losses.quadratic import Loss
-from likeminds.losses.rows import NEGATIVE, POSITIVE, Block, has_both_classes
+from likeminds.losses.rows import NEGATIVE, POSITIVE, RowBlock, has_both_classes
 
 
 class SquaredAUC(Loss):
@@ -31,7 +31,7 @@ class SquaredAUC(Loss):
     name = "auc"
     takes_grades = True
 
-    def rows(self, block: Block) -> tuple[Float, Float]:
+    def rows(self, block: RowBlock) -> tuple[Float, Float]:
         """Return Z and t of the pairs; zeros for people who have none.
 
         Each row is (x - mean of its class) / sqrt(rows of its class) with target 0, and the
@@ -50,7 +50,7 @@ class SquaredAUC(Loss):
         target[:, -1] = pairs
         return Z, target
 
-    def dense(self, dense: Dense, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
+    def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
         """Return A and b; zeros where there are no pairs."""
         if dense.weight.shape[1] > 2:
             return pairs_from_moments(dense.weight, dense.mean, dense.scatter)

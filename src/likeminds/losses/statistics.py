@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.visits import Sums
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.map_reduce import SumTuple
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode, join_ids
-from likeminds.losses.dense import Dense
+from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
@@ -27,7 +27,7 @@ Form = Literal["auto", "dense", "factored"]
 _MOST_GRADES = 16
 
 
-class StatisticsOfPeople:
+class AbstractStatistics:
     """What is known of everybody's statistics, wherever these are.
 
     Attributes
@@ -61,7 +61,7 @@ class StatisticsOfPeople:
 
 
 @dataclass(frozen=True)
-class Statistics(StatisticsOfPeople):
+class Statistics(AbstractStatistics):
     """Sufficient statistics of everybody's labels, for every quadratic loss.
 
     Attributes
@@ -71,7 +71,7 @@ class Statistics(StatisticsOfPeople):
     origin : array of shape (n_features,)
         The point that means are measured from: near the data, so that features far from
         zero lose no digits.
-    dense : Dense
+    dense : ClassMoments
         Statistics of the people who have them as arrays.
     rows : Rows
         Rows of the people who have too few for that.
@@ -101,7 +101,7 @@ class Statistics(StatisticsOfPeople):
 
     user_ids: IdArray
     origin: Float
-    dense: Dense
+    dense: ClassMoments
     rows: Rows
     form: Form = "auto"
     grades: Float | None = None
@@ -124,7 +124,7 @@ class Statistics(StatisticsOfPeople):
             grades, codes = np.unique(said, return_inverse=True)
         rows = Rows.of_annotations(annotations, grade=codes)
         n_kinds = 2 if grades is None else len(grades)
-        nobody = Dense.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
+        nobody = ClassMoments.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
         return cls(annotations.user_ids, origin, nobody, rows, form, grades).settled()
 
     @classmethod
@@ -160,7 +160,7 @@ class Statistics(StatisticsOfPeople):
         >>> Statistics.from_batches(pieces, counts).class_weight.sum() == len(said)
         np.True_
         """
-        dense: Dense | None = None
+        dense: ClassMoments | None = None
         few: list[Rows] = []
         waiting: list[Rows] = []
         for said in batches:
@@ -168,7 +168,7 @@ class Statistics(StatisticsOfPeople):
                 user_ids, origin = said.user_ids, near(said.features)
                 n_kinds = 2 if grades is None else len(grades)
                 many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
-                dense = Dense.empty(many, len(origin), n_kinds)
+                dense = ClassMoments.empty(many, len(origin), n_kinds)
             codes = None
             if grades is not None and said.grades is not None:
                 codes = np.searchsorted(grades, said.grades)
@@ -223,12 +223,12 @@ class Statistics(StatisticsOfPeople):
             parts = [one.with_grades(grades) for one in parts]
         places, user_ids = _align([one.user_ids for one in parts])
         first, both = parts[0], list(zip(parts, places, strict=True))
-        dense = Dense.joined([one._moved(first.origin, place) for one, place in both])
+        dense = ClassMoments.joined([one._moved(first.origin, place) for one, place in both])
         few = [replace(one.rows, people=place[one.rows.people]) for one, place in both]
         rows = Rows.join(few, len(user_ids))
         return cls(user_ids, first.origin, dense, rows, first.form, first.grades).settled()
 
-    def _moved(self, origin: Float, places: Index) -> Dense:
+    def _moved(self, origin: Float, places: Index) -> ClassMoments:
         """Return arrays as seen from another origin, of people who have other positions."""
         shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
         people, mean = places[self.dense.people], self.dense.mean + shift
@@ -275,7 +275,7 @@ class Statistics(StatisticsOfPeople):
         """Return the standard deviation of each feature over all rows (1 if constant)."""
         return scale_from(*self.feature_sums())
 
-    def feature_sums(self) -> Sums:
+    def feature_sums(self) -> SumTuple:
         """Return the weight of all rows, and the sums of features and of their squares.
 
         Features are as seen from the origin. Of several statistics with one origin, they add up.
@@ -288,7 +288,7 @@ class Statistics(StatisticsOfPeople):
             row_weight = block.weight.sum(axis=1)
             first += np.einsum("pn,pnd->d", row_weight, block.rows)
             second += np.einsum("pn,pnd->d", row_weight, block.rows**2)
-        return Sums(float(self.class_weight.sum()), first, second)
+        return SumTuple(float(self.class_weight.sum()), first, second)
 
     def settled(self, enough: float | None = None) -> "Statistics":
         """Give arrays to those who have rows ``enough`` (see ``form``), or have arrays already."""
@@ -297,7 +297,7 @@ class Statistics(StatisticsOfPeople):
         settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
         if not settled.any():
             return self
-        found = Dense.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
+        found = ClassMoments.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
         dense = self.dense.merge(found)
         return replace(self, dense=dense, rows=self.rows.of(~settled))
 

@@ -14,10 +14,10 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.checks import as_vector, as_weights, listing, same_length
-from likeminds._support.grouping import order_by
-from likeminds._support.visits import Blocks
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.checks import as_vector, as_weights, listing, same_length
+from likeminds._util.grouping import order_by
+from likeminds._util.map_reduce import ThreadExecutor
 from likeminds.data.identifiers import encode
 
 __all__ = ["MetricByPerson", "auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"]
@@ -198,16 +198,16 @@ def ndcg_at_k(
     return _by_person(partial(_ndcg, k=_at_least_one(k)), labels, scores, users)
 
 
-class _Block(NamedTuple):
+class _UserBlock(NamedTuple):
     """The rows of people who have equally many: people x rows."""
 
     positive: Bool
     scores: FloatArray
     weights: FloatArray | None
 
-    def best_first(self) -> "_Block":
+    def best_first(self) -> "_UserBlock":
         order = np.argsort(-self.scores, axis=1)
-        return _Block(
+        return _UserBlock(
             np.take_along_axis(self.positive, order, axis=1),
             np.take_along_axis(self.scores, order, axis=1),
             None if self.weights is None else np.take_along_axis(self.weights, order, axis=1),
@@ -215,7 +215,7 @@ class _Block(NamedTuple):
 
 
 def _by_person(
-    metric: Callable[[_Block], FloatArray],
+    metric: Callable[[_UserBlock], FloatArray],
     labels: ArrayLike,
     scores: ArrayLike,
     users: Iterable[Hashable],
@@ -234,10 +234,10 @@ def _by_person(
         rows = starts[people, np.newaxis] + np.arange(sizes[people[0]])
         rows = rows if row_at is None else row_at[rows]
         values[people] = metric(
-            _Block(positive[rows], scores[rows], None if weights is None else weights[rows])
+            _UserBlock(positive[rows], scores[rows], None if weights is None else weights[rows])
         )
 
-    Blocks(list(_equal_sized(sizes)), many_threads=len(codes) > _BLOCK_ROWS).each(fill)
+    ThreadExecutor(list(_equal_sized(sizes)), many_threads=len(codes) > _BLOCK_ROWS).each(fill)
     return MetricByPerson(distinct, values)
 
 
@@ -262,7 +262,7 @@ def _rows_of_people(codes: Index, n_people: int) -> tuple[Index, Index | None]:
     return starts, rows
 
 
-def _auc(block: _Block) -> FloatArray:
+def _auc(block: _UserBlock) -> FloatArray:
     positive, scores, weights = block.best_first()
     gains = positive if weights is None else weights * positive
     losses = ~positive if weights is None else weights * ~positive
@@ -280,7 +280,7 @@ def _auc(block: _Block) -> FloatArray:
     return np.minimum(_ratio(_ratio(right_order, total_gain), total_loss), 1.0)
 
 
-def _precision(block: _Block, k: int) -> FloatArray:
+def _precision(block: _UserBlock, k: int) -> FloatArray:
     k = min(k, block.scores.shape[1])
     kth_best = -np.partition(-block.scores, k - 1, axis=1)[:, k - 1 : k]
     above, tied = block.scores > kth_best, block.scores == kth_best
@@ -290,7 +290,7 @@ def _precision(block: _Block, k: int) -> FloatArray:
     return cast("FloatArray", (sure + places_left * share_of_tied) / k)
 
 
-def _ndcg(block: _Block, k: int) -> FloatArray:
+def _ndcg(block: _UserBlock, k: int) -> FloatArray:
     positive, scores, _ = block.best_first()
     n_rows = scores.shape[1]
     discount = 1 / np.log2(np.arange(2, n_rows + 2))

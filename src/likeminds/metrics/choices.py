@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Bool, Float, Index
-from likeminds._support.checks import as_vector
-from likeminds.data.coded import CodedLabels
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.checks import as_vector
+from likeminds.data.integer_coding import CodedLabels
 from likeminds.metrics.by_person import MetricByPerson
 
 
@@ -54,7 +54,7 @@ def score_choices(
     groups = said.group_codes
     if groups is None:
         raise ValueError("There are no groups of rows, so that these labels are no choices.")
-    sets = _Sets.of(groups, said.chosen)
+    sets = _ScoredSets.of(groups, said.chosen)
     height = as_vector(scores, "scores", length=len(groups)).astype(np.float64)
     if said.picks_worst is not None:
         height = np.where(said.picks_worst, -height, height)
@@ -77,7 +77,7 @@ def score_choices(
     )
 
 
-class _Sets(NamedTuple):
+class _ScoredSets(NamedTuple):
     """The group of each row, their number, and the row that was chosen in each."""
 
     groups: Index
@@ -85,7 +85,7 @@ class _Sets(NamedTuple):
     first: Index
 
     @classmethod
-    def of(cls, groups: Index, chosen: Bool) -> "_Sets":
+    def of(cls, groups: Index, chosen: Bool) -> "_ScoredSets":
         n_sets = int(groups.max()) + 1
         if (np.bincount(groups[chosen], minlength=n_sets) != 1).any():
             raise ValueError(

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likeminds._support.arrays import Float, Index
-from likeminds._support.checks import as_vector, as_weights, listing, same_length
+from likeminds._util.array_types import Float, Index
+from likeminds._util.checks import as_vector, as_weights, listing, same_length
 from likeminds.data.identifiers import encode
 from likeminds.metrics.by_person import MetricByPerson, auc_by_person
 

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.lazy_modules import Later
+from likeminds._util.array_types import Float
+from likeminds._util.lazy_imports import LazyModule
 
-stats: Any = Later("scipy.stats")
+stats: Any = LazyModule("scipy.stats")
 
 _CONFIDENCE = 0.95
 

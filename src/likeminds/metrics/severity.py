@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 

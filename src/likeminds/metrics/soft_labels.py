@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Float, IdArray
-from likeminds._support.checks import as_matrix, as_vector, as_weights, listing, same_length
+from likeminds._util.array_types import Float, IdArray
+from likeminds._util.checks import as_matrix, as_vector, as_weights, listing, same_length
 from likeminds.data.identifiers import encode
 
 

@@ -15,8 +15,8 @@ and has n^2 entries that nobody needs to write down.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Float, Index
-from likeminds._support.checks import as_matrix, as_weights, same_length
+from likeminds._util.array_types import Float, Index
+from likeminds._util.checks import as_matrix, as_weights, same_length
 from likeminds.losses.graded import pair_weight
 
 

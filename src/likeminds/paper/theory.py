@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.data.annotations import Annotations
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics

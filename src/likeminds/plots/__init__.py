@@ -1,10 +1,10 @@
 """Pictures, drawn with matplotlib where it is installed."""
 
 from likeminds.plots.comparing import boxplot, learning_curves
-from likeminds.plots.crowd import heatmap, people_map
 from likeminds.plots.fitting import auc_by_person, convergence, cv_surface, reliability
+from likeminds.plots.item_shares import item_shares
 from likeminds.plots.person import person_card
-from likeminds.plots.yeses import item_shares
+from likeminds.plots.user_maps import heatmap, people_map
 
 __all__ = [
     "auc_by_person",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.plots.figures import BLUE, COLOURS, MARKERS, VERMILION, new_axes, set_title
 
 

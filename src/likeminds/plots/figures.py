@@ -4,7 +4,7 @@ import textwrap
 from io import BytesIO
 from typing import Any
 
-from likeminds._support.optional import require
+from likeminds._util.lazy_imports import require
 
 # Okabe and Ito's palette: distinct for everybody. Markers say the same again, in grey.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._support.arrays import Float, Index
-from likeminds._support.averages import nan_mean
-from likeminds._support.checks import as_vector, same_length
-from likeminds._support.grammar import counted
+from likeminds._util.array_types import Float, Index
+from likeminds._util.checks import as_vector, same_length
+from likeminds._util.grammar import counted
+from likeminds._util.nan_mean import nan_mean
 from likeminds.diagnostics import Diagnostics
 from likeminds.plots.figures import (
     BLUE,
@@ -22,7 +22,7 @@ from likeminds.plots.figures import (
     new_axes,
     set_title,
 )
-from likeminds.rankers.model import Model
+from likeminds.rankers.capabilities import ReadableModel
 
 _MOST_PEOPLE = 300
 _BEHIND = "points of {measure}, compared with the one chosen"
@@ -75,7 +75,7 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
 
 
 def _trace(trace: Any, name: str) -> Float:
-    values = trace.learned("objective_trace_") if isinstance(trace, Model) else trace
+    values = trace.learned("objective_trace_") if isinstance(trace, ReadableModel) else trace
     try:
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
@@ -148,7 +148,7 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     -------
     matplotlib Axes
     """
-    results = tuned.learned("cv_results_") if isinstance(tuned, Model) else None
+    results = tuned.learned("cv_results_") if isinstance(tuned, ReadableModel) else None
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.grammar import Verb
-from likeminds._support.suggesting import did_you_mean
+from likeminds._util.array_types import Float
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.grammar import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
-from likeminds.plots.pictured import Pictured, label_rows
+from likeminds.plots.thumbnails import ThumbnailItems, label_rows
 from likeminds.schools import Explanation
-from likeminds.schools.items import Items, Judged
-from likeminds.schools.naming import are_named, shorten
+from likeminds.schools.items import Items, JudgedItem
+from likeminds.schools.school_names import are_named, shorten
 
 _FEATURES, _ITEMS, _LETTERS = 10, 5, 140
 _LETTERS_OF_A_FEATURE = 34
@@ -66,7 +66,7 @@ def person_card(
         }
         _draw_items(right, best, items, images)
     unit = explained.unit
-    pictured = Pictured.of(items, images)
+    pictured = ThumbnailItems.of(items, images)
     words = explained.feature_words
     _draw_weights(left.add_subplot(), words, own * unit, shared * unit, pictured)
     likeness = explained.likeness[place]
@@ -85,7 +85,7 @@ def _most(verb: Verb, labelled: list[bool]) -> str:
 
 
 def _draw_weights(
-    axes: Any, words: tuple[str, ...], own: Float, shared: Float, pictured: Pictured | None
+    axes: Any, words: tuple[str, ...], own: Float, shared: Float, pictured: ThumbnailItems | None
 ) -> None:
     order = np.argsort(-np.maximum(np.abs(own - shared), np.abs(shared)))[:_FEATURES][::-1]
     height = np.arange(len(order))
@@ -103,7 +103,7 @@ def _draw_weights(
 
 
 def _draw_items(
-    figure: Any, best: dict[str, tuple[Judged, ...]], items: Items, images: Any
+    figure: Any, best: dict[str, tuple[JudgedItem, ...]], items: Items, images: Any
 ) -> None:
     if images is None:
         for axes, (title, judged) in zip(figure.subplots(2, 1), best.items(), strict=True):
@@ -127,7 +127,7 @@ def _draw_items(
             axes.spines[:].set_color("0.85")
 
 
-def describe(items: Items, judged: Judged, most: int) -> list[str]:
+def describe(items: Items, judged: JudgedItem, most: int) -> list[str]:
     """Say what an item is like: its text, its features if they are few and named, or its id."""
     if judged.text is not None:
         return [shorten(judged.text, _LETTERS)]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from likeminds._support.progress import telling
-from likeminds.solvers.base import Callback
+from likeminds._util.progress import expected_information
+from likeminds.solvers.solver import Callback
 
 try:
     from sklearn import callback as _sklearn
@@ -31,7 +31,7 @@ def with_callbacks(method: Method) -> Method:
 def both_callbacks(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
     """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
     shown = getattr(estimator, "verbose", False) and not getattr(estimator, "_is_trial", False)
-    with telling(shown, f"{type(estimator).__name__}, step") as tell:
+    with expected_information(shown, f"{type(estimator).__name__}, step") as tell:
 
         def aloud(number: int, objective: float, residual: float) -> bool:
             tell(number, f"objective {objective:.6g}")

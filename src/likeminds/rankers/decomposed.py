@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likeminds._support.arrays import Bool, Float
-from likeminds._support.checks import listing
+from likeminds._util.array_types import Bool, Float
+from likeminds._util.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import StatisticsRanker
+from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.base import Callback, Parts
+from likeminds.solvers.solver import Callback, Parts
 
 # Parts in which people can form groups, the likeliest first.
 GROUP_LIKE = ("group", "low_rank", "clustered")

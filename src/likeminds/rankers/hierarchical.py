@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds.data.annotations import Annotations
-from likeminds.prior.choices import refuse_no_choices
-from likeminds.prior.losses import ALL_LOSSES, PriorLoss
-from likeminds.rankers.learning import LearningRanker
-from likeminds.rankers.voices import Here
-from likeminds.solvers.base import Callback
+from likeminds.mixed_model.choice_blocks import refuse_no_choices
+from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.rankers.prior_fitting import PriorFittingMixin
+from likeminds.rankers.training_data import LocalTrainingData
+from likeminds.solvers.solver import Callback
 
 
-class HierarchicalRanker(LearningRanker):
+class HierarchicalRanker(PriorFittingMixin):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
@@ -122,7 +122,7 @@ class HierarchicalRanker(LearningRanker):
         ``likelihood`` of labels, and ``predictive``, the prior with its parameters' uncertainty;
         ``traits`` (Gamma) where there are covariates of people.
     information_ : array of shape (n_people, covariance_rank, p)
-        The matrices K of `Beliefs`: a person's posterior covariance is the prior's less K'K.
+        The matrices K of `Posterior`: a person's posterior covariance is the prior's less K'K.
     intercept_ : array of shape (n_people,)
         What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
@@ -165,7 +165,7 @@ class HierarchicalRanker(LearningRanker):
         simulated log-likelihood, by round of draws.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
-    sampling_ : Sampling or None
+    sampling_ : SubsampleRecord or None
         How the prior of a large crowd was learned from some of its people: how many learned
         (``n_learned``) and corrected (``n_asked``), by how much each corrected step promised to
         lower the objective and lowered it (``promised``, ``gained``), and how far it is expected
@@ -268,5 +268,5 @@ class HierarchicalRanker(LearningRanker):
         self._fit_annotations(everything, chosen=self.loss_)
 
     def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
-        self._learn_from(Here(annotations), chosen)
+        self._learn_from(LocalTrainingData(annotations), chosen)
         self.annotations_ = annotations

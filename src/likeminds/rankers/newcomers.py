@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Bool, Float, IdArray
-from likeminds._support.grammar import counted
-from likeminds.choice_models.tables import Table
+from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.grammar import counted
+from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
-from likeminds.prior.answered import Answered
-from likeminds.prior.beliefs import Beliefs
-from likeminds.prior.crowd import Crowd
-from likeminds.prior.grading import CumulativeLogit
-from likeminds.prior.ways import Ways
-from likeminds.rankers.inputs import Elsewhere, refuse_extras
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.own_item_labels import Answered
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.response_style import ResponseStyle
+from likeminds.rankers.array_validation import RemoteAnnotations, refuse_extras
+from likeminds.rankers.item_table import ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated
-from likeminds.rankers.shown import ShownItems, frames_of, gives_grades
 
 # Items and users that are printed.
 _PRINTED, _MOST_PRINTED = 5, 10
@@ -31,21 +31,21 @@ class Newcomers(Protocol):
     """The prior of newcomers, and how to find their posteriors without a refit."""
 
     @property
-    def crowd(self) -> Crowd:
+    def crowd(self) -> FittedPrior:
         """The prior of people without labels."""
         ...
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
-        """Return everybody's mode and matrix K; see `Beliefs`."""
+        """Return everybody's mode and matrix K; see `Posterior`."""
         ...
 
-    def answered(self, said: Annotations, beliefs: Beliefs) -> Answered | None:
+    def answered(self, said: Annotations, beliefs: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where labels have a likelihood."""
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NewUsers(Beliefs):
+class NewUsers(Posterior):
     """Posteriors of new users, who can be asked for rankings: see `newcomer`.
 
     Attributes
@@ -96,7 +96,7 @@ class NewUsers(Beliefs):
         -------
         Ranking
         """
-        shown = ShownItems.of(self.ranker, items)
+        shown = ItemTableView.of(self.ranker, items)
         person = self._only_user() if user is None else user
         has_label = self._labelled_by(person, shown.ids)
         kept = slice(None) if labelled else ~has_label
@@ -177,13 +177,13 @@ def to_score(person: Hashable, items: IdArray, features: Any) -> Annotations:
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
     self: Any,
-    X: ArrayLike | Annotations | Mapping[Hashable, Any] | Elsewhere | None = None,
+    X: ArrayLike | Annotations | Mapping[Hashable, Any] | RemoteAnnotations | None = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     *,
     people: Any = None,
-) -> Beliefs:
+) -> Posterior:
     """Return the posteriors of people not seen in training, given their labels, without a refit.
 
     ``newcomer({item: answer})`` takes the answers of one user by the ids or names of items:
@@ -223,9 +223,9 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     True
     """
     check_is_fitted(self)
-    if isinstance(X, Elsewhere):
+    if isinstance(X, RemoteAnnotations):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, people=people)
-        found: Beliefs = X.newcomers(self)
+        found: Posterior = X.newcomers(self)
         return found
     if isinstance(X, Mapping):
         refuse_extras(y=y, sample_weight=sample_weight)
@@ -245,12 +245,12 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
             said = said.with_people(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    beliefs = Beliefs.given(crowd, who, points, known, unknown=self.chosen_.unknown)
+    beliefs = Posterior.given(crowd, who, points, known, unknown=self.chosen_.unknown)
     ways = ways_of(self)
     answered = None if said is None else newcomers.answered(said, beliefs)
     if ways is not None:
         beliefs = beliefs.with_ways(ways, said)
-    values = {one.name: getattr(beliefs, one.name) for one in fields(Beliefs)}
+    values = {one.name: getattr(beliefs, one.name) for one in fields(Posterior)}
     return NewUsers(**values | {"answered": answered}, ranker=self, said=said)
 
 
@@ -263,7 +263,7 @@ def _by_item(
         raise ValueError(
             f"A mapping has the answers of one user, but users has {len(who)}: pass Annotations."
         )
-    shown = ShownItems.of(ranker, None)
+    shown = ItemTableView.of(ranker, None)
     places = shown.places_of(list(answers))
     labels = list(answers.values())
     plain = all(isinstance(label, bool | np.bool_) for label in labels)
@@ -278,10 +278,10 @@ def _by_item(
     )
 
 
-def ways_of(ranker: Any) -> Ways | None:
+def ways_of(ranker: Any) -> ResponseStyle | None:
     """Return how the people of a ranker turn scores into grades, where they gave grades."""
     grading: CumulativeLogit | None = ranker.learned("grading_")
-    return None if grading is None else Ways(grading, ranker.label_reading_)
+    return None if grading is None else ResponseStyle(grading, ranker.label_reading_)
 
 
 def _as_grades(
@@ -303,7 +303,7 @@ def _as_grades(
     return X, y
 
 
-def _covariates(people: Any, crowd: Crowd) -> Covariates | None:
+def _covariates(people: Any, crowd: FittedPrior) -> Covariates | None:
     if people is None:
         return None
     if crowd.traits is None:
@@ -315,7 +315,7 @@ def _covariates(people: Any, crowd: Crowd) -> Covariates | None:
 
 
 def _strangers(
-    users: Iterable[Hashable] | None, covariates: Covariates | None, crowd: Crowd
+    users: Iterable[Hashable] | None, covariates: Covariates | None, crowd: FittedPrior
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
     if users is None:
         users = [0] if covariates is None else covariates.ids

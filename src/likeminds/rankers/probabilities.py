@@ -9,14 +9,14 @@ from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float, Index
+from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.prior.beliefs import Beliefs
-from likeminds.prior.chances import chances_of_sets
-from likeminds.prior.odds import damping, label_probability
-from likeminds.prior.seen import Seen
-from likeminds.rankers.grading import grade_chances, seen_from, some_scored
-from likeminds.rankers.voices import Voices
+from likeminds.mixed_model.choice_probabilities import chances_of_sets
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.prediction_rows import PredictionRows
+from likeminds.mixed_model.predictive_probabilities import damping, label_probability
+from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
+from likeminds.rankers.training_data import TrainingData
 
 # Losses that learn from what was chosen among what was shown.
 _OF_CHOICES = ("choice", "mixed")
@@ -144,7 +144,7 @@ def probability_preferred(
     return beliefs.chance_preferred(one, other, people)
 
 
-def learn_doubt(ranker: Any, voices: Voices) -> float:
+def calibrate_variance_scale(ranker: Any, voices: TrainingData) -> float:
     """Return the share of scores' variance that makes labels most likely which are left out.
 
     Scores are modes, variances are Laplace's approximation, and they include what is not known
@@ -184,7 +184,7 @@ def _pairs(
     a: ArrayLike | Annotations,
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
-) -> tuple[Beliefs, Seen, Seen, Index]:
+) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
     first, people = ranker._rows_and_people(a, users)
     second, _ = ranker._rows_and_people(b, users)
     if first.shape != second.shape:

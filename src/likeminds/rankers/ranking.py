@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Bool, Float, IdArray, Index
-from likeminds._support.checks import listing
-from likeminds._support.frames import Frames, as_kind
-from likeminds._support.html import html_page, html_table
-from likeminds.data.columns import as_arrow
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.html import html_page, html_table
+from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
-from likeminds.rankers.shown import (
-    ShownItems,
+from likeminds.rankers.item_table import (
+    ItemTableView,
     frames_of,
     gives_grades,
     person_at,
@@ -132,7 +132,7 @@ def rank(
     >>> ranker.rank("household-001", offers)
     Ranking for household-001: cheap, dear
     """
-    shown = ShownItems.of(ranker, items)
+    shown = ItemTableView.of(ranker, items)
     ids, features = shown.ids, shown.features
     if person is not None:
         person = person_at(ranker, place_of_person(ranker, person))

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from likeminds._support.checks import listing
-from likeminds._support.suggesting import did_you_mean
+from likeminds._util.checks import listing
+from likeminds._util.did_you_mean import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
     CMTL,
@@ -23,13 +23,13 @@ from likeminds.rankers.baselines import (
     PopularityWithFeatures,
     RidgeToConsensus,
 )
-from likeminds.rankers.baselines._competitor import Competitor
+from likeminds.rankers.baselines._multitask_base import Competitor
 from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 # The competitors of the paper, by its names and in its order.
 COMPETITORS: dict[str, type[Competitor]] = {
@@ -64,10 +64,7 @@ RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, D
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
 # Those whose searches take longer than a fit of HierarchicalRanker where labels are many.
-_LONG_SEARCHES = {
-    kind.__name__
-    for kind in (ThreeLevelRankerCV, *COMPETITORS.values(), LogisticPerPerson, Factorisation)
-}
+_LONG_SEARCHES = {"ThreeLevelRankerCV", *COMPETITORS, "LogisticPerPerson", "Factorisation"}
 
 # Short names.
 _SHORT = {

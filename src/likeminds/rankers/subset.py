@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.arrays import Index
-from likeminds._support.lazy_attributes import Unread
-from likeminds._support.lazy_rows import IdsElsewhere
+from likeminds._util.array_types import Index
+from likeminds._util.lazy_attributes import PendingReaders
+from likeminds._util.lazy_rows import LazyIds
 
 # What is known of each person, beside who they are: arrays with a row for each.
 _OF_PEOPLE = (
@@ -54,7 +54,7 @@ def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
     some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
     unread = vars(ranker).get("_unread")
     if unread is not None:  # what one of the two reads, the other has still to read
-        some._unread = Unread({k: v for k, v in unread.readers.items() if k not in _OF_ALL})
+        some._unread = PendingReaders({k: v for k, v in unread.readers.items() if k not in _OF_ALL})
     for name in _OF_ALL:
         some.__dict__.pop(name, None)
     for name, rows in arrays_of_people(ranker).items():
@@ -77,6 +77,6 @@ def within_reach(ranker: Any) -> Any:
     drawn as if by chance, where these do not tell less than all.
     """
     users = ranker.chosen_.users_
-    if not isinstance(users, IdsElsewhere):
+    if not isinstance(users, LazyIds):
         return ranker
     return some_of(ranker, users.sample(min(MOST_AT_ONCE, len(users))), labels=True)

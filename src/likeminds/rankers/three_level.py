@@ -6,19 +6,23 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import Loss, as_loss
-from likeminds.losses.quadratic import LossOfPeople
+from likeminds.losses.quadratic import AbstractQuadraticLoss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates.folds import Candidate
-from likeminds.rankers.candidates.three_levels import ThreeLevels, default_grid
-from likeminds.rankers.fitting import StatisticsRanker, refuse_too_wide, warn_of_one_class
-from likeminds.rankers.folding_in import FoldingIn
+from likeminds.rankers.candidates.three_level_path import ThreeLevels, default_grid
+from likeminds.rankers.statistics_rankers import (
+    StatisticsRanker,
+    refuse_too_wide,
+    warn_of_one_class,
+)
+from likeminds.rankers.three_level_newcomers import ThreeLevelNewcomers
 from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.base import Callback, Parts
-from likeminds.solvers.elsewhere import StatisticsElsewhere
+from likeminds.solvers.remote import RemoteStatistics
+from likeminds.solvers.solver import Callback, Parts
 
 # What n_groups=None asks for where the data has room for it.
 _USUAL_GROUPS = 2
@@ -203,12 +207,12 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _components(
         self,
-        loss: LossOfPeople,  # noqa: ARG002
-        statistics: Statistics | StatisticsElsewhere,
+        loss: AbstractQuadraticLoss,  # noqa: ARG002
+        statistics: Statistics | RemoteStatistics,
     ) -> list[Component]:
         return self._levels(statistics)
 
-    def _fit_elsewhere(self, statistics: StatisticsElsewhere) -> None:
+    def _fit_elsewhere(self, statistics: RemoteStatistics) -> None:
         """Fit to people whose statistics stay where they are: `_fit_statistics`, by visits."""
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         refuse_too_wide(type(self).__name__, statistics.n_features)
@@ -218,9 +222,9 @@ class ThreeLevelRanker(StatisticsRanker):
         parts = self._note(self._solve(loss, statistics))
         self.users_ = statistics.user_ids
         self._set_parts(parts, statistics.has_pairs)
-        self._look_back(loss, statistics, parts)
+        self._fit_newcomer_prior(loss, statistics, parts)
 
-    def _levels(self, statistics: Statistics | StatisticsElsewhere) -> list[Component]:
+    def _levels(self, statistics: Statistics | RemoteStatistics) -> list[Component]:
         n_people, n_features = statistics.n_people, statistics.n_features
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
@@ -240,17 +244,17 @@ class ThreeLevelRanker(StatisticsRanker):
         ]
 
     @staticmethod
-    def _usual_alpha(statistics: Statistics | StatisticsElsewhere) -> float:
+    def _usual_alpha(statistics: Statistics | RemoteStatistics) -> float:
         labels_each = float(statistics.class_weight.sum()) / statistics.n_people
         return usual_alpha_group(statistics.n_features / labels_each)
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         return default_grid(self._usual_alpha(statistics))
 
-    def _look_back(
-        self, loss: LossOfPeople, statistics: Statistics | StatisticsElsewhere, parts: Parts
+    def _fit_newcomer_prior(
+        self, loss: AbstractQuadraticLoss, statistics: Statistics | RemoteStatistics, parts: Parts
     ) -> None:
-        folding = FoldingIn.learn(
+        folding = ThreeLevelNewcomers.learn(
             as_loss(self.loss),
             loss,
             statistics,
@@ -263,8 +267,8 @@ class ThreeLevelRanker(StatisticsRanker):
         )
         self.crowd_, self.knee_ = folding.crowd, folding.knee
 
-    def _newcomers(self) -> FoldingIn:
-        return FoldingIn(self.crowd_, as_loss(self.loss), self.knee_)
+    def _newcomers(self) -> ThreeLevelNewcomers:
+        return ThreeLevelNewcomers(self.crowd_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

@@ -1,5 +1,5 @@
 """One page about a model: who wants what, who thinks alike, and how far to trust it."""
 
-from likeminds.report.writing import write_report
+from likeminds.report.builder import write_report
 
 __all__ = ["write_report"]

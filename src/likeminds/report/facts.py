@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.grammar import Verb
+from likeminds._util.grammar import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.metrics.paired import PairedDifference, over_people
-from likeminds.rankers.model import Ability
+from likeminds.rankers.capabilities import Capability
 from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
-from likeminds.schools.levels import as_ranker
+from likeminds.schools.weight_levels import as_ranker
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ReportFacts:
     """What is known about one ranker.
 
     Attributes
@@ -50,7 +50,7 @@ class Facts:
         n_schools: int | str,
         judge_people: bool,
         texts: Mapping[Hashable, str] | None = None,
-    ) -> "Facts":
+    ) -> "ReportFacts":
         """Explain the ranker, and run the diagnostics where there are labels."""
         if annotations is None:
             annotations = as_ranker(ranker).kept_
@@ -95,7 +95,7 @@ class Facts:
     @cached_property
     def schools(self) -> Schools | None:
         """Who thinks alike; None where the ranker has no group level."""
-        return self.explained.schools if Ability.LEVELS.of(self.ranker.chosen_) else None
+        return self.explained.schools if Capability.LEVELS.of(self.ranker.chosen_) else None
 
     @property
     def cut(self) -> str | None:

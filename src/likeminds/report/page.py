@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from likeminds.plots.dark_mode import darken
 from likeminds.plots.figures import as_png, require_matplotlib
-from likeminds.plots.night import darken
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #5b6570;

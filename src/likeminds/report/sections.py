@@ -10,29 +10,29 @@ import numpy as np
 import sklearn
 
 from likeminds import plots
-from likeminds._support.grammar import counted, signed
+from likeminds._util.grammar import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES
 from likeminds.features.png import png_bytes
-from likeminds.features.thumbnails import picture_of, thumbnail
+from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report import page as html
-from likeminds.report.facts import Facts
-from likeminds.report.opening import NARROW, are_shown
+from likeminds.report.facts import ReportFacts
+from likeminds.report.hero_plot import NARROW, are_shown
 from likeminds.report.page import Html
-from likeminds.report.words import interval
-from likeminds.schools import Judged, School, Schools
-from likeminds.schools.found import LEVELS
-from likeminds.schools.naming import are_named, shorten
+from likeminds.report.sentences import interval
+from likeminds.schools import JudgedItem, School, Schools
+from likeminds.schools.result import LEVELS
+from likeminds.schools.school_names import are_named, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are told where it has no picture.
 _FEATURES_TOLD, _LETTERS = 12, 140
 
 
-def schools_section(facts: Facts, level: int) -> Html:
+def schools_section(facts: ReportFacts, level: int) -> Html:
     """Return who thinks alike, on which features, with examples."""
     found = facts.schools
     if found is None:
@@ -49,7 +49,7 @@ def schools_section(facts: Facts, level: int) -> Html:
     return html.section(title, *parts, level=level)
 
 
-def _halves(facts: Facts) -> list[Html]:
+def _halves(facts: ReportFacts) -> list[Html]:
     """Return the best two schools where none stand apart, with their stability."""
     halves = facts.explained.halves
     if halves is None:
@@ -84,7 +84,7 @@ def _how_found(found: Schools) -> str:
     )
 
 
-def _heatmap(facts: Facts, found: Schools) -> Html:
+def _heatmap(facts: ReportFacts, found: Schools) -> Html:
     if not found.axes:
         return Html("")
     caption = (
@@ -96,7 +96,7 @@ def _heatmap(facts: Facts, found: Schools) -> Html:
     return html.picture(draw(), alt, caption, narrow=draw(width=NARROW))
 
 
-def _school_card(facts: Facts, school: School, level: int) -> Html:
+def _school_card(facts: ReportFacts, school: School, level: int) -> Html:
     found = facts.schools
     members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
     named = {name: value for name, value in school.features.items() if are_named([name])}
@@ -120,7 +120,7 @@ def _school_card(facts: Facts, school: School, level: int) -> Html:
     return html.tag("div", *parts, class_="card", style=f"border-top-color: {colour}")
 
 
-def _differences(facts: Facts, school: School) -> list[Html]:
+def _differences(facts: ReportFacts, school: School) -> list[Html]:
     """Return the items that a school places higher, and lower, than all others do."""
     if facts.images is None:
         return _items(facts, "Where it differs most from all others", school.divisive, _higher)
@@ -151,7 +151,7 @@ def _axes_table(found: Schools) -> Html:
     return html.table(header, rows)
 
 
-def divisive_section(facts: Facts, level: int) -> Html:
+def divisive_section(facts: ReportFacts, level: int) -> Html:
     """Return the items that divide people most."""
     if facts.schools is None or not facts.schools.divisive:
         return Html("")
@@ -165,7 +165,7 @@ def divisive_section(facts: Facts, level: int) -> Html:
     return html.section("What divides people most", intro, *items, *table, level=level)
 
 
-def agreed_section(facts: Facts, level: int) -> Html:
+def agreed_section(facts: ReportFacts, level: int) -> Html:
     """Return the items that every school likes, and who would say yes to them."""
     found = facts.schools
     if found is None or found.soft_labels is None:
@@ -193,7 +193,7 @@ def agreed_section(facts: Facts, level: int) -> Html:
     return html.section(title, intro, *items, *table, level=level)
 
 
-def _shares(facts: Facts, found: Schools, judged: Sequence[Judged]) -> list[Html]:
+def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) -> list[Html]:
     """Return a table of who would say yes to items."""
     if found.soft_labels is None or facts.items is None:
         return []
@@ -212,9 +212,9 @@ def _shares(facts: Facts, found: Schools, judged: Sequence[Judged]) -> list[Html
 
 
 def _items(
-    facts: Facts,
+    facts: ReportFacts,
     title: str | None,
-    judged: Sequence[Judged],
+    judged: Sequence[JudgedItem],
     say: Callable[[float], str] | None = None,
 ) -> list[Html]:
     if not judged or facts.items is None:
@@ -240,7 +240,7 @@ def _bare(item: object) -> str:
     return str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else str(item)
 
 
-def standing_section(facts: Facts, level: int) -> Html:
+def standing_section(facts: ReportFacts, level: int) -> Html:
     """Return where people stand between consensus, group and their own, and the loners."""
     found = facts.schools
     if found is None:
@@ -262,7 +262,7 @@ def standing_section(facts: Facts, level: int) -> Html:
     return html.section("Where people stand", table, html.paragraph(alone), level=level)
 
 
-def accuracy_section(facts: Facts, level: int) -> Html:
+def accuracy_section(facts: ReportFacts, level: int) -> Html:
     """Return how well labels that were not learned from are predicted."""
     found, accuracy = facts.diagnostics, facts.accuracy()
     if found is None or accuracy is None:
@@ -292,7 +292,7 @@ def accuracy_section(facts: Facts, level: int) -> Html:
     return html.section("Accuracy", *parts, level=level)
 
 
-def people_section(facts: Facts, level: int) -> Html:
+def people_section(facts: ReportFacts, level: int) -> Html:
     """Return what the labels say about those who gave them."""
     found = facts.diagnostics
     if found is None:
@@ -350,7 +350,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if np.isfinite(value) else ""
 
 
-def _cards(facts: Facts, found: Diagnostics) -> list[Html]:
+def _cards(facts: ReportFacts, found: Diagnostics) -> list[Html]:
     """Return the cards of those who differ most, and whose own ranking is right."""
     if facts.schools is None or facts.annotations is None:
         return []
@@ -367,7 +367,7 @@ def _cards(facts: Facts, found: Diagnostics) -> list[Html]:
     ]
 
 
-def fit_section(facts: Facts, level: int) -> Html:
+def fit_section(facts: ReportFacts, level: int) -> Html:
     """Return how the model was fitted."""
     ranker = facts.ranker.chosen_
     parameters = facts.ranker.get_params(deep=False)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr
 
-from likeminds._support.arrays import Bool, Float, FloatArray, IdArray, Index
-from likeminds._support.grammar import LIKE, Verb
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.grammar import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.prior.items import Items as Learned
-from likeminds.schools.naming import (
+from likeminds.mixed_model.item_posteriors import ItemPosteriors as Learned
+from likeminds.schools.school_names import (
     LETTERS_IN_A_NAME,
     POPULARITY,
     name_by_items,
@@ -31,7 +31,7 @@ _ITEMS_AT_ONCE = 4_096
 _LETTERS_IN_A_PAIR = 28
 
 
-class Judged(NamedTuple):
+class JudgedItem(NamedTuple):
     """An item, where it is in the table of features, what was found about it, and its text."""
 
     item: object
@@ -63,7 +63,7 @@ class Items:
         What items say, or are called, where that is more than their ids.
     verb : Verb
         What people do with them.
-    learned : likeminds.prior.items.Items, optional
+    learned : likeminds.mixed_model.item_posteriors.Items, optional
         What a ranker has learned about each beyond its features.
     """
 
@@ -135,7 +135,7 @@ class Items:
 
     @cached_property
     def feature_words(self) -> tuple[str, ...]:
-        """What each feature is to people: see `likeminds.schools.naming.name_feature`."""
+        """What each feature is to people: see `likeminds.schools.school_names.name_feature`."""
         called = partial(self.called, letters=_LETTERS_IN_A_PAIR)
         columns = zip(self.feature_names, self.features.T, strict=True)
         return tuple(name_feature(name, values, called) for name, values in columns)
@@ -143,7 +143,7 @@ class Items:
     def name_apart(
         self, own: Float, others: Float, doubt: Float, *, liked_only: bool = False
     ) -> str:
-        """Name people after items: see `likeminds.schools.naming.name_by_items`."""
+        """Name people after items: see `likeminds.schools.school_names.name_by_items`."""
         return name_by_items(own, others, doubt, self.called, self.verb, liked_only=liked_only)
 
     def positions_of(self, annotations: Annotations) -> Index:
@@ -217,12 +217,12 @@ class Items:
             found[piece] = self._piece(piece).places(coef).std(axis=0)
         return found
 
-    def judged(self, key: Float, n: int, values: Float | None = None) -> tuple[Judged, ...]:
+    def judged(self, key: Float, n: int, values: Float | None = None) -> tuple[JudgedItem, ...]:
         """Return the n items with the highest keys, with their values (by default the keys)."""
         values = key if values is None else values
         best = np.argsort(-key, kind="stable")[:n].tolist()
         return tuple(
-            Judged(item, int(self.rows[i]), float(values[i]), self.text_of(item))
+            JudgedItem(item, int(self.rows[i]), float(values[i]), self.text_of(item))
             for i, item in zip(best, self.ids[best].tolist(), strict=True)
         )
 

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from likeminds._support.arrays import Bool, Float, Index
+from likeminds._util.array_types import Bool, Float, Index
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -37,7 +37,7 @@ _RESAMPLES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
+class MixturePartition:
     """People divided into schools, the largest first.
 
     Attributes
@@ -64,7 +64,7 @@ class Division:
         return np.asarray(self.membership.argmax(axis=1))
 
 
-def divide(points: Float, n_schools: int | None, rng: Generator) -> Division:
+def divide(points: Float, n_schools: int | None, rng: Generator) -> MixturePartition:
     """Divide people into schools by where they stand; None lets the data say how many.
 
     Examples
@@ -92,11 +92,11 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> Division:
     order = np.argsort(-np.bincount(membership.argmax(axis=1), minlength=best.n_components))
     membership = membership[:, order]
     stability, agreement = _stability(sample, best, rng)
-    return Division(membership, criterion, stability[order], agreement)
+    return MixturePartition(membership, criterion, stability[order], agreement)
 
 
-def _all_alike(n_people: int) -> Division:
-    return Division(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
+def _all_alike(n_people: int) -> MixturePartition:
+    return MixturePartition(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
 
 
 def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "GaussianMixture":

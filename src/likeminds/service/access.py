@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from likeminds.service.holder import Holder
+from likeminds.service.app_state import AppState
+from likeminds.service.errors import ProblemError
 from likeminds.service.keys import KEY_PREFIX, TOKEN_PREFIX, Role, hashed
-from likeminds.service.problems import ProblemError
 
 _BEARER = HTTPBearer(
     auto_error=False,
@@ -44,14 +44,14 @@ class Caller:
             )
 
 
-def holder_of(request: Request) -> Holder:
+def holder_of(request: Request) -> AppState:
     """Return what the worker holds."""
-    found: Holder = request.app.state.holder
+    found: AppState = request.app.state.holder
     return found
 
 
 def caller_of(
-    held: Annotated[Holder, Depends(holder_of)],
+    held: Annotated[AppState, Depends(holder_of)],
     shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> Caller:
     """Tell who calls by what they show; refuse secrets that are not valid."""
@@ -75,11 +75,11 @@ def caller_of(
     raise ProblemError(401, "Show a key: Authorization: Bearer lmk_...")
 
 
-Held = Annotated[Holder, Depends(holder_of)]
+Held = Annotated[AppState, Depends(holder_of)]
 Calling = Annotated[Caller, Depends(caller_of)]
 
 
-def refuse_others(caller: Caller, held: Holder, person: str, role: Role) -> None:
+def refuse_others(caller: Caller, held: AppState, person: str, role: Role) -> None:
     """Let a caller at somebody's data who has the role, or is that person.
 
     A person's token opens nothing else, and says nothing about who else is there.

@@ -11,14 +11,14 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from likeminds._support.threads import one_blas_thread
+from likeminds._util.threads import one_blas_thread
 from likeminds._version import __version__
 from likeminds.service.access import security_of
-from likeminds.service.gate import Gate
-from likeminds.service.holder import Holder
-from likeminds.service.problems import add_problems
-from likeminds.service.refreshing import Refresher
-from likeminds.service.routes import crowd, operations, people, ranking
+from likeminds.service.app_state import AppState
+from likeminds.service.errors import add_problems
+from likeminds.service.middleware import Middleware
+from likeminds.service.refit_job import Refresher
+from likeminds.service.routes import operations, population, recommendations, users
 from likeminds.service.settings import Settings
 
 _PAGE = Path(__file__).parent / "page"
@@ -38,7 +38,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
     watching : bool
         Whether to look for another model, and for labels to fold in, in the background.
     """
-    holder = Holder(settings)
+    holder = AppState(settings)
     refresher = Refresher(holder)
 
     @asynccontextmanager
@@ -62,7 +62,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
     )
     app.state.holder, app.state.refresher = holder, refresher
     add_problems(app)
-    for one in (ranking, people, crowd, operations):
+    for one in (recommendations, users, population, operations):
         app.include_router(one.router)
     app.add_api_route("/docs", lambda: FileResponse(_PAGE / "docs.html"), include_in_schema=False)
     app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
@@ -74,7 +74,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    app.add_middleware(Gate, settings=settings, metrics=holder.metrics, holder=holder)
+    app.add_middleware(Middleware, settings=settings, metrics=holder.metrics, holder=holder)
     return app
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Bool, FloatArray, IdArray
-from likeminds._support.checks import listing
-from likeminds._support.files import write_whole
+from likeminds._util.array_types import Bool, FloatArray, IdArray
+from likeminds._util.atomic_files import write_whole
+from likeminds._util.checks import listing
 from likeminds.data.identifiers import as_id_array
 
 # Names that a mistaken one is compared with.
@@ -52,7 +52,7 @@ def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
+class ItemCatalogue:
     """Items by their ids, which are texts outside and whatever the model calls them inside.
 
     Attributes
@@ -151,11 +151,11 @@ def write_catalogue(
 
 def read_catalogue(
     folder: Path, pictures: Path | None, names: Mapping[Any, str] | None = None
-) -> Catalogue:
+) -> ItemCatalogue:
     """Read what `write_catalogue` wrote; ``names`` are those that a model has for items."""
     ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
     features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
-    return Catalogue(ids, features, read_texts(folder, names), pictures)
+    return ItemCatalogue(ids, features, read_texts(folder, names), pictures)
 
 
 def read_texts(folder: Path, names: Mapping[Any, str] | None = None) -> dict[str, str]:

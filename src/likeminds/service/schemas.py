@@ -114,7 +114,7 @@ class RankedItem(BaseModel):
     ranks: list[int] | None = Field(description="90 % of the rank: lowest and highest")
 
 
-class Ranking(BaseModel):
+class RankingResponse(BaseModel):
     """The best items first."""
 
     person: str | None
@@ -124,10 +124,10 @@ class Ranking(BaseModel):
     items: list[RankedItem]
 
 
-class Rankings(BaseModel):
+class RankingsResponse(BaseModel):
     """One ranking for each request, in their order."""
 
-    rankings: list[Ranking]
+    rankings: list[RankingResponse]
 
 
 class ScoreRequest(Strict):
@@ -328,11 +328,11 @@ class View(BaseModel):
     """All that a page shows after an answer."""
 
     standing: Standing
-    ranking: Ranking
+    ranking: RankingResponse
     ask: AskNext
 
 
-class Export(BaseModel):
+class StoredData(BaseModel):
     """All that is stored about somebody."""
 
     person: str

@@ -4,7 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from likeminds._support.files import FileVersion
+from likeminds._util.atomic_files import FileVersion
 from likeminds.storage.folders import main_file
 
 

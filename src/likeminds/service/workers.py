@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any
 
-from likeminds.service.observing import log
+from likeminds.service.metrics import log
 
 # Seconds between the end of a worker and the start of another: one that cannot start does not
 # keep the machine busy.

@@ -6,7 +6,9 @@ an object with a ``solve`` method (see `Solver`); rankers take one by name or as
 """
 
 from likeminds.solvers.accelerated import AcceleratedSolver
-from likeminds.solvers.base import (
+from likeminds.solvers.newton_three_level import FastSolver
+from likeminds.solvers.paper import PaperHistory, PaperSolver
+from likeminds.solvers.solver import (
     History,
     Solution,
     Solver,
@@ -14,8 +16,6 @@ from likeminds.solvers.base import (
     optimality_residual,
     zero_parts,
 )
-from likeminds.solvers.fast import FastSolver
-from likeminds.solvers.paper import PaperHistory, PaperSolver
 
 __all__ = [
     "SOLVERS",

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.threads import one_blas_thread
+from likeminds._util.array_types import Float
+from likeminds._util.threads import one_blas_thread
 from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
-from likeminds.solvers.base import (
+from likeminds.solvers.solver import (
     Callback,
     History,
     Parts,

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.stacks import lift_diagonal, row_dots, solve, times, times_back
-from likeminds._support.visits import Sums
-from likeminds.losses.spectra import Spectrum
-from likeminds.solvers.deviations import Deviations, Penalty
-from likeminds.solvers.reduced import (
-    Fit,
-    Kept,
-    Point,
-    Problem,
+from likeminds._util.array_types import Float
+from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
+from likeminds._util.map_reduce import SumTuple
+from likeminds.losses.curvature_spectra import CurvatureSpectrum
+from likeminds.solvers.personal_deviations import Deviations, Penalty
+from likeminds.solvers.variable_projection import (
+    CachedBlock,
+    CachedFit,
+    Iterate,
+    ReducedProblem,
     bend_of_coordinates,
     horizontal,
     with_one,
@@ -33,7 +33,7 @@ class ReducedHessian:
     mean, which makes it a Kronecker product that two small eigenproblems invert.
     """
 
-    def __init__(self, problem: Problem, point: Point) -> None:
+    def __init__(self, problem: ReducedProblem, point: Iterate) -> None:
         self.B, self._people = point.B, problem.people
         k = point.B.shape[1]
         self.ridge = np.zeros((1 + k, 1 + k))
@@ -53,7 +53,7 @@ class ReducedHessian:
         inside = self._left @ T @ self._right
         return horizontal(self._left.T @ (inside * self._inverse) @ self._right.T, self.B)
 
-    def _prepare(self, problem: Problem, point: Point, gram: Float) -> None:
+    def _prepare(self, problem: ReducedProblem, point: Iterate, gram: Float) -> None:
         mean_bend = _mean_bend(problem, point)
         bends, self._right = np.linalg.eigh(mean_bend)
         floor = 1e-9 * np.trace(mean_bend) / len(mean_bend) + _TINY
@@ -65,7 +65,7 @@ class ReducedHessian:
 
 
 @dataclass(frozen=True)
-class Bending:
+class BlockCurvature:
     """What a block of people keeps for its contribution to the Hessian."""
 
     deviations: Deviations
@@ -75,7 +75,7 @@ class Bending:
     inverse: Float  # J_i^-1, shape (p, k, k)
 
     @classmethod
-    def at(cls, part: Spectrum, penalty: Penalty, fit: Fit) -> "Bending":
+    def at(cls, part: CurvatureSpectrum, penalty: Penalty, fit: CachedFit) -> "BlockCurvature":
         """Return it where people have been fitted."""
         c, deviations, directions = fit.C, fit.deviations, fit.directions
         flat = deviations.flat
@@ -90,7 +90,7 @@ class Bending:
             np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64),
         )
 
-    def apply(self, part: Spectrum, T: Float) -> Float:
+    def apply(self, part: CurvatureSpectrum, T: Float) -> Float:
         """Return the Hessian of these people times T."""
         x = part.into(self.ones @ T)
         flat = self.deviations.flat
@@ -101,28 +101,30 @@ class Bending:
         return np.asarray(total)
 
 
-def _bend(block: Kept, penalty: Penalty, fit: Fit) -> tuple[Float, Bending]:
+def _bend(block: CachedBlock, penalty: Penalty, fit: CachedFit) -> tuple[Float, BlockCurvature]:
     """Return the Gram matrix of (1, c_i), and what the block adds to the Hessian."""
-    bending = Bending.at(block.spectrum, penalty, fit)
+    bending = BlockCurvature.at(block.spectrum, penalty, fit)
     return block.stands_for * (bending.ones.T @ bending.ones), bending
 
 
-def _apply(block: Kept, T: Float, bending: Bending) -> tuple[Float, None]:
+def _apply(block: CachedBlock, T: Float, bending: BlockCurvature) -> tuple[Float, None]:
     return block.stands_for * bending.apply(block.spectrum, T), None
 
 
-def _mean_bend(problem: Problem, point: Point) -> Float:
+def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
     """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
     d, total, counted = problem.n_features, np.zeros(0), 0.0
     for every in (-(-problem.n_kept // _ENOUGH_PEOPLE), 1):
         if not counted:  # positions may be such that nobody is met
-            start, state = Sums(np.zeros((d, d)), 0.0), (problem.penalty, every)
+            start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
             found, _ = problem.people.visit(_bend_of_some, state, point.own, start=start)
             total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 
 
-def _bend_of_some(block: Kept, state: tuple[Penalty, int], fit: Fit) -> tuple[Sums, None]:
+def _bend_of_some(
+    block: CachedBlock, state: tuple[Penalty, int], fit: CachedFit
+) -> tuple[SumTuple, None]:
     (penalty, every), d = state, block.spectrum.basis.shape[2]
     # By their positions, so that they are the same people whatever the blocks.
     some = np.flatnonzero(block.people % every == 0) if every > 1 else slice(None)
@@ -132,4 +134,4 @@ def _bend_of_some(block: Kept, state: tuple[Penalty, int], fit: Fit) -> tuple[Su
     J = lift_diagonal(bend_of_coordinates(D, bend, penalty), 1e-10)
     across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
     freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
-    return Sums(block.stands_for * (rows.T @ rows - freed), block.stands_for * len(bend)), None
+    return SumTuple(block.stands_for * (rows.T @ rows - freed), block.stands_for * len(bend)), None

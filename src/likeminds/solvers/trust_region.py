@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.solvers.curvature import ReducedHessian
-from likeminds.solvers.reduced import Point, Problem, evaluate, strong_directions
+from likeminds.solvers.variable_projection import (
+    Iterate,
+    ReducedProblem,
+    evaluate,
+    strong_directions,
+)
 
 _TINY = 1e-300
 
@@ -16,21 +21,21 @@ Watcher = Callable[[float, float], bool]
 
 
 @dataclass(frozen=True)
-class Descent:
+class TrustRegionResult:
     """The last point of a descent, and whether it was interrupted."""
 
-    point: Point
+    point: Iterate
     interrupted: bool = False
 
 
 def minimise(
-    problem: Problem,
-    point: Point,
+    problem: ReducedProblem,
+    point: Iterate,
     *,
     tol: float,
     max_steps: int,
     watch: Watcher,
-) -> Descent:
+) -> TrustRegionResult:
     """Take Newton steps until the first-order residual falls to ``tol``.
 
     At a critical point the strong directions of the group level are compared with B; where
@@ -42,11 +47,11 @@ def minimise(
         for _ in range(max_steps):
             size = first_order_residual(problem, point)
             if watch(point.value, size):
-                return Descent(point, interrupted=True)
+                return TrustRegionResult(point, interrupted=True)
             if size <= tol:
                 better = _exchange_directions(problem, point)
                 if better is None:
-                    return Descent(point)
+                    return TrustRegionResult(point)
                 point, radius = better, None
                 continue
             curvature = ReducedHessian(problem, point)
@@ -56,14 +61,14 @@ def minimise(
             rtol = min(0.1, np.sqrt(size))
             found, radius = _step(problem, point, curvature, radius, rtol)
             if found is None:
-                return Descent(point)
+                return TrustRegionResult(point)
             point = found
     except KeyboardInterrupt:
-        return Descent(point, interrupted=True)
-    return Descent(point)
+        return TrustRegionResult(point, interrupted=True)
+    return TrustRegionResult(point)
 
 
-def first_order_residual(problem: Problem, point: Point) -> float:
+def first_order_residual(problem: ReducedProblem, point: Iterate) -> float:
     """Return the length of the objective's gradient by theta and G, relative.
 
     Deviations and coordinates are at their best, so that only theta's part and the part
@@ -77,12 +82,12 @@ def first_order_residual(problem: Problem, point: Point) -> float:
 
 
 def _step(
-    problem: Problem,
-    point: Point,
+    problem: ReducedProblem,
+    point: Iterate,
     curvature: ReducedHessian,
     radius: float,
     rtol: float,
-) -> tuple[Point | None, float]:
+) -> tuple[Iterate | None, float]:
     """Return the next point, or None when no step can lower the objective measurably."""
     while True:
         T, promised, at_edge = _truncated_cg(curvature, point.gradient, radius, rtol)
@@ -134,7 +139,7 @@ def _truncated_cg(
     return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
 
 
-def _exchange_directions(problem: Problem, point: Point) -> Point | None:
+def _exchange_directions(problem: ReducedProblem, point: Iterate) -> Iterate | None:
     """Put the strongest directions of G into B, if they are not there already."""
     k = point.B.shape[1]
     if k == 0:
@@ -148,7 +153,9 @@ def _exchange_directions(problem: Problem, point: Point) -> Point | None:
     return new if new.value < point.value - 1e-12 * abs(point.value) else None
 
 
-def _turned(problem: Problem, point: Point, theta: Float, B: Float, turn: Float) -> Point:
+def _turned(
+    problem: ReducedProblem, point: Iterate, theta: Float, B: Float, turn: Float
+) -> Iterate:
     """Return another point, where coordinates start at those of this one times ``turn``."""
     return evaluate(problem, theta, B, turn, (point.own, point.of_rest))
 

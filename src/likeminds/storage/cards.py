@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from likeminds._version import __version__
-from likeminds.rankers.attributes import AttributeModel
-from likeminds.rankers.model import Model
+from likeminds.rankers.capabilities import ReadableModel
+from likeminds.rankers.multi_attribute import AttributeModel
 
 # Units of features that a card lists; nobody reads more of them, and the file has them anyway.
 _LISTED = 10_000
 
 
-def make_card(model: Model, tree: dict[str, Any], written: int) -> dict[str, Any]:
+def make_card(model: ReadableModel, tree: dict[str, Any], written: int) -> dict[str, Any]:
     """Return what the file of a model says about it: see `likeminds.read_card`."""
     card = {
         "format": written,

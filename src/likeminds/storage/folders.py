@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.checks import listing
-from likeminds._support.files import alone_with, make_folder
-from likeminds._support.lazy_attributes import ReadLater
-from likeminds._support.lazy_rows import RowsElsewhere
-from likeminds.rankers.base import Ranker
+from likeminds._util.atomic_files import file_lock, make_folder
+from likeminds._util.checks import listing
+from likeminds._util.lazy_attributes import LazyAttributes
+from likeminds._util.lazy_rows import LazyRows
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.subset import arrays_of_people
-from likeminds.storage import ids
-from likeminds.storage.people import (
+from likeminds.storage import id_arrays
+from likeminds.storage.user_files import (
     USERS,
     PeopleFiles,
     StoredIds,
     StoredRows,
-    Written,
+    WrittenFile,
     write_people,
 )
 
@@ -95,7 +95,7 @@ def open_folder(path: Path, kept: set[str]) -> Iterator[PeopleFolder]:
     make_folder(path, "the model")
     lock = path / _LOCK
     lock.touch()
-    with alone_with(lock, lambda: None):
+    with file_lock(lock, lambda: None):
         folder = PeopleFolder(path, kept)
         try:
             yield folder
@@ -131,19 +131,19 @@ def write_apart(model: Ranker, folder: PeopleFolder, people_per_file: int) -> An
     return with_people_in(model, folder.path, written)
 
 
-def with_people_in(model: Any, folder: Path, written: Sequence[Written]) -> Any:
+def with_people_in(model: Any, folder: Path, written: Sequence[WrittenFile]) -> Any:
     """Return a copy of a ranker whose people are in files that were written."""
-    hashes, order = ids.index_of(np.concatenate([one.hashes for one in written]))
+    hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
     files = PeopleFiles(folder, [one.file for one in written], hashes, order)
     forms = joint_forms(written)
-    stored: dict[str, RowsElsewhere] = {
+    stored: dict[str, LazyRows] = {
         name: (StoredIds if name == USERS else StoredRows)(files, name, *form)
         for name, form in forms.items()
     }
     return _replaced(model, stored)
 
 
-def joint_forms(written: Sequence[Written]) -> dict[str, tuple[str, tuple[int, ...]]]:
+def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return type and shape of each array of people, which are the same in all files."""
     first = dict(written[0].forms)
     if any(one.forms[USERS] != first[USERS] for one in written):
@@ -156,12 +156,12 @@ def joint_forms(written: Sequence[Written]) -> dict[str, tuple[str, tuple[int, .
     return first
 
 
-def _replaced(model: Any, stored: dict[str, RowsElsewhere]) -> Any:
+def _replaced(model: Any, stored: dict[str, LazyRows]) -> Any:
     """Return a copy of a ranker with its people elsewhere; so are those of a search's best."""
     changed = copy(model)
     for name, rows in stored.items():
         setattr(changed, name, rows)
     for name, value in vars(model).items():
-        if name.endswith("_") and isinstance(value, ReadLater):
+        if name.endswith("_") and isinstance(value, LazyAttributes):
             setattr(changed, name, _replaced(value, stored))
     return changed

@@ -1,10 +1,11 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
 A file of format 3 holds in its header a card for people, a tree that says which arrays make up
-the model (see `storage.contents`), and checksums of everything (`storage.safetensors`).
+the model (see `storage.model_tree`), and checksums of everything (`storage.safetensors`).
 It is written atomically and mapped into memory: opening the model of a million people reads
 the header alone. Format 4 is a folder: the same file, and others with the users' parameters, which
-are read on demand (`storage.people`). Formats 1 and 2 were never released and raise ModelFileError.
+are read on demand (`storage.user_files`). Formats 1 and 2 were never released and raise
+`ModelFileError`.
 """
 
 import json
@@ -14,18 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from likeminds._support.files import FileChangedError, FileVersion, place_for
+from likeminds._util.atomic_files import FileChangedError, FileVersion, place_for
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
-from likeminds.rankers.attributes import AttributeModel
-from likeminds.rankers.base import Ranker
-from likeminds.rankers.model import Ability
+from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.multi_attribute import AttributeModel
+from likeminds.rankers.ranker import Ranker
 from likeminds.storage.cards import make_card, readable
-from likeminds.storage.contents import MODELS, Contents, check_numbers, model_from
-from likeminds.storage.finite import first_not_finite
+from likeminds.storage.finite_checks import first_not_finite
 from likeminds.storage.folders import PeopleFolder, has_main, main_file, open_folder, write_apart
-from likeminds.storage.people import PeopleFile, PeopleFiles, people_of
+from likeminds.storage.model_tree import MODELS, Contents, check_numbers, model_from
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
+from likeminds.storage.user_files import PeopleFile, PeopleFiles, people_of
 
 __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
@@ -130,7 +131,7 @@ def write_model(
     _refuse_not_finite(model, tree, contents)
     card = make_card(model, tree, FORMAT)
     card["scores"] = readable(dict(scores or {}))
-    card["takes_updates"] = contents.holds_data and Ability.UPDATES.of(model)
+    card["takes_updates"] = contents.holds_data and Capability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
     if people is not None:
         card |= {"format": _APART, "people_files": len(people)}

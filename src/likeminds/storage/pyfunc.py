@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.optional import require
+from likeminds._util.lazy_imports import require
 from likeminds._version import __version__
-from likeminds.data.columns import as_frame, find_column
+from likeminds.data.column_roles import as_frame, find_column
 from likeminds.data.feature_columns import feature_matrix
-from likeminds.rankers.base import Ranker
+from likeminds.rankers.ranker import Ranker
 from likeminds.storage.models import load, save
 
 _FILE = "model.likeminds"
@@ -56,7 +56,7 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Pa
     return Path(path)
 
 
-class Served:
+class PyfuncRanker:
     """A ranker behind MLflow's interface.
 
     Parameters
@@ -81,6 +81,6 @@ class Served:
         return np.asarray(self.ranker.decision_function(X, users, shown))
 
 
-def _load_pyfunc(path: str) -> Served:
+def _load_pyfunc(path: str) -> PyfuncRanker:
     """Return the model in a file: what MLflow calls."""
-    return Served(load(path))
+    return PyfuncRanker(load(path))

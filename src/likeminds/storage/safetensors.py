@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._support.files import FileVersion, write_whole
+from likeminds._util.atomic_files import FileVersion, write_whole
 
 _CODES = {
     np.dtype(kind): code
@@ -114,7 +114,7 @@ class ArrayFile:
     version : FileVersion
         Which file this is: another one may be in its place by now.
     people : PeopleFiles, optional
-        The files of people that belong to it: see `storage.people`.
+        The files of people that belong to it: see `storage.user_files`.
     """
 
     def __init__(self, path: Path, *, header_only: bool = False, mapped: bool = False) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from likeminds.paper.experiments import command
-from likeminds.paper.experiments.pieces import Part
+from likeminds.paper.experiments.report_parts import ReportPart
 from likeminds.paper.experiments.scale import SCALES
 
 
@@ -41,7 +41,7 @@ def test_all_parts_count_on_one_bar(monkeypatch, tmp_path, capsys):
     def run(setting):
         for number in range(3):
             setting.store.finished(f"fit {number}")
-        return Part("fig5", "title", "found", [], {})
+        return ReportPart("fig5", "title", "found", [], {})
 
     monkeypatch.setattr(command, "import_module", lambda _: SimpleNamespace(run=run))
     monkeypatch.setattr(command, "_report", lambda *_: SimpleNamespace(write=lambda *_: []))

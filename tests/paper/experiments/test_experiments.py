@@ -12,24 +12,32 @@ from typer.testing import CliRunner
 from image_folders import SHOES, SUN, write_features, write_table
 from likeminds import Annotations, make_schools, make_simulation, make_sketch_shoes
 from likeminds.cli import app
-from likeminds.comparing.cells import Cell
-from likeminds.paper.experiments import ablation, claims, command, crowds, published, store, table2
-from likeminds.paper.experiments.compared import ComparedRanker, as_compared
+from likeminds.comparing.runs import ComparisonRun
+from likeminds.paper.experiments import (
+    ablation,
+    claims,
+    command,
+    data_sets,
+    published,
+    result_store,
+    table2,
+)
 from likeminds.paper.experiments.evaluations import people_of
-from likeminds.paper.experiments.pieces import Part, Picture, Table
 from likeminds.paper.experiments.rankers import INTERCEPT, RAW, paper_grid
 from likeminds.paper.experiments.real_data import read_data
 from likeminds.paper.experiments.recovery import apart, schools
-from likeminds.paper.experiments.report import Report
+from likeminds.paper.experiments.report_page import Report
+from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.result_store import Job, ResultStore
 from likeminds.paper.experiments.scale import SCALES
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.store import Job, Store
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.table3 import CrowdTrials, _twins, results
+from likeminds.paper.experiments.trial_rankers import ComparedRanker, as_compared
 from likeminds.paper.experiments.trials import Trials, run_compared, run_trials
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import COMPETITORS
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 pytestmark = pytest.mark.slow
 
@@ -94,13 +102,17 @@ class TestReport:
         assert min(fair.values()) > max(raw.values()) + 0.02
 
     def test_escapes_and_marks(self):
-        part = Part(
+        part = ReportPart(
             "table1",
             "a < b",
             "found",
-            ["in `code`", Table(["x"], [["**1|2**"]], "c"), Picture("p", b"\x89PNG", "what")],
+            [
+                "in `code`",
+                ReportTable(["x"], [["**1|2**"]], "c"),
+                ReportPicture("p", b"\x89PNG", "what"),
+            ],
         )
-        report = Report("t", "lead", None, [part], {"table1": "do"}, Table(["", ""], [], ""))
+        report = Report("t", "lead", None, [part], {"table1": "do"}, ReportTable(["", ""], [], ""))
         assert '<h2 id="table1">a &lt; b</h2>' in report.to_html()
         assert "<td><strong>1|2</strong></td>" in report.to_html()
         assert "<code>code</code>" in report.to_html()
@@ -114,15 +126,15 @@ class TestKept:
         def never(*arguments):
             raise AssertionError("computed again")
 
-        monkeypatch.setattr(Cell, "run", never)
-        monkeypatch.setattr(store, "_work", never)
+        monkeypatch.setattr(ComparisonRun, "run", never)
+        monkeypatch.setattr(result_store, "_work", never)
         results.cache_clear()
         reproduce(folder)
         assert (folder / "report.json").read_bytes() == before
 
     def test_what_is_missing_or_damaged_is_computed_again(self, tmp_path):
         jobs = [Job(f"square-{n}", square, {"number": n}) for n in range(4)]
-        keep = Store(tmp_path)
+        keep = ResultStore(tmp_path)
         assert keep.all(jobs) == [0, 1, 4, 9]
         for path in tmp_path.glob("square-[23]*"):
             path.write_text("{" if "-2-" in path.name else '{"job": "x"}')
@@ -170,7 +182,7 @@ class TestTrials:
         rankers = as_compared(
             {"JFL": RankerCV(JFL(), n_folds=2), "consensus": ConsensusOnly(alpha=0.5)}
         )
-        found = run_compared(crowd, rankers, 3, Store(tmp_path), 0, tuned=tuned)
+        found = run_compared(crowd, rankers, 3, ResultStore(tmp_path), 0, tuned=tuned)
         assert len(searched) == times  # the consensus has a grid, and is left as it is
         assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
         assert "alpha" in json.loads(found.parameters["JFL"])
@@ -335,7 +347,7 @@ class TestData:
             item_ids=["x", "y", "z"],
             features_per="item",
         )
-        less = crowds._labelled_items(said)
+        less = data_sets._labelled_items(said)
         np.testing.assert_array_equal(less.X, said.X)
         assert less.features.shape == (2, 1)
         assert less.items.tolist() == said.items.tolist()
@@ -350,8 +362,8 @@ class TestData:
             item=np.tile(np.arange(20), 5),
             label=rng.integers(0, 2, 100),
         )
-        setting = Setting(SCALES["tiny"], Store(folder / "kept"), data=(path,))
-        mine = crowds.crowds(setting)[1]
+        setting = ExperimentSetting(SCALES["tiny"], ResultStore(folder / "kept"), data=(path,))
+        mine = data_sets.crowds(setting)[1]
         assert mine.name == "mine"
         assert mine.share is None
         assert mine.attributes["mine"].n_people == 5

@@ -31,8 +31,8 @@ from os import PathLike
 from typing import Any
 
 from likeminds.data.connectors.argilla import read_argilla
-from likeminds.data.connectors.collected import Export, LeftOut
 from likeminds.data.connectors.crowdkit import read_crowdkit
+from likeminds.data.connectors.export_result import Export, LeftOut
 from likeminds.data.connectors.label_studio import read_label_studio
 from likeminds.data.connectors.lewidi import read_lewidi
 from likeminds.data.connectors.polis import read_polis

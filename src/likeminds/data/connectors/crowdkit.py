@@ -2,7 +2,7 @@
 
 from os import PathLike, fspath
 
-from likeminds.data.connectors.collected import Collector, Export
+from likeminds.data.connectors.export_result import Collector, Export
 from likeminds.data.sources import read_table
 
 _WORKER, _TASK, _LABEL, _SIDES = "worker", "task", "label", ("left", "right")

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterator
 from os import PathLike
 from typing import Any
 
-from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import objects_in, read_records, text_of
+from likeminds.data.connectors.export_result import Collector, Export
+from likeminds.data.connectors.json_io import objects_in, read_records, text_of
 
 _SIDES = ("left", "right")
 

@@ -3,8 +3,8 @@
 from os import PathLike, fspath
 from typing import Any
 
-from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import read_json, text_of
+from likeminds.data.connectors.export_result import Collector, Export
+from likeminds.data.connectors.json_io import read_json, text_of
 
 
 def read_lewidi(path: str | PathLike[str]) -> Export:

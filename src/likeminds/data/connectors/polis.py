@@ -3,7 +3,7 @@
 from os import PathLike, fspath
 from pathlib import Path
 
-from likeminds.data.connectors.collected import Collector, Export
+from likeminds.data.connectors.export_result import Collector, Export
 from likeminds.data.sources import read_csv
 
 _VOTER, _COMMENT, _VOTE, _TIME, _BODY = (

@@ -4,9 +4,9 @@ from collections.abc import Hashable
 from os import PathLike
 from typing import Any
 
-from likeminds.data.columns import is_usual
-from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import read_records
+from likeminds.data.column_roles import is_usual
+from likeminds.data.connectors.export_result import Collector, Export
+from likeminds.data.connectors.json_io import read_records
 
 EVERYBODY = "everybody"
 

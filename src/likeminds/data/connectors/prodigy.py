@@ -4,8 +4,8 @@ from collections.abc import Hashable
 from os import PathLike
 from typing import Any
 
-from likeminds.data.connectors.collected import Collector, Export
-from likeminds.data.connectors.documents import read_records, text_of
+from likeminds.data.connectors.export_result import Collector, Export
+from likeminds.data.connectors.json_io import read_records, text_of
 
 _ANSWERS = {"accept": True, "reject": False}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from likeminds._support.optional import require
-from likeminds._support.secrets import mask
+from likeminds._util.lazy_imports import require
+from likeminds._util.secrets import mask
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
 # Where the address ends and the query begins: file names may have spaces, too.

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, cast
 
-from likeminds._support.files import readable
+from likeminds._util.atomic_files import readable
 
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]

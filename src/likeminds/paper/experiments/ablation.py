@@ -6,19 +6,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.averages import nan_mean
-from likeminds.comparing.cells import fit_to_the_end
+from likeminds._util.array_types import Float
+from likeminds._util.nan_mean import nan_mean
+from likeminds.comparing.runs import fit_to_the_end
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.datasets import make_schools
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_person import mean_auc
 from likeminds.metrics.paired import PairedDifference, over_people
-from likeminds.paper.experiments.compared import ComparedRanker
-from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, points
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.store import Job
+from likeminds.paper.experiments.report_parts import (
+    ReportPart,
+    ReportPicture,
+    ReportTable,
+    percent,
+    points,
+)
+from likeminds.paper.experiments.result_store import Job
+from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.trial_rankers import ComparedRanker
 from likeminds.plots.figures import (
     COLOURS,
     as_png,
@@ -32,7 +38,7 @@ from likeminds.rankers.candidates.folds import Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 
 class Step(NamedTuple):
@@ -68,7 +74,7 @@ _TEST_LABELS = 50
 _TUNING_CROWDS, _TUNING = 3, 10_000
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Score six models on crowds with more and more labels per person."""
     size, seed, n_folds = setting.scale.ablation, setting.seed, setting.scale.n_folds
     keys = [(model, n_labels) for n_labels in size.labels for model in MODELS]
@@ -109,7 +115,7 @@ def run(setting: Setting) -> Part:
         for model in MODELS
     }
     facts = _facts(found, size.labels)
-    return Part(
+    return ReportPart(
         key="ablation",
         title="Where each level pays",
         found=_sentence(facts),
@@ -246,7 +252,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     return "What each step adds - " + "; ".join(gains) + "."
 
 
-def _picture(facts: Mapping[str, Any]) -> Picture:
+def _picture(facts: Mapping[str, Any]) -> ReportPicture:
     figure = new_figure(8, 5, shown=False)
     axes = figure.subplots()
     for place, (model, means) in enumerate(facts["auc"].items()):
@@ -264,7 +270,7 @@ def _picture(facts: Mapping[str, Any]) -> Picture:
         y="AUC on held-out labels, per cent",
     )
     put_legend_below(figure, axes)
-    return Picture(
+    return ReportPicture(
         "ablation",
         as_png(figure),
         "AUC by labels per person with more and more levels; bands are one standard deviation "
@@ -282,7 +288,7 @@ def _title(facts: Mapping[str, Any]) -> str:
     return f"Best with {labels[0]} labels per person: {few}; with {labels[-1]}: {many}"
 
 
-def _table(facts: Mapping[str, Any]) -> Table:
+def _table(facts: Mapping[str, Any]) -> ReportTable:
     best = [max(column) for column in zip(*facts["auc"].values(), strict=True)]
     rows = [
         [
@@ -295,19 +301,19 @@ def _table(facts: Mapping[str, Any]) -> Table:
         for model, means in facts["auc"].items()
     ]
     columns = ["model", *(f"{n} labels" for n in facts["labels"])]
-    return Table(columns, rows, "Mean AUC in per cent; the best of each column is bold.")
+    return ReportTable(columns, rows, "Mean AUC in per cent; the best of each column is bold.")
 
 
-def _steps_table(facts: Mapping[str, Any]) -> Table:
+def _steps_table(facts: Mapping[str, Any]) -> ReportTable:
     rows = [
         [name, *(f"{points(m)} [{points(low)}, {points(high)}]" for m, low, high in judged)]
         for name, judged in facts["steps"].items()
     ]
     columns = ["what is added", *(f"{n} labels" for n in facts["labels"])]
-    return Table(columns, rows, "Points of AUC, with 95 % intervals over crowds (paired).")
+    return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over crowds (paired).")
 
 
-def _how(setting: Setting) -> str:
+def _how(setting: ExperimentSetting) -> str:
     size = setting.scale.ablation
     tuned = (
         f"Penalties are those that are best on {_TUNING_CROWDS} other crowds, for each number of "

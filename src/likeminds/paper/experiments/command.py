@@ -13,17 +13,17 @@ from typing import Any
 
 from rich.console import Console
 
-from likeminds._support.checks import listing
-from likeminds._support.files import make_folder, write_whole
-from likeminds._support.progress import in_words, telling
-from likeminds._support.screen import Screen
+from likeminds._util.atomic_files import make_folder, write_whole
+from likeminds._util.checks import listing
+from likeminds._util.console import SafeConsole
+from likeminds._util.progress import expected_information, in_words
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
-from likeminds.paper.experiments.pieces import Part, Table
-from likeminds.paper.experiments.report import Report
-from likeminds.paper.experiments.scale import SCALES, Scale
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.store import Store
+from likeminds.paper.experiments.report_page import Report
+from likeminds.paper.experiments.report_parts import ReportPart, ReportTable
+from likeminds.paper.experiments.result_store import ResultStore
+from likeminds.paper.experiments.scale import SCALES, ExperimentScale
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import blas_threads, n_cores
 
 # What can be asked for, each made by the module of its name; the order of the report.
@@ -83,9 +83,9 @@ def reproduce(
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = make_folder(out, "the report")
     ahead = _Ahead(chosen, SCALES[scale])
-    screen = Screen(stderr=True) if console is None else console
+    screen = SafeConsole(stderr=True) if console is None else console
     screen.print(_expected(chosen, SCALES[scale]))
-    with telling(progress, "% of the work", 100, console=screen) as tell:
+    with expected_information(progress, "% of the work", 100, console=screen) as tell:
         shown = 0
 
         def finished(name: str) -> None:
@@ -94,9 +94,9 @@ def reproduce(
             shown = max(shown, int(100 * share))
             tell(shown, f"{ahead.part}: {name}", share)
 
-        setting = Setting(
+        setting = ExperimentSetting(
             SCALES[scale],
-            Store(folder / _KEPT, n_cores() if jobs is None else jobs, finished),
+            ResultStore(folder / _KEPT, n_cores() if jobs is None else jobs, finished),
             seed,
             None if shoes is None else Path(shoes),
             None if sun is None else Path(sun),
@@ -137,7 +137,7 @@ class _Ahead:
     ----------
     chosen : sequence of str
         The parts, in their order.
-    scale : Scale
+    scale : ExperimentScale
         Has the minutes of each; parts without are taken to be equally long.
     clock : callable, optional
         Returns the time in seconds.
@@ -151,7 +151,10 @@ class _Ahead:
     """
 
     def __init__(
-        self, chosen: Sequence[str], scale: Scale, clock: Callable[[], float] = time.perf_counter
+        self,
+        chosen: Sequence[str],
+        scale: ExperimentScale,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._left = {key: 60 * scale.minutes.get(key, 0.1) for key in chosen}
         self._clock, self._start = clock, clock()
@@ -190,8 +193,10 @@ class _Ahead:
         return done / (done + self.seconds_left())
 
 
-def _run(chosen: Sequence[str], setting: Setting, ahead: _Ahead, console: Console) -> list[Part]:
-    parts: list[Part] = []
+def _run(
+    chosen: Sequence[str], setting: ExperimentSetting, ahead: _Ahead, console: Console
+) -> list[ReportPart]:
+    parts: list[ReportPart] = []
     for key in chosen:
         with ahead.during(key):
             parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
@@ -203,14 +208,14 @@ def _run(chosen: Sequence[str], setting: Setting, ahead: _Ahead, console: Consol
     return parts
 
 
-def _expected(chosen: Sequence[str], scale: Scale) -> str:
+def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
     total = sum(scale.minutes.get(key, 0.0) for key in chosen)
     about = f", about {total:.0f} minutes on two cores if nothing is kept yet" if total else ""
     return f"{listing(list(chosen))} at scale {scale.name}{about}."
 
 
 def _report(
-    what: str, parts: Sequence[Part], seconds: Mapping[str, float], setting: Setting
+    what: str, parts: Sequence[ReportPart], seconds: Mapping[str, float], setting: ExperimentSetting
 ) -> Report:
     facts = {part.key: part.facts for part in parts}
     verdicts = judge_claims(facts)
@@ -224,18 +229,20 @@ def _report(
     )
 
 
-def _verdict_table(verdicts: Sequence[Any]) -> Table | None:
+def _verdict_table(verdicts: Sequence[Any]) -> ReportTable | None:
     if not verdicts:
         return None
     rows = [[v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`"] for v in verdicts]
-    return Table(
+    return ReportTable(
         ["claim", "the paper", "measured", "verdict", "evidence"],
         rows,
         "Each verdict is computed from the results in this report.",
     )
 
 
-def _describe_machine(what: str, seconds: Mapping[str, float], setting: Setting) -> Table:
+def _describe_machine(
+    what: str, seconds: Mapping[str, float], setting: ExperimentSetting
+) -> ReportTable:
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
     rows = [
@@ -251,4 +258,4 @@ def _describe_machine(what: str, seconds: Mapping[str, float], setting: Setting)
         ["when", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")],
         ["seconds of this run", f"{times} (what an earlier run had kept took none)"],
     ]
-    return Table(["", ""], rows, "")
+    return ReportTable(["", ""], rows, "")

@@ -6,24 +6,24 @@ from itertools import pairwise
 import numpy as np
 
 from likeminds import Annotations
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.losses import QuadraticLoss
 
 
 @dataclass(frozen=True)
-class Person:
+class UserRows:
     """The rows of one person, as a contiguous array, and which are positive."""
 
     rows: Float
     positive: np.ndarray
 
 
-def people_of(annotations: Annotations) -> list[Person]:
+def people_of(annotations: Annotations) -> list[UserRows]:
     """Return everybody's rows."""
     order, offsets = annotations.person_index()
     features = annotations.X[order].astype(np.float64, copy=False)
     labels = annotations.labels[order]
-    return [Person(features[begin:end], labels[begin:end]) for begin, end in pairwise(offsets)]
+    return [UserRows(features[begin:end], labels[begin:end]) for begin, end in pairwise(offsets)]
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class ThroughRows(QuadraticLoss):
     The rows stay in memory as they are, so that nothing is gathered or centred anew.
     """
 
-    people: list[Person]
+    people: list[UserRows]
 
     @classmethod
-    def of(cls, loss: QuadraticLoss, people: list[Person]) -> "ThroughRows":
+    def of(cls, loss: QuadraticLoss, people: list[UserRows]) -> "ThroughRows":
         """Take b and c from a loss that has them, and the rows for all products."""
         return cls(**vars(loss), people=people)
 
@@ -60,7 +60,7 @@ def _laplacian_times(scores: Float, positive: np.ndarray) -> Float:
     return product
 
 
-def pair_differences(person: Person) -> Float:
+def pair_differences(person: UserRows) -> Float:
     """Return x_p - x_q for every positive p and negative q, shape (n+ n-, d)."""
     liked, others = person.rows[person.positive], person.rows[~person.positive]
     differences: Float = (liked[:, None, :] - others[None, :, :]).reshape(-1, liked.shape[1])
@@ -73,7 +73,7 @@ def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:
     return 0.5 * float(left @ left) / len(left), -(left @ differences) / len(left)
 
 
-def pair_bytes(people: list[Person]) -> int:
+def pair_bytes(people: list[UserRows]) -> int:
     """Return what all pair differences would take, held at once."""
     total = 0
     for person in people:

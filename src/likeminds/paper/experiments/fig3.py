@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.datasets import Simulation
-from likeminds.paper.experiments.pieces import Part, Picture
 from likeminds.paper.experiments.rankers import OURS, loss_of_learned_prior
 from likeminds.paper.experiments.recovery import ALONE, directions, picture, recover, schools
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.tuned import simulation_parameters
+from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture
+from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.tuned_penalties import simulation_parameters
 from likeminds.plots.figures import DIVERGING, as_png, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Fit the paper's model to the simulation, and follow recovery by labels per person."""
     drawn = setting.simulation()
     parameters = simulation_parameters(setting, drawn.annotations)
@@ -29,7 +29,7 @@ def run(setting: Setting) -> Part:
         "personal_true": int((np.abs(drawn.personal).sum(axis=1) > 0).sum()),
         "recovery": recover(setting.scale, setting.store, setting.seed),
     }
-    return Part(
+    return ReportPart(
         key="fig3",
         title="Figure 3: is the structure found again?",
         found=_sentence(facts),
@@ -62,7 +62,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
+def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> ReportPicture:
     """Show the weights as in the paper, then what is left without everybody's mean."""
     figure = new_figure(9.5, 6.8, shown=False)
     grid = figure.subplots(2, 2, sharex=True, sharey=True)
@@ -85,7 +85,7 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
         f"Clusters of the learned weights are the true schools to an adjusted Rand index of "
         f"{agreement:.2f}"
     )
-    return Picture(
+    return ReportPicture(
         "fig3",
         as_png(figure),
         "True and learned weights of everybody, each person's scaled to unit length. Below, the "
@@ -94,7 +94,7 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> Picture:
     )
 
 
-def _how(setting: Setting) -> str:
+def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
     most = scale.simulation.n_people * max(scale.recovery_labels)
     learned = loss_of_learned_prior(most)

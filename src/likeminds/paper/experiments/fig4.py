@@ -13,16 +13,16 @@ from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.pieces import Part, Picture, Table
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.store import Job
-from likeminds.paper.experiments.tuned import simulation_parameters
+from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.result_store import Job
+from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.tuned_penalties import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
-from likeminds.solvers.base import Parts, Solution
 from likeminds.solvers.paper import PaperHistory
+from likeminds.solvers.solver import Parts, Solution
 
 PAPER, ACCELERATED, FAST = "the paper's", "accelerated, ours", "Newton, ours (the default)"
 # Objectives closer than this share to the lowest are drawn as if they had reached it.
@@ -33,7 +33,7 @@ _NEAR = 1e-4
 _MOST_NEWTON_STEPS = 100
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Follow three solvers on the simulation, with the penalties of Table 1."""
     parameters = simulation_parameters(setting, setting.simulation().annotations)
     found = setting.store.one(
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Part:
         )
     )
     facts = found | _summary(found)
-    return Part(
+    return ReportPart(
         key="fig4",
         title="Figure 4: convergence",
         found=_sentence(facts),
@@ -164,7 +164,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
+def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportPicture:
     figure = new_figure(10, 4.3, shown=False)
     left, right = figure.subplots(1, 2)
     for place, (name, solver) in enumerate(found["solvers"].items()):
@@ -193,7 +193,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
         y="length of the step in (θ, G, P)",
     )
     put_legend_below(figure, left)
-    return Picture(
+    return ReportPicture(
         "fig4",
         as_png(figure),
         "Objective (left) and length of the steps (right) by iteration, both log scales. The "
@@ -201,7 +201,7 @@ def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Picture:
     )
 
 
-def _table(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Table:
+def _table(found: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportTable:
     rows = []
     for name in found["solvers"]:
         near = facts["steps_to_near"][name]
@@ -214,14 +214,14 @@ def _table(found: Mapping[str, Any], facts: Mapping[str, Any]) -> Table:
                 "never" if near is None else f"{near:,}",
             ]
         )
-    return Table(
+    return ReportTable(
         ["solver", "iterations", "seconds", "above the lowest", f"iterations to {_NEAR:g} above"],
         rows,
         "All three minimise the same objective, with the statistics in hand.",
     )
 
 
-def _how(setting: Setting, parameters: Mapping[str, Any]) -> str:
+def _how(setting: ExperimentSetting, parameters: Mapping[str, Any]) -> str:
     shown = ", ".join(f"{name} = {value:.3g}" for name, value in parameters.items())
     return (
         f"The simulation of Table 1 ({setting.scale.simulation}), all rows, with the penalties "

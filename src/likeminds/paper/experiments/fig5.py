@@ -1,6 +1,5 @@
 """Figure 5: the means over all attributes, repeat by repeat."""
 
-from likeminds.paper.experiments.pieces import Part, Picture, percent
 from likeminds.paper.experiments.rankers import (
     HONEST,
     INTERCEPT,
@@ -9,21 +8,22 @@ from likeminds.paper.experiments.rankers import (
     RAW,
     both,
 )
-from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, percent
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.table3 import CrowdTrials, results
 from likeminds.plots import boxplot
 from likeminds.plots.figures import as_png, new_figure
 from likeminds.rankers.registry import COMPETITORS
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Draw a box for everybody, over the repeats of Table 3."""
     found = results(setting)
     facts = {
         each.crowd.name: {name: each.by_repeat(name).tolist() for name in each.names}
         for each in found
     }
-    return Part(
+    return ReportPart(
         key="fig5",
         title="Figure 5: mean over all attributes, by repeat",
         found=" ".join(_sentence(each) for each in found),
@@ -44,7 +44,7 @@ def _sentence(each: CrowdTrials) -> str:
     )
 
 
-def _picture(each: CrowdTrials) -> Picture:
+def _picture(each: CrowdTrials) -> ReportPicture:
     figure = new_figure(11, 4.6, shown=False)
     sides = figure.subplots(1, 2, sharex=True)
     label = "AUC, mean over people and attributes"
@@ -61,7 +61,7 @@ def _picture(each: CrowdTrials) -> Picture:
     name = each.crowd.name
     figure.suptitle(f"{name}: the same method against competitors without and with an intercept")
     stem = name.lower().replace(" ", "-")
-    return Picture(
+    return ReportPicture(
         f"fig5-{stem}",
         as_png(figure),
         f"{name}: mean AUC over all attributes, a point for each repeat; the highest median is on "

@@ -13,7 +13,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import COMPETITORS, NamedRankers
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 OURS = "Three levels"  # what the paper calls "Ours"
 SHRUNK = "Three levels, groups shrunk"

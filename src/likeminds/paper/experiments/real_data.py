@@ -13,7 +13,7 @@ _COLUMNS = ("X", "user", "item", "label")
 
 
 @dataclass(frozen=True)
-class DataSet:
+class UserDataSet:
     """One attribute of one data set."""
 
     name: str
@@ -21,7 +21,7 @@ class DataSet:
     attribute: str | None = None
 
 
-def read_data(path: Path, most_people: int | None = None) -> Iterator[DataSet]:
+def read_data(path: Path, most_people: int | None = None) -> Iterator[UserDataSet]:
     """Yield the attributes of a file, one after the other.
 
     Parameters
@@ -43,7 +43,7 @@ def read_data(path: Path, most_people: int | None = None) -> Iterator[DataSet]:
     parts = whole.by_attribute() if whole.n_attributes > 1 else {None: whole}
     for attribute, rows in parts.items():
         fewer = rows if most_people is None else fewer_people(rows, most_people)
-        yield DataSet(path.stem, fewer, None if attribute is None else str(attribute))
+        yield UserDataSet(path.stem, fewer, None if attribute is None else str(attribute))
 
 
 def fewer_people(annotations: Annotations, most: int) -> Annotations:

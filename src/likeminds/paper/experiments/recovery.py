@@ -7,18 +7,18 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from likeminds._support.arrays import Float, Index
-from likeminds.comparing.cells import fit_to_the_end
+from likeminds._util.array_types import Float, Index
+from likeminds.comparing.runs import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.paper.experiments.pieces import Picture
 from likeminds.paper.experiments.rankers import LEARNED, OURS, learned_prior, paper_grid
-from likeminds.paper.experiments.scale import Scale
-from likeminds.paper.experiments.store import Job, Store
+from likeminds.paper.experiments.report_parts import ReportPicture
+from likeminds.paper.experiments.result_store import Job, ResultStore
+from likeminds.paper.experiments.scale import ExperimentScale
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.baselines import OnePerPerson
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level import ThreeLevelRankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 ALONE = "One model per person"
 RANKERS = (OURS, LEARNED, ALONE)
@@ -27,7 +27,7 @@ _POSITIVE, _LEAST_POSITIVE = 0.02, 4
 _STARTS = 20
 
 
-def recover(scale: Scale, store: Store, seed: int) -> dict[str, Any]:
+def recover(scale: ExperimentScale, store: ResultStore, seed: int) -> dict[str, Any]:
     """Return adjusted Rand indices by ranker and labels per person, means over draws."""
     keys = [
         (ranker, n_labels, draw)
@@ -124,7 +124,7 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
     }
 
 
-def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> Picture:
+def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> ReportPicture:
     """Draw recovery by labels per person."""
     figure = new_figure(10, 4.2, shown=False)
     left, right = figure.subplots(1, 2, sharey=True)
@@ -142,7 +142,7 @@ def picture(facts: Mapping[str, Any], labels: Sequence[int]) -> Picture:
     name_axes(left, title="a) Which school people belong to", x="labels per person", y=y)
     name_axes(right, title="b) Who has a personal part", x="labels per person", y="")
     put_legend_below(figure, left)
-    return Picture(
+    return ReportPicture(
         "recovery",
         as_png(figure),
         "How well the groups and the people with a personal part are found again, by labels per "

@@ -53,7 +53,7 @@ class SimulationSize:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ExperimentScale:
     """The sizes of all experiments.
 
     Attributes
@@ -114,7 +114,7 @@ class Scale:
         )
 
 
-_TINY = Scale(
+_TINY = ExperimentScale(
     name="tiny",
     repeats=2,
     n_folds=0,
@@ -130,7 +130,7 @@ _TINY = Scale(
     ablation=SchoolsSize(10, 8, 2, (12, 24), 2),
     minutes=MappingProxyType({}),
 )
-_QUICK = Scale(
+_QUICK = ExperimentScale(
     name="quick",
     repeats=5,
     n_folds=3,
@@ -157,7 +157,7 @@ _QUICK = Scale(
         }
     ),
 )
-_PAPER = Scale(
+_PAPER = ExperimentScale(
     name="paper",
     repeats=15,
     n_folds=3,
@@ -184,6 +184,6 @@ _PAPER = Scale(
         }
     ),
 )
-SCALES: Mapping[str, Scale] = MappingProxyType(
+SCALES: Mapping[str, ExperimentScale] = MappingProxyType(
     {scale.name: scale for scale in (_QUICK, _PAPER, _TINY)}
 )

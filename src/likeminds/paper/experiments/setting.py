@@ -4,19 +4,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.paper.experiments.scale import Scale
-from likeminds.paper.experiments.store import Store
+from likeminds.paper.experiments.result_store import ResultStore
+from likeminds.paper.experiments.scale import ExperimentScale
 
 
 @dataclass(frozen=True)
-class Setting:
+class ExperimentSetting:
     """The setting of a run.
 
     Attributes
     ----------
-    scale : Scale
+    scale : ExperimentScale
         The sizes.
-    store : Store
+    store : ResultStore
         Where results are kept.
     seed : int
         Where data, splits and folds start from.
@@ -26,8 +26,8 @@ class Setting:
         Further data sets for Table 3.
     """
 
-    scale: Scale
-    store: Store
+    scale: ExperimentScale
+    store: ResultStore
     seed: int = 0
     shoes: Path | None = None
     sun: Path | None = None

@@ -3,7 +3,6 @@
 from statistics import mean
 from typing import Any
 
-from likeminds.paper.experiments.pieces import Part, Table, percent, plus_minus, points
 from likeminds.paper.experiments.published import TABLE_1
 from likeminds.paper.experiments.rankers import (
     HONEST,
@@ -16,17 +15,24 @@ from likeminds.paper.experiments.rankers import (
     both,
     loss_of_learned_prior,
 )
+from likeminds.paper.experiments.report_parts import (
+    ReportPart,
+    ReportTable,
+    percent,
+    plus_minus,
+    points,
+)
 from likeminds.paper.experiments.scale import SCALES
-from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import Trials, run_trials
 from likeminds.rankers.registry import COMPETITORS
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Let everybody take part on the simulation, and show it next to the paper's figures."""
     trials = simulation_trials(setting)
     facts = trials.facts() | summary(trials)
-    return Part(
+    return ReportPart(
         key="table1",
         title="Table 1: AUC on the simulation",
         found=_sentence(facts),
@@ -35,7 +41,7 @@ def run(setting: Setting) -> Part:
     )
 
 
-def simulation_trials(setting: Setting) -> Trials:
+def simulation_trials(setting: ExperimentSetting) -> Trials:
     """Return everybody's results on the simulation; kept, so that others may ask again."""
     annotations = setting.simulation().annotations
     scale = setting.scale
@@ -80,7 +86,7 @@ def _sentence(facts: dict[str, Any]) -> str:
     )
 
 
-def _main_table(trials: Trials) -> Table:
+def _main_table(trials: Trials) -> ReportTable:
     rows = [
         [
             name,
@@ -96,7 +102,7 @@ def _main_table(trials: Trials) -> Table:
     rows[-1].append("its loss needs none")
     cells = [_cell(trials, both(LEAST_SQUARES, way)) for way in (RAW, INTERCEPT)]
     rows.append(["Ours on least squares", "-", *cells])
-    return Table(
+    return ReportTable(
         ["algorithm", "paper", RAW, INTERCEPT],
         rows,
         "AUC in per cent, mean over people and standard deviation over repeats: labels of ±1 "
@@ -104,7 +110,7 @@ def _main_table(trials: Trials) -> Table:
     )
 
 
-def _others_table(trials: Trials) -> Table:
+def _others_table(trials: Trials) -> ReportTable:
     names = [name for name in (SHRUNK, LEARNED, *HONEST) if name in trials.means]
     rows = []
     for name in sorted(names, key=lambda name: -trials.means[name]):
@@ -119,7 +125,7 @@ def _others_table(trials: Trials) -> Table:
                 str(len(trials.by_repeat[name])),
             ]
         )
-    return Table(
+    return ReportTable(
         ["ranker", "AUC", "points to Ours [95 % over repeats]", "repeats"],
         rows,
         "What the paper does not compare with: the learned prior (nothing tuned), shrunk groups, "
@@ -131,7 +137,7 @@ def _cell(trials: Trials, name: str) -> str:
     return plus_minus(trials.means[name], trials.deviation(name))
 
 
-def _how(setting: Setting) -> str:
+def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
     paper = SCALES["paper"].simulation
     rows = scale.simulation.n_people * scale.simulation.n_samples

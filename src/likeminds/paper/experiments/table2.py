@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds._support.threads import one_blas_thread
+from likeminds._util.array_types import Float
+from likeminds._util.threads import one_blas_thread
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses import SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.paper.experiments.evaluations import (
-    Person,
     ThroughRows,
+    UserRows,
     pair_bytes,
     pair_differences,
     pair_gradient,
     people_of,
 )
-from likeminds.paper.experiments.pieces import Part, Picture, Table
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
+from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.result_store import Job
 from likeminds.paper.experiments.scale import SCALES
-from likeminds.paper.experiments.setting import Setting
-from likeminds.paper.experiments.store import Job
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import in_turns, seconds
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.solvers import PaperSolver
@@ -37,7 +37,7 @@ N_GROUPS = 5
 PENALTIES = (1.0, 0.1, 0.05)
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Time everything at 20 to 100 % of the data, one job at a time."""
     scale = setting.scale
     measured = [
@@ -56,7 +56,7 @@ def run(setting: Setting) -> Part:
         for share in SHARES
     ]
     facts = _facts(measured) | {"paper_size": scale.pairs == SCALES["paper"].pairs}
-    return Part(
+    return ReportPart(
         key="table2",
         title="Table 2: what the efficient evaluation saves",
         found=_sentence(facts),
@@ -111,7 +111,7 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     return {"gradient": gradient, "iterations": iterations, "bytes": pair_bytes(people)}
 
 
-def _pairs_seconds(people: list[Person], W: Float) -> float:
+def _pairs_seconds(people: list[UserRows], W: Float) -> float:
     """Return the time of loss and gradient of everybody, their pairs being in memory."""
     total = 0.0
     for person, w in zip(people, W, strict=True):
@@ -151,7 +151,7 @@ def _sentence(facts: dict[str, Any]) -> str:
     )
 
 
-def _table(measured: Sequence[dict[str, Any]]) -> Table:
+def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
     rows = []
     quoted = zip(SHARES, measured, SECONDS_ORIGINAL, SECONDS_OURS, strict=True)
     for share, m, original, ours in quoted:
@@ -171,7 +171,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> Table:
     columns = ["data", "paper: original, s", "paper: theirs, s", "paper: ratio"]
     columns += ["pairs, s", "Proposition 1, s", "statistics, s"]
     columns += ["pairs / Proposition 1", "pairs / statistics", "pairs at once, GiB"]
-    return Table(
+    return ReportTable(
         columns,
         rows,
         f"Seconds of {N_ITER} iterations of the published algorithm. The paper's are from another "
@@ -179,7 +179,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> Table:
     )
 
 
-def _picture(facts: dict[str, Any]) -> Picture:
+def _picture(facts: dict[str, Any]) -> ReportPicture:
     grown = {way: times[-1] / times[0] for way, times in facts["iterations"].items()}
     figure = new_figure(7, 4, shown=False)
     axes = figure.subplots()
@@ -196,10 +196,10 @@ def _picture(facts: dict[str, Any]) -> Picture:
         y=f"seconds of {N_ITER} iterations",
     )
     put_legend_below(figure, axes)
-    return Picture("table2", as_png(figure), "Running time by share of the data, log scale.")
+    return ReportPicture("table2", as_png(figure), "Running time by share of the data, log scale.")
 
 
-def _how(setting: Setting) -> str:
+def _how(setting: ExperimentSetting) -> str:
     return (
         f"The simulation with {setting.scale.pairs}. Pairs are made one person at a time, outside "
         "of the clock, because those of everybody need not fit into memory. Their iterations are "

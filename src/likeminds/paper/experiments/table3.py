@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._support.arrays import Float
-from likeminds.paper.experiments.crowds import DataSet, crowds
-from likeminds.paper.experiments.pieces import Part, Picture, Table, percent, plus_minus, points
+from likeminds._util.array_types import Float
+from likeminds.paper.experiments.data_sets import DataSet, crowds
 from likeminds.paper.experiments.rankers import (
     HONEST,
     INTERCEPT,
@@ -21,7 +20,15 @@ from likeminds.paper.experiments.rankers import (
     SHRUNK,
     both,
 )
-from likeminds.paper.experiments.setting import Setting
+from likeminds.paper.experiments.report_parts import (
+    ReportPart,
+    ReportPicture,
+    ReportTable,
+    percent,
+    plus_minus,
+    points,
+)
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import Trials, run_trials
 from likeminds.rankers.registry import COMPETITORS
 
@@ -92,7 +99,7 @@ class CrowdTrials:
 
 
 @lru_cache(maxsize=1)
-def results(setting: Setting) -> list[CrowdTrials]:
+def results(setting: ExperimentSetting) -> list[CrowdTrials]:
     """Return everybody's results on all data sets; kept, so that others may ask again."""
     scale = setting.scale
     return [
@@ -114,17 +121,17 @@ def results(setting: Setting) -> list[CrowdTrials]:
     ]
 
 
-def run(setting: Setting) -> Part:
+def run(setting: ExperimentSetting) -> ReportPart:
     """Let everybody take part on every attribute."""
     found = results(setting)
     facts = {each.crowd.name: each.facts() for each in found}
-    pieces: list[str | Table | Picture] = []
+    pieces: list[str | ReportTable | ReportPicture] = []
     for each in found:
         pieces += [_description(each), _table(each), *_twins(each)]
         if each.crowd.paper:
             pieces.append(_paper_table(each.crowd))
     pieces.append(_how(setting))
-    return Part(
+    return ReportPart(
         key="table3",
         title="Table 3: AUC by attribute",
         found=" ".join(_sentence(name, each) for name, each in facts.items()),
@@ -187,7 +194,7 @@ def _description(each: CrowdTrials) -> str:
     return f"{mark}{crowd.name}: {about}{kept}."
 
 
-def _table(each: CrowdTrials) -> Table:
+def _table(each: CrowdTrials) -> ReportTable:
     attributes = list(each.trials)
     rows = []
     for name in [*COMPETITORS, LEAST_SQUARES]:
@@ -202,7 +209,7 @@ def _table(each: CrowdTrials) -> Table:
         shown = f"{name} (Ours)" if name == OURS else name
         rows.append([shown, *cells, _mean_cell(each, name)])
     _embolden(each, rows)
-    return Table(
+    return ReportTable(
         ["algorithm", *attributes, "mean of all"],
         rows,
         f"{each.crowd.name}: AUC in per cent, mean over people and repeats; two figures are as in "
@@ -244,13 +251,13 @@ def _embolden(each: CrowdTrials, rows: list[list[str]]) -> None:
             row[column] = " / ".join(cells)
 
 
-def _paper_table(crowd: DataSet) -> Table:
+def _paper_table(crowd: DataSet) -> ReportTable:
     attributes = [name for name in crowd.attributes if name in next(iter(crowd.paper.values()))]
     rows = [
         [name, *(f"{figures[attribute]:.2f}" for attribute in attributes)]
         for name, figures in crowd.paper.items()
     ]
-    return Table(
+    return ReportTable(
         ["algorithm", *attributes],
         rows,
         "The paper's figures"
@@ -258,7 +265,7 @@ def _paper_table(crowd: DataSet) -> Table:
     )
 
 
-def _how(setting: Setting) -> str:
+def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
     last = setting.seed + scale.repeats - 1
     return (

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.comparing.comparison import Comparison, compare
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
-from likeminds.paper.experiments.compared import ComparedRanker, as_compared
 from likeminds.paper.experiments.rankers import LEARNED, compared_rankers, learned_prior
-from likeminds.paper.experiments.scale import Scale, Tuned
-from likeminds.paper.experiments.store import Store
+from likeminds.paper.experiments.result_store import ResultStore
+from likeminds.paper.experiments.scale import ExperimentScale, Tuned
+from likeminds.paper.experiments.trial_rankers import ComparedRanker, as_compared
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
@@ -77,8 +77,8 @@ class Trials:
 
 def run_trials(
     annotations: Annotations,
-    scale: Scale,
-    store: Store,
+    scale: ExperimentScale,
+    store: ResultStore,
     seed: int,
     *,
     tuned: Tuned,
@@ -111,7 +111,7 @@ def run_compared(
     annotations: Annotations,
     rankers: Mapping[str, ComparedRanker],
     repeats: int,
-    store: Store,
+    store: ResultStore,
     seed: int,
     *,
     tuned: Tuned,

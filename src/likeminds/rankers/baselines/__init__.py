@@ -1,12 +1,12 @@
 """Rankers to hold the others against, with the same verbs."""
 
-from likeminds.rankers.baselines.clustered import CMTL, COMT
+from likeminds.rankers.baselines.cmtl_comt import CMTL, COMT
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
-from likeminds.rankers.baselines.low_rank import RAMU, RMTL
 from likeminds.rankers.baselines.popularity import Popularity, PopularityWithFeatures
 from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
-from likeminds.rankers.baselines.sparse import JFL, RMTFL, LassoMTL
+from likeminds.rankers.baselines.rmtl_ramu import RAMU, RMTL
+from likeminds.rankers.baselines.sparse_multitask import JFL, RMTFL, LassoMTL
 
 __all__ = [
     "CMTL",

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._support.arrays import Float, FloatArray, IdArray, Index
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.base import Ranker
-from likeminds.rankers.baselines._factors import Factors, Votes
+from likeminds.rankers.baselines._alternating_newton import FactorState, SparseVotes
 from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.items import features_of_items, labelled_items, places_of_items
+from likeminds.rankers.item_columns import features_of_items, labelled_items, places_of_items
+from likeminds.rankers.ranker import Ranker
 
 
 class Factorisation(Ranker):
@@ -144,10 +144,10 @@ class Factorisation(Ranker):
         self.origin_, spread = table.mean(axis=0), table.std(axis=0)
         self.scale_ = np.where(spread > 1e-12 * (1.0 + abs(self.origin_)), spread, 1.0)
         table = (table - self.origin_) / self.scale_ if self.item_features else table[:, :0]
-        data = Votes.of(annotations, item, len(self.item_ids_))
+        data = SparseVotes.of(annotations, item, len(self.item_ids_))
         n_factors = min(self.n_factors, min(data.shape) - 1)
         penalty = np.append(np.full(n_factors, float(self.alpha)), self.alpha_bias)
-        model = Factors.start(data, table, penalty)
+        model = FactorState.start(data, table, penalty)
         with both_callbacks(self, None) as callback:
             model = model.settle(self.tol, self.max_iter, callback)
             if n_factors:

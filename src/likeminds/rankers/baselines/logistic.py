@@ -12,15 +12,15 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._support.arrays import Bool, Float, FloatArray, Index
-from likeminds._support.grammar import counted
-from likeminds._support.lazy_modules import Later
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.grammar import counted
+from likeminds._util.lazy_imports import LazyModule
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.base import Ranker
-from likeminds.rankers.fitting import warn_of_one_class
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.statistics_rankers import warn_of_one_class
 
-linear_model: Any = Later("sklearn.linear_model")
+linear_model: Any = LazyModule("sklearn.linear_model")
 
 # Input that was checked once need not be checked again for each person.
 _UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}

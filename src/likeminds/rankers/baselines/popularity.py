@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from likeminds._support.arrays import Float, FloatArray, IdArray, Index
-from likeminds._support.checks import listing
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.base import Ranker
 from likeminds.rankers.baselines.ridge import ConsensusOnly, grid
-from likeminds.rankers.items import labelled_items, places_of_items, sums_by
+from likeminds.rankers.item_columns import labelled_items, places_of_items, sums_by
+from likeminds.rankers.ranker import Ranker
 
 
 class Popularity(Ranker):

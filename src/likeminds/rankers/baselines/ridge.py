@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likeminds._support.arrays import Float
+from likeminds._util.array_types import Float
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.spectra import spectra
+from likeminds.losses.curvature_spectra import spectra
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.fitting import StatisticsRanker
-from likeminds.solvers.base import Parts
+from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.solvers.solver import Parts
 
 
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.

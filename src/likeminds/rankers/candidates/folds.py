@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from likeminds._support.arrays import Float, IdArray, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.losses import as_loss

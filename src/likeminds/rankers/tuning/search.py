@@ -16,21 +16,21 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._support.arrays import Float
-from likeminds._support.lazy_modules import Later
+from likeminds._util.array_types import Float
+from likeminds._util.lazy_imports import LazyModule
 from likeminds.data.annotations import Annotations
+from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.data.splits import folds_within_people
-from likeminds.data.stored.folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
-from likeminds.prior.items import Items
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers import newcomers
-from likeminds.rankers.base import Ranker
+from likeminds.rankers.array_validation import RemoteAnnotations
 from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain_values
-from likeminds.rankers.fitting import GrowingRanker
-from likeminds.rankers.inputs import Elsewhere
-from likeminds.rankers.tuning.race import as_results, choose, mean_over_people, race
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.statistics_rankers import UpdatableRanker
+from likeminds.rankers.tuning.successive_halving import as_results, choose, mean_over_people, race
 
-model_selection: Any = Later("sklearn.model_selection")
+model_selection: Any = LazyModule("sklearn.model_selection")
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -51,10 +51,10 @@ def _takes_newcomers(search: "RankerCV") -> bool:
 
 
 def _takes_more_labels(search: "RankerCV") -> bool:
-    return isinstance(search.with_parameters({}), GrowingRanker)
+    return isinstance(search.with_parameters({}), UpdatableRanker)
 
 
-class RankerCV(GrowingRanker):
+class RankerCV(UpdatableRanker):
     """A ranker with its parameters chosen by cross-validation.
 
     Folds are made inside each person: stratified by label, or by whole groups where rows
@@ -170,7 +170,7 @@ class RankerCV(GrowingRanker):
 
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder | Elsewhere,
+        X: ArrayLike | Annotations | AnnotationFolder | RemoteAnnotations,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -190,7 +190,7 @@ class RankerCV(GrowingRanker):
         self
         """
         self._validate_params()
-        if isinstance(X, Elsewhere):
+        if isinstance(X, RemoteAnnotations):
             X.teach(self)
         else:
             self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
@@ -219,7 +219,7 @@ class RankerCV(GrowingRanker):
         best: Any = self.best_estimator_
         return np.asarray(best.decision_function(X, users, items), dtype=np.float64)
 
-    def learned_items(self) -> Items | None:
+    def learned_items(self) -> ItemPosteriors | None:
         """Return what the ranker has learned about items beyond their features."""
         return self.best_estimator_.learned_items()
 
@@ -229,7 +229,7 @@ class RankerCV(GrowingRanker):
             raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
 
     # scikit-learn's tools look whether it is there.
-    partial_fit = available_if(_takes_more_labels)(GrowingRanker.update)
+    partial_fit = available_if(_takes_more_labels)(UpdatableRanker.update)
 
     newcomer = available_if(_takes_newcomers)(newcomers.newcomer)
 

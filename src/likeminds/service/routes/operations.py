@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from likeminds.service.access import Calling, Held
+from likeminds.service.errors import answer, documented
 from likeminds.service.keys import Role
-from likeminds.service.problems import answer, documented
 from likeminds.service.schemas import Facts, Refresh
 
 router = APIRouter(tags=["operations"], responses=documented())

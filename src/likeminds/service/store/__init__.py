@@ -1,16 +1,16 @@
 """What people have said to the service, in a database: SQLite or PostgreSQL."""
 
-from likeminds.service.store.databases import StoreDownError
+from likeminds.service.store.connections import StoreDownError
+from likeminds.service.store.label_store import KeyReusedError, LabelStore, open_store
 from likeminds.service.store.records import Answer, Key, Label, Person, Version
-from likeminds.service.store.store import KeyReusedError, Store, open_store
 
 __all__ = [
     "Answer",
     "Key",
     "KeyReusedError",
     "Label",
+    "LabelStore",
     "Person",
-    "Store",
     "StoreDownError",
     "Version",
     "open_store",

@@ -24,7 +24,7 @@ class Person(NamedTuple):
 class Label(NamedTuple):
     """A user's answer about an item; ``label`` is None once it was deleted.
 
-    The label is 0 for no and 1 for yes, or a grade: see `likeminds.rankers.answers.AnswerScale`.
+    The label is 0 for no and 1 for yes, or a grade: see `rankers.answer_scales.AnswerScale`.
     """
 
     person: str

@@ -1,0 +1,115 @@
+"""Arrays whose rows are read when somebody asks for them: people of a model in many files."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+from likeminds._util.array_types import Index
+
+# Rows that are read at a time by whoever goes through all of them.
+_ROWS_AT_ONCE = 1 << 14
+
+
+class LazyRows(NDArrayOperatorsMixin, ABC):
+    """An array of rows that are elsewhere: an index reads some of them, NumPy's functions all.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        As that of an array.
+    dtype : dtype
+        As that of an array.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from one place to another."""
+
+    @abstractmethod
+    def pick(self, places: Index) -> NDArray[Any]:
+        """Return the rows at some places, all of them from zero on."""
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, tuple):
+            first, rest = index[:1], index[1:]
+            if first and isinstance(first[0], slice):
+                return self[first[0]][(slice(None), *rest)]
+            return (
+                np.asarray(self)[index] if not first or np.ndim(first[0]) else self[first[0]][rest]
+            )
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self.read(start, max(start, stop))
+            return self.pick(np.arange(start, stop, step))
+        places = np.asarray(index)
+        if places.dtype == np.bool_:
+            places = np.flatnonzero(places)
+        elif not places.size:
+            places = places.astype(np.intp)
+        if places.dtype.kind not in "iu":
+            raise IndexError(f"Rows are asked for by their places, not by {index!r}.")
+        if places.size and not (-len(self) <= places.min() and places.max() < len(self)):
+            raise IndexError(f"There are {len(self)} rows, and none at {index!r}.")
+        flat = np.where(places < 0, places + len(self), places).astype(np.intp).ravel()
+        found = self.pick(flat)
+        return found[0] if not places.ndim else found.reshape(places.shape + self.shape[1:])
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self.read(start, min(start + _ROWS_AT_ONCE, len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        found = self.read(0, len(self))
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        if "out" in named:
+            return NotImplemented
+        plain = [np.asarray(one) if isinstance(one, LazyRows) else one for one in inputs]
+        return getattr(ufunc, method)(*plain, **named)
+
+    def __reduce__(self) -> Any:
+        # Whoever takes it to another process takes the rows, which may not be there.
+        return np.asarray, (np.asarray(self),)
+
+    def tolist(self) -> list[Any]:
+        """Return all rows as Python objects."""
+        found: list[Any] = np.asarray(self).tolist()
+        return found
+
+
+class LazyIds(LazyRows):
+    """Distinct ids that are elsewhere, and where each of them is."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self.read(start, min(start + _ROWS_AT_ONCE, len(self))).tolist()
+
+    @property
+    @abstractmethod
+    def places(self) -> Mapping[Hashable, int]:
+        """The place of each id, which is looked up without reading the others."""
+
+    @abstractmethod
+    def sample(self, n: int) -> Index:
+        """Return the places of so many, drawn as if by chance, the same each time."""
+
+    @abstractmethod
+    def types(self) -> set[type]:
+        """Return the Python types of the ids."""

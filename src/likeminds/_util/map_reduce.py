@@ -1,0 +1,176 @@
+"""One way to visit people: block by block, with a small state; what comes back is summed.
+
+Everything that learns from a crowd asks it for the same thing: *send a small state to every block
+of people, sum what comes back*. A learned prior sends itself and gets moments; the three-level
+solver sends the consensus and the strong directions and gets value and gradient.
+
+What is done at a block is a *work*: a function at the top of a module, which takes the block, the
+state and what the block keeps, and changes none of them. State and result can be pickled, and
+their size does not depend on how many people there are. What people have of their own (where the
+search for their modes starts, their coordinates) stays with their block: a work returns it beside
+its result, the next work gets it, and nobody else reads it but by `ask`. So blocks may be in this
+process, with threads, or on other machines, and whatever is lost can be computed again: those who
+learn cannot tell.
+
+Here are the two implementations for one process (`ThreadExecutor`, by one thread or several).
+Blocks are
+summed in their order, so that the result is the same with any number of threads. Where nothing is
+summed and every block has a place of its own for what it finds (statistics, scores, metrics by
+person), `ThreadExecutor.each` visits them in the same way.
+"""
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.threads import in_threads
+
+B = TypeVar("B")
+B_co = TypeVar("B_co", covariant=True)
+S = TypeVar("S")
+R = TypeVar("R")
+
+_add: Callable[[Any, Any], Any] = operator.iadd
+
+# What all blocks keep of their own, as the people it belongs to hold it: opaque to all others.
+Own = Any
+
+
+class Executor(ABC, Generic[B_co]):
+    """People in blocks, wherever they are."""
+
+    @abstractmethod
+    def visit(
+        self,
+        work: Callable[[B_co, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep from now on.
+
+        Parameters
+        ----------
+        work : callable
+            Called as ``work(block, state, own)`` for every block; returns its share of the sum
+            (anything that can be added up by ``+=``) and what the block keeps.
+        state : object
+            The same for all blocks.
+        own : object, optional
+            What blocks keep, as an earlier visit returned it; without it, each gets None.
+        start : object, optional
+            What the sum starts from; it may be changed.
+        """
+
+    @abstractmethod
+    def ask(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers, in their order: parts that people have of their own."""
+
+
+@dataclass(frozen=True)
+class ThreadExecutor(Executor[B]):
+    """People in this process.
+
+    Attributes
+    ----------
+    blocks : sequence
+        The blocks.
+    many_threads : bool
+        Whether all cores share them: else calls cost more than what they compute.
+
+    Examples
+    --------
+    >>> def longer(block, state, own):
+    ...     kept = (0 if own is None else own) + state * len(block)
+    ...     return kept, kept
+    >>> people = Blocks(["ab", "abc"])
+    >>> total, own = people.visit(longer, 10)
+    >>> total
+    50
+    >>> total, own = people.visit(longer, 1, own)
+    >>> total, list(people.ask(lambda block, state, own: (block, own), None, own))
+    (55, [('ab', 22), ('abc', 33)])
+    """
+
+    blocks: Sequence[B]
+    many_threads: bool = True
+
+    def visit(
+        self,
+        work: Callable[[B, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep: see `Executor`."""
+        total, kept = start, []
+        for part, mine in self.ask(work, state, own):
+            total = part if total is None else _add(total, part)
+            kept.append(mine)
+        if total is None:
+            raise ValueError("There is nobody to visit.")
+        return total, kept
+
+    def ask(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers: see `Executor`."""
+        kept = [None] * len(self.blocks) if own is None else own
+
+        def answer(number: int) -> R:
+            return work(self.blocks[number], state, kept[number])
+
+        numbers = range(len(self.blocks))
+        return in_threads(answer, numbers) if self.many_threads else map(answer, numbers)
+
+    def each(self, work: Callable[[B], None]) -> None:
+        """Let every block put what it finds where nobody else does."""
+        for _ in self.ask(lambda block, state, own: work(block), None):  # noqa: ARG005
+            pass
+
+
+def of_rows(work: Callable[[slice], Float], n_rows: int, at_once: int) -> Float:
+    """Return a number for each of many rows, computed for some of them at a time.
+
+    Examples
+    --------
+    >>> of_rows(lambda some: np.arange(5.0)[some] ** 2, 5, at_once=2)
+    array([ 0.,  1.,  4.,  9., 16.])
+    """
+    found = np.empty(n_rows)
+
+    def fill(some: slice) -> None:
+        found[some] = work(some)
+
+    ThreadExecutor([slice(at, at + at_once) for at in range(0, n_rows, at_once)]).each(fill)
+    return found
+
+
+@dataclass
+class SumTuple:
+    """Several sums at once.
+
+    Examples
+    --------
+    >>> total = Sums(1.0, 2)
+    >>> total += Sums(0.5, 1)
+    >>> list(total)
+    [1.5, 3]
+    """
+
+    parts: list[Any]
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = list(parts)
+
+    def __iadd__(self, other: "SumTuple") -> "SumTuple":
+        self.parts = [_add(mine, its) for mine, its in zip(self, other, strict=True)]
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)

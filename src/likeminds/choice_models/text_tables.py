@@ -1,0 +1,97 @@
+"""Small tables: for people as text and HTML, for programs as frames and plain values."""
+
+from dataclasses import dataclass
+from html import escape
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from likeminds._util.escape_control import visible
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows with the same columns, a title, and what has to be said about them.
+
+    Attributes
+    ----------
+    title : str
+        What the table shows.
+    rows : list of dict
+        The rows; numbers that are not known are None.
+    notes : tuple of str
+        Sentences that belong to it.
+
+    Examples
+    --------
+    >>> table = Table("Prices", [{"item": "tea", "costs": 2.0}, {"item": "rum", "costs": None}])
+    >>> print(table)
+    Prices
+    item   costs
+    tea    2.000
+    rum        -
+    >>> table.to_dict()["rows"][0]
+    {'item': 'tea', 'costs': 2.0}
+    """
+
+    title: str
+    rows: list[Row]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return title, rows and notes as plain values, for JSON."""
+        return {"title": self.title, "rows": self.rows, "notes": list(self.notes)}
+
+    def to_frame(self) -> Any:
+        """Return the rows as a data frame of pandas, or of polars where that is all there is."""
+        table = pa.Table.from_pylist(self.rows)
+        if find_spec("pandas") is not None:
+            return table.to_pandas()
+        if find_spec("polars") is not None:
+            import polars  # noqa: PLC0415 - optional
+
+            return polars.from_arrow(table)
+        raise ImportError("to_frame needs pandas or polars: install one, or use to_dict.")
+
+    def __str__(self) -> str:
+        names = list(self.rows[0]) if self.rows else []
+        cells = [names, *([_cell(row[name]) for name in names] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        numbers = [not isinstance(self.rows[0][name], str) for name in names]
+        lines = [
+            "  ".join(_aligned(*each) for each in zip(row, widths, numbers, strict=True))
+            for row in cells
+        ]
+        return "\n".join([self.title, *(line.rstrip() for line in lines), *self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        names = list(self.rows[0]) if self.rows else []
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{notes}"
+        )
+
+
+def _aligned(cell: str, width: int, is_number: bool) -> str:
+    return cell.rjust(width) if is_number else cell.ljust(width)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        # Three decimals, unless that would leave nothing of a small number, or of a large one.
+        is_usual = value == 0.0 or 5e-3 <= abs(value) < 1e4
+        return f"{value + 0.0:.3f}" if is_usual else f"{value:.3g}"
+    return visible(str(value), keep="")

@@ -1,0 +1,86 @@
+"""From a table of comparisons to a table of labels, whose groups are the pairs."""
+
+from typing import Any
+
+from likeminds.cli._options import ComparisonOptions
+
+# What the columns of the table of labels are called.
+NAMES: dict[str, str | None] = {
+    "person": "person",
+    "item": "item",
+    "label": "label",
+    "attribute": None,
+    "weight": "weight",
+    "group": "group",
+}
+
+
+def read_pairs(pairs: ComparisonOptions, person: str | None, alone: str | None = None) -> Any:
+    """Return one row for each side of each pair: person, item, label, group and weight.
+
+    ``alone`` is who compared, where no column says so.
+    """
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import find_column, id_texts
+    from likeminds.data.sources import read_table
+
+    assert pairs.comparisons is not None
+    names = {"person": person, "winner": pairs.winner, "loser": pairs.loser}
+    names |= {"tie": pairs.tie, "strength": pairs.strength}
+    table = read_table(pairs.comparisons, id_texts(names))
+    about = find_column("attribute", table.column_names)
+    if about is not None and len(table[about].unique()) > 1:
+        raise ValueError(
+            f"The comparisons are about several attributes (column {about!r}), and are learned "
+            "from one at a time: give a table of each."
+        )
+    if alone is not None and person is None and find_column("person", table.column_names) is None:
+        table = table.append_column("person", pa.array([alone] * table.num_rows))
+    return as_sides(table, names)
+
+
+def as_sides(table: Any, names: dict[str, str | None]) -> Any:
+    """Return a table of pairs as one of labels: see `read_pairs`."""
+    import numpy as np
+    import pyarrow as pa
+
+    from likeminds.data.choice_sets import pair_columns
+    from likeminds.data.column_roles import ID_ROLES, as_arrow, as_frame, find_columns, read_values
+    from likeminds.data.identifiers import as_id_array, join_ids
+
+    frame = as_frame(table)
+    values = {
+        role: read_values(frame, name, as_ids=role in ID_ROLES)
+        for role, name in find_columns(frame, names, ()).items()
+        if name is not None
+    }
+    won, lost = (as_id_array(values[role], f"{role}s") for role in ("winner", "loser"))
+    columns, sides = pair_columns(
+        values["person"], won, lost, values.get("tie"), values.get("strength")
+    )
+    weight = columns["weights"]
+    return pa.table(
+        {
+            "person": as_arrow(columns["users"].tolist()),
+            "item": as_arrow(join_ids(won, lost)[sides].tolist()),
+            "label": columns["labels"],
+            "group": columns["groups"],
+            "weight": np.ones(len(sides)) if weight is None else weight,
+        }
+    )
+
+
+def items_by_id(*tables: tuple[Any, str]) -> Any:
+    """Return a table of features of the items in some columns, which have none but their ids."""
+    import numpy as np
+    import pyarrow as pa
+
+    from likeminds.data.choice_sets import ItemTable
+    from likeminds.data.column_roles import as_arrow
+    from likeminds.data.identifiers import as_id_array
+
+    ids = [value for table, column in tables for value in table[column].to_pylist()]
+    known = ItemTable.read(None, as_id_array(ids, "items"))
+    columns = dict(zip(known.names, np.eye(len(known.ids)), strict=True))
+    return pa.table({tables[0][1]: as_arrow(known.ids.tolist())} | columns)

@@ -1,0 +1,222 @@
+"""Rankers taught by shards: the same steps as in this process, with sums in place of rows."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import iadd
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import Float, Index
+from likeminds._util.threads import in_this_thread, one_blas_thread
+from likeminds.cluster.in_place_posteriors import finish, order_as_files, put_away
+from likeminds.cluster.label_table import LabelTable
+from likeminds.cluster.partition_statistics import as_asked
+from likeminds.cluster.remote_three_level import RemoteShardStatistics
+from likeminds.cluster.remote_training_data import RemoteTrainingData, about_fit
+from likeminds.cluster.session import ClusterSession, identity, let_go
+from likeminds.cluster.wire_format import columns_of, rows_about, rows_joined
+from likeminds.data.annotations import Annotations
+from likeminds.data.splits import folds_within_people
+from likeminds.losses import as_loss
+from likeminds.losses.statistics import Form, Statistics
+from likeminds.mixed_model.item_effects_e_step import NOT_SHARED
+from likeminds.mixed_model.losses import ChoiceLoss
+from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.item_columns import ItemColumn, ItemPopularity, sums_of_items, with_column
+from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.solvers.newton_three_level import FastSolver
+
+# Statistics of no more than so many bytes are merged and solved here: visits would take longer.
+_LITTLE = 1 << 26
+
+
+def teach_prior(crowd: Any, ranker: Any) -> None:
+    """Fit a ranker with a learned prior to shards: its own steps, with tasks that are there."""
+    _begin(crowd, ranker)
+    with crowd.folder() as folder:
+        voices = RemoteTrainingData(crowd, ranker, folder)
+        try:
+            ranker._learn_from(voices)
+        finally:
+            voices.release()
+        ranker.__dict__.pop("annotations_", None)
+        if folder is not None:
+            order_as_files(ranker, crowd)
+            finish(ranker, folder)
+
+
+def teach_statistics(crowd: Any, ranker: Any) -> None:
+    """Fit a ranker that needs statistics alone: shards reduce their rows, and these are merged.
+
+    Three levels are learned by visits where there is too much to merge.
+    """
+    _begin(crowd, ranker)
+    graded = as_loss(ranker.loss).takes_grades
+    site = ClusterSession(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
+    for name in ("statistics_", "annotations_"):
+        ranker.__dict__.pop(name, None)
+    if ranker.item_effects:
+        column = _item_column(crowd, site, graded)
+        ranker._fit_statistics(column.features, column)
+    else:
+        try:
+            _teach_parts(crowd, ranker, site, graded)
+        finally:
+            site.release()
+    _put_away(crowd, ranker)
+
+
+def needs_statistics_alone(ranker: Any) -> bool:
+    """Say whether a ranker needs nothing of people but statistics of their rows.
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRankerCV
+    >>> needs_statistics_alone(ThreeLevelRanker()), needs_statistics_alone(ThreeLevelRankerCV())
+    (True, False)
+    """
+    return isinstance(ranker, StatisticsRanker) and not ranker.item_effects
+
+
+def _teach_parts(crowd: Any, ranker: Any, site: ClusterSession, graded: bool) -> None:
+    """Learn three levels from statistics that stay where they are; of little, merge them here."""
+    futures = [site.making(_reduced, said, crowd.labels, graded) for said in crowd.said]
+    if isinstance(ranker, ThreeLevelRanker) and isinstance(ranker._solver(), FastSolver):
+        own_tables = crowd.catalogue.in_rows
+        there = RemoteShardStatistics.of(site, futures, crowd.census, own_tables=own_tables)
+        if there.n_bytes > _LITTLE:
+            scale = [f"{one:.6g}" for one in there.feature_scale()]
+            crowd.journal.open(about_fit(crowd, ranker) | {"scale": scale})
+            ranker._fit_elsewhere(there)
+            return
+    work = identity if crowd.catalogue.in_rows else _without_table  # which is here already
+    found = site.gathered(site.submit(work, one) for one in futures)
+    ranker._fit_statistics(_merged(crowd, found))
+
+
+def _item_column(crowd: Any, site: ClusterSession, graded: bool) -> ItemColumn:
+    """Learn what the crowd thinks of items: sums by item, then rows with what all others think."""
+    if not crowd.census.is_shared:
+        warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
+    everybody = reduce(iadd, site.gathered(site.submit(_sums_of, said) for said in crowd.said))
+    labelled = np.flatnonzero(everybody[:, -1])
+    opinions = ItemPopularity(everybody[labelled, :-1], crowd.catalogue.features[labelled])
+    given = site.submit(identity, (opinions, labelled))
+    found = site.gathered(site.submit(_with_opinions, said, given, graded) for said in crowd.said)
+    let_go([given])
+    statistics = Statistics.joined(found)
+    return ItemColumn(crowd.catalogue.ids[labelled], opinions.of_everybody(), statistics)
+
+
+def _sums_of(said: Annotations) -> Float:
+    """Return what a shard says of all items, and of which it says anything."""
+    sums = sums_of_items(said, said.item_codes, said.n_items)
+    return np.column_stack([sums, np.bincount(said.item_codes, minlength=said.n_items)])
+
+
+def _with_opinions(
+    said: Annotations, given: tuple[ItemPopularity, Index], graded: bool
+) -> Statistics:
+    """Reduce a shard's rows, whose last feature is what all others think of their item."""
+    opinions, labelled = given
+    column = opinions.of_others(said, np.searchsorted(labelled, said.item_codes))
+    return Statistics.from_annotations(with_column(said, column), graded=graded)
+
+
+def teach_search(crowd: Any, search: Any) -> None:
+    """Choose a ranker's parameters: shards reduce their rows to statistics of folds, once.
+
+    Candidates are fitted to what is merged of these, and judged by the rows that are held out,
+    which come here as places in the table of items.
+    """
+    tuning = search._way_of_tuning()
+    if not isinstance(tuning, FromStatistics):
+        raise TypeError(
+            f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "
+            "to visit them anew: on a cluster, only rankers of statistics are tuned."
+        )
+    grid = search.param_grid or {}
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    if any(any(one.get("item_effects", [tuning.ranker.item_effects])) for one in grids):
+        raise ValueError(
+            f"{type(tuning.ranker).__name__}(item_effects=True) is not tuned on a cluster: in each "
+            "fold, opinions of items are others. Tune it without, or fit it with given parameters."
+        )
+    _begin(crowd, search)
+    site = ClusterSession(crowd.client, crowd.journal, crowd.traffic)
+    how = search.n_folds, search.random_state, tuning.form, tuning.graded
+    found = site.gathered(site.submit(_folds_of, said, how) for said in crowd.said)
+    folds = [[one[k] for one in found if one[k] is not None] for k in range(search.n_folds)]
+    folds = [fold for fold in folds if fold]
+    statistics = [_merged(crowd, [one[0] for one in fold]) for fold in folds]
+    held_out = [rows_joined(crowd, [one[1] for one in fold]) for fold in folds]
+    search._search(held_out, statistics, _no_rows, _no_rows)
+    _put_away(crowd, search)
+
+
+def _put_away(crowd: Any, ranker: Any) -> None:
+    """Leave the people of a ranker that was solved here where they are to be kept."""
+    with crowd.folder() as folder:
+        if folder is not None:
+            put_away(ranker, folder, len(crowd.said))
+
+
+def statistics_of(said: Annotations, graded: bool, form: Form = "auto") -> Statistics:
+    """Reduce rows to statistics, which do not hold the table of items."""
+    return _without_table(Statistics.from_annotations(said, form, graded=graded))
+
+
+def _without_table(found: Statistics) -> Statistics:
+    return replace(found, rows=replace(found.rows, table=found.rows.table[:0]))
+
+
+@in_this_thread()
+@one_blas_thread()
+def _reduced(said: Annotations | Statistics, labels: LabelTable, graded: bool) -> Statistics:
+    """Reduce what a shard has to statistics that stay there, by all grades that anybody gave."""
+    if isinstance(said, Statistics):
+        return as_asked(said, labels, graded)
+    found = Statistics.from_annotations(said, graded=graded)
+    return found.with_grades(labels.grades) if graded and labels.grades is not None else found
+
+
+def _folds_of(said: Annotations, how: tuple[Any, ...]) -> list[Any]:
+    """Return, for each fold, its statistics and its rows; None where nobody has any."""
+    n_folds, seed, form, graded = how
+    number = folds_within_people(said, n_folds, seed)
+    folds = [said[number == k] for k in range(n_folds)]
+    return [
+        (statistics_of(fold, graded, form), columns_of(fold)) if len(fold) else None
+        for fold in folds
+    ]
+
+
+def _merged(crowd: Any, found: Sequence[Statistics]) -> Statistics:
+    # Rows of people who have few point into the table of items, which is here already.
+    if crowd.catalogue.in_rows:
+        return Statistics.joined(found)
+    table = crowd.catalogue.features
+    return Statistics.joined([replace(one, rows=replace(one.rows, table=table)) for one in found])
+
+
+def _no_rows(*_: Any) -> Annotations:
+    raise AssertionError("Rankers of statistics need no rows.")
+
+
+def _begin(crowd: Any, ranker: Any) -> None:
+    """Note what a fit notes of its annotations; refuse labels that are all alike."""
+    if not crowd.census.counted.all():
+        raise ValueError(
+            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+            "needs positive and negative labels."
+        )
+    label = True if crowd.labels.grades is None else crowd.labels.grades[-1]
+    one = rows_about(crowd, ["nobody"], np.zeros(1, np.intp), np.array([label]))
+    ranker._as_annotations(one, None, None, None)
+    census = crowd.census
+    ranker.n_labels_ = census.n_labels
+    ranker.n_choices_ = census.n_positive if census.loss == ChoiceLoss.name else 0

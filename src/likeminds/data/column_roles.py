@@ -1,0 +1,295 @@
+"""Find the columns of a table by role (person, item, label, ...), and read their values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likeminds._util.array_types import IdArray
+from likeminds._util.checks import listing
+from likeminds._util.did_you_mean import close_matches, did_you_mean
+from likeminds._util.escape_control import visible
+from likeminds.data.identifiers import IntegerCodes
+from likeminds.data.sources import Texts
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# The names by which a column is found when no name is given, however they are written: userId,
+# user_id and "User ID" are one name.
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
+    "person": (
+        *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
+        *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
+        *("household_id", "respondent_id", "voter", "voter_id", "participant", "participant_id"),
+    ),
+    "item": (
+        *("item", "image", "object", "document", "item_id", "image_id", "object_id", "doc_id"),
+        *("movie", "movie_id", "film", "film_id", "task", "task_id", "instance", "instance_id"),
+        *("statement", "statement_id", "comment_id", "document_id", "product", "product_id"),
+    ),
+    "label": ("label", "rating", "y", "answer", "response", "vote", "votes"),
+    "attribute": ("attribute",),
+    "weight": ("weight", "sample_weight"),
+    "group": (
+        *("group", "choice_set", "chid", "choice_id", "choice_situation", "obs_id", "case_id"),
+    ),
+    "alternative": ("alternative", "alt", "alternative_id", "alt_id"),
+    "availability": ("availability", "available", "avail", "av"),
+    "winner": ("winner", "chosen", "preferred", "winner_id", "chosen_id"),
+    "loser": ("loser", "rejected", "loser_id", "rejected_id"),
+    "tie": ("tie", "ties", "tied", "draw"),
+    "strength": ("strength", "weight"),
+}
+# Names that mean something else, too: taken only where no column has one of the usual names.
+_LESS_USUAL: Mapping[str, tuple[str, ...]] = {
+    "item": ("comment",),
+    "label": ("chosen", "choice"),
+}
+# Numbers by which rows are told apart or dated: never a feature unless somebody says so.
+_NO_FEATURES = (
+    *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
+    *("index", "level_0", "row", "row_id", "unnamed: 0"),
+)
+
+# The roles of a table with one row per label.
+LABEL_ROLES = (
+    *("person", "item", "label", "attribute", "weight", "group", "alternative", "availability"),
+)
+# The roles whose columns hold ids: in CSV they are texts, whatever they look like.
+ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
+
+
+def as_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """Return any data frame as one of narwhals; lazy ones are collected."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise TypeError(
+            "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
+            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
+        ) from error
+    return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def find_columns(
+    table: "nw.DataFrame[Any]",
+    names: Mapping[str, str | None],
+    listed: Sequence[str],
+    arguments: Mapping[str, str] | None = None,
+) -> dict[str, str | None]:
+    """Return the column of each role: the one named, or one with a usual name, or None.
+
+    Where person and item are there, and one other column, it is the label, whatever its name.
+    ``arguments`` says which argument names the column of a role, where it is called otherwise.
+    """
+    called = {role: role for role in names} | dict(arguments or {})
+    for role, name in names.items():
+        if name is not None:
+            refuse_unknown(table, [name], called[role])
+    spoken_for = {*names.values(), *listed}
+    free = [column for column in table.columns if column not in spoken_for]
+    found = {role: name or find_column(role, free) for role, name in names.items()}
+    if found.get("person", "") is None and found.get("alternative") is not None:
+        found["person"] = next((c for c in free if _letters(c) == "id"), None)
+    if "label" in found and found["label"] is None:
+        found["label"] = _left_for_label(found, free)
+    for role in ("person", "label", "winner", "loser"):
+        if role in found and found[role] is None:
+            raise not_found(role, table, called[role])
+    return found
+
+
+def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
+    """Return the one column that is left beside those of person and item, or None."""
+    if found.get("item") is None or found.get("person", "") is None:
+        return None
+    left = [c for c in free if c not in found.values() and may_be_feature(c)]
+    return left[0] if len(left) == 1 else None
+
+
+def find_column(role: str, columns: Iterable[str]) -> str | None:
+    """Return the column with a usual name for a role, or None; refuse several."""
+    matches = usual_columns(role, columns)
+    if len(matches) > 1:
+        raise ValueError(
+            f"More than one column could be the {role}: {listing(matches)}. "
+            f"Pass {role}= to choose one."
+        )
+    return matches[0] if matches else None
+
+
+def usual_columns(role: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns with a usual name for a role; else those with a less usual one.
+
+    Examples
+    --------
+    >>> usual_columns("item", ["comment", "vote"]), usual_columns("item", ["item", "comment"])
+    (['comment'], ['item'])
+    """
+    columns = list(columns)
+    less = {_letters(name) for name in _LESS_USUAL.get(role, ())}
+    usual = [column for column in columns if is_usual(role, column)]
+    return usual or [column for column in columns if _letters(column) in less]
+
+
+def is_usual(role: str, column: str) -> bool:
+    """Tell whether a column has a usual name for a role.
+
+    Examples
+    --------
+    >>> is_usual("person", "userId"), is_usual("item", "Movie-ID"), is_usual("item", "genre")
+    (True, True, False)
+    """
+    return _letters(column) in {_letters(name) for name in COLUMN_NAMES[role]}
+
+
+def may_be_feature(column: str) -> bool:
+    """Tell whether a column of numbers may be taken as a feature without being named."""
+    return _letters(column) not in {_letters(name) for name in _NO_FEATURES}
+
+
+def _letters(name: object) -> str:
+    return "".join(character for character in str(name).lower() if character not in "_- ")
+
+
+def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
+    """Say that no column has a role, and how to name it."""
+    alike = [column for column in table.columns if close_matches(column, COLUMN_NAMES[role])]
+    hint = f" Is it {' or '.join(map(visible, alike))}?" if len(alike) in (1, 2) else ""
+    return ValueError(
+        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
+        f"to name the column of the {role}; there are {listing(table.columns)}.{hint}"
+    )
+
+
+def refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: str) -> None:
+    """Say which names are none of columns."""
+    known = set(table.columns)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(
+            f"{argument}: no such column(s) {listing(unknown)}; there are {listing(table.columns)}."
+            f"{did_you_mean(unknown[0], table.columns)}"
+        )
+
+
+def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Texts:
+    """Say which columns of a table of labels hold ids; see `find_columns`.
+
+    Examples
+    --------
+    >>> sorted(id_texts({"person": None, "item": "shoe"})(["user", "shoe", "label"]))
+    ['shoe', 'user']
+    """
+    spoken_for = {*names.values(), *listed}
+
+    def texts(columns: Sequence[str]) -> set[str]:
+        free = [column for column in columns if column not in spoken_for]
+        found = {name for role in ID_ROLES if (name := names.get(role)) is not None}
+        unnamed = [role for role in ID_ROLES if role in names and names[role] is None]
+        return found.union(*(usual_columns(role, free) for role in unnamed))
+
+    return texts
+
+
+def item_texts(*called: str | None) -> Texts:
+    """Say which column of a table of features names the items: see `find_item_column`."""
+
+    def texts(columns: Sequence[str]) -> set[str]:
+        try:
+            found = find_item_column(columns, *called)
+        except ValueError:  # whoever looks for the column will say so
+            return set()
+        return set() if found is None else {found}
+
+    return texts
+
+
+def find_item_column(columns: Sequence[str], *called: str | None) -> str | None:
+    """Return the first of some names that is a column, or the one with a usual name, or None."""
+    for name in called:
+        if name is not None and name in columns:
+            return name
+    return find_column("item", columns)
+
+
+def read_coded(
+    table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False
+) -> IdArray | IntegerCodes:
+    """Return a column as `read_values` does, but texts as codes: no object for each row."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if table.schema[name] != nw.String:
+        return read_values(table, name, as_ids=as_ids)
+    coded = dictionary_codes(table.get_column(name).to_arrow())
+    return read_values(table, name, as_ids=as_ids) if coded is None else coded
+
+
+def dictionary_codes(column: Any) -> IntegerCodes | None:
+    """Return the codes of an Arrow column of texts; None where some are missing or empty."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if column.null_count or not len(column):
+        return None
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        chunks = encoded.unify_dictionaries().chunks
+    else:
+        chunks = [encoded]
+    distinct = np.array(chunks[0].dictionary.to_pylist(), dtype=object)
+    if (distinct == "").any():
+        return None
+    return IntegerCodes(np.concatenate([chunk.indices.to_numpy() for chunk in chunks]), distinct)
+
+
+def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) -> IdArray:
+    """Return a column without gaps; whole decimals as integers where they are ids."""
+    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
+
+    column = table.get_column(name)
+    kind = column.dtype
+    missing = column.is_null()
+    if kind == nw.String:
+        missing |= column == ""
+    empty = np.flatnonzero(missing.fill_null(value=True).to_numpy())
+    if empty.size:
+        raise ValueError(
+            f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
+        )
+    if kind == nw.Decimal:
+        return _of_decimals(column.to_list(), as_ids)
+    if kind == nw.Binary:
+        return _of_bytes(column.to_list(), name)
+    values: IdArray = column.to_numpy()
+    return values
+
+
+def as_arrow(ids: Sequence[Any]) -> Any:
+    """Return ids as an Arrow array; ids of mixed types, which Arrow does not have, as texts."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        return pa.array(ids)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in ids])
+
+
+def _of_decimals(values: Sequence[Any], as_ids: bool) -> IdArray:
+    if not as_ids:
+        return np.array([float(value) for value in values])
+    whole = all(value == value.to_integral_value() for value in values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = [int(value) if whole else str(value) for value in values]
+    return array
+
+
+def _of_bytes(values: Sequence[bytes], name: str) -> IdArray:
+    array = np.empty(len(values), dtype=object)
+    try:
+        array[:] = [value.decode() for value in values]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error
+    return array

@@ -1,0 +1,198 @@
+"""What is taken from an export, and what is left out of it, counted and named."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted, guess_verb
+from likeminds.data.annotations import Annotations
+from likeminds.data.column_roles import as_arrow
+
+_N_PLACES = 3
+_NO_WORDS = "numbers, or yes and no"
+_NO_ID = "since its person or item is no text and no number"
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Records that were left out for one reason, and where the first of them are."""
+
+    reason: str
+    count: int
+    places: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say how many, why, and where."""
+        more = ", ..." if self.count > len(self.places) else ""
+        places = ", ".join(self.places)
+        return f"{counted(self.count, 'record')} left out, {self.reason}: {places}{more}"
+
+
+@dataclass(frozen=True)
+class Export:
+    """Labels, comparisons and texts, as a labelling tool wrote them.
+
+    Attributes
+    ----------
+    labels : list of (person, item, attribute, label)
+        What people said; a later judgement of the same takes the place of an earlier one.
+    comparisons : list of (person, winner, loser)
+        Which of two items somebody chose.
+    texts : dict
+        What items say, by their ids.
+    left_out : tuple of LeftOut
+        What was not taken, why and where.
+    """
+
+    labels: list[tuple[Hashable, Hashable, str, Any]]
+    comparisons: list[tuple[Hashable, Hashable, Hashable]]
+    texts: dict[Hashable, str]
+    left_out: tuple[LeftOut, ...]
+
+    def to_table(self, attribute: str | None = None) -> Any:
+        """Return the labels as a pyarrow.Table with columns person, item, label (and attribute).
+
+        Parameters
+        ----------
+        attribute : str, optional
+            Only what was said about this one; the table then has no column for it.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        rows = [row for row in self.labels if attribute is None or row[2] == attribute]
+        if not rows:
+            raise ValueError(self._nothing(attribute))
+        person, item, about, label = zip(*rows, strict=True)
+        columns = {"person": person, "item": item, "label": label}
+        if attribute is None and len(set(about)) > 1:
+            columns["attribute"] = about
+        return pa.table({name: as_arrow(list(values)) for name, values in columns.items()})
+
+    def annotations(self, attribute: str | None = None, **options: Any) -> Annotations:
+        """Return the labels as `Annotations`; options are those of `Annotations.from_frame`."""
+        asked = self.attributes if attribute is None else [attribute]
+        self.refuse_mixed(attribute)
+        if len(asked) == 1:
+            options.setdefault("verb", guess_verb(options.get("positive"), asked[0]))
+        return Annotations.from_frame(self.to_table(attribute), **options)
+
+    @property
+    def attributes(self) -> list[str]:
+        """What was asked, in the order of the export."""
+        return list(dict.fromkeys(row[2] for row in self.labels))
+
+    def __str__(self) -> str:
+        """Say what is there, and what was left out."""
+        found = [counted(len(self.labels), "label")] if self.labels or not self.comparisons else []
+        found += [counted(len(self.comparisons), "comparison")] if self.comparisons else []
+        return "\n".join([" and ".join(found), *map(str, self.left_out)])
+
+    def refuse_mixed(self, attribute: str | None) -> None:
+        """Say which two questions share no answer, if none is chosen: they are not read alike."""
+        if attribute is not None:
+            return
+        answers: dict[str, set[str]] = {}
+        for _, _, about, label in self.labels:
+            answers.setdefault(about, set()).add(label if isinstance(label, str) else _NO_WORDS)
+        for one, other in combinations(answers, 2):
+            if answers[one].isdisjoint(answers[other]):
+                said = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
+                raise ValueError(
+                    f"People were asked about several things, and answered {', but '.join(said)}: "
+                    "learn from one at a time. Pass attribute= to choose it."
+                )
+
+    def _nothing(self, attribute: str | None) -> str:
+        if self.labels:
+            return f"Nobody was asked about {attribute!r}; there are {', '.join(self.attributes)}."
+        why = "".join(f" {left}." for left in self.left_out)
+        return f"There are no labels in this export.{why}"
+
+
+@dataclass
+class Collector:
+    """Collects an export, record by record."""
+
+    labels: dict[tuple[Hashable, Hashable, str], Any] = field(default_factory=dict)
+    comparisons: list[tuple[Hashable, Hashable, Hashable]] = field(default_factory=list)
+    texts: dict[Hashable, str] = field(default_factory=dict)
+    ticks: dict[str, list[tuple[Hashable, Hashable, list[str], str]]] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, person: Hashable, item: Hashable, attribute: str, label: Any, where: str) -> None:
+        """Take a label; one that was there before is replaced, which is counted."""
+        if not (_is_plain(person) and _is_plain(item)):
+            self.leave_out(_NO_ID, where)
+            return
+        if not isinstance(label, str | int | float):
+            self.leave_out("since it is neither a label nor a rating", where)
+            return
+        key = (person, item, attribute)
+        if key in self.labels:
+            self.leave_out("since the same person judged the same again later", where)
+            del self.labels[key]
+        self.labels[key] = label
+
+    def add_comparison(
+        self, person: Hashable, winner: Hashable, loser: Hashable, where: str
+    ) -> None:
+        """Take a comparison of two different items."""
+        if not (_is_plain(person) and _is_plain(winner) and _is_plain(loser)):
+            self.leave_out(_NO_ID, where)
+        elif winner == loser:
+            self.leave_out("since an item was compared with itself", where)
+        else:
+            self.comparisons.append((person, winner, loser))
+
+    def tick(
+        self, person: Hashable, item: Hashable, attribute: str, choices: Any, where: str
+    ) -> None:
+        """Take what somebody ticked, of which there may be several.
+
+        Whether a question allows several is known only once all is read: then each choice
+        becomes a yes-or-no attribute of its own.
+        """
+        if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
+            self.leave_out("since it is no list of choices", where)
+            return
+        self.ticks.setdefault(attribute, []).append((person, item, choices, where))
+
+    def say(self, item: Any, text: str | None) -> None:
+        """Note what an item says, if it says anything."""
+        if text is not None and _is_plain(item):
+            self.texts[item] = text
+
+    def leave_out(self, reason: str, where: str) -> None:
+        """Count a record that is not taken."""
+        self.reasons.setdefault(reason, []).append(where)
+
+    def export(self) -> Export:
+        """Return all that was collected."""
+        self._settle_ticks()
+        return Export(
+            [(*key, label) for key, label in self.labels.items()],
+            self.comparisons,
+            self.texts,
+            tuple(
+                LeftOut(reason, len(places), tuple(places[:_N_PLACES]))
+                for reason, places in self.reasons.items()
+            ),
+        )
+
+    def _settle_ticks(self) -> None:
+        for attribute, rows in self.ticks.items():
+            if all(len(choices) == 1 for _, _, choices, _ in rows):
+                for person, item, choices, where in rows:
+                    self.add(person, item, attribute, choices[0], where)
+                continue
+            offered = dict.fromkeys(choice for _, _, choices, _ in rows for choice in choices)
+            for person, item, choices, where in rows:
+                for choice in offered:
+                    self.add(person, item, f"{attribute}: {choice}", choice in choices, where)
+        self.ticks = {}

@@ -1,0 +1,339 @@
+"""Labels of any convention - true/false, 0/1, -1/+1, words, ratings - as yes or no."""
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, FloatArray, Index
+from likeminds._util.checks import as_vector, listing
+from likeminds.data.identifiers import as_id_array, compact, encode, encode_pairs
+
+# The negative and the positive label; True and False are 1 and 0.
+_CONVENTIONS = ({0, 1}, {-1, 1})
+# Answers in words, whatever their case: the positive ones, and the negative ones.
+_WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("yes", "y"), ("no", "n")),
+    (("true", "t"), ("false", "f")),
+    (("agree", "agrees", "agreed"), ("disagree", "disagrees", "disagreed")),
+    (("like", "likes", "liked"), ("dislike", "dislikes", "disliked")),
+    (("approve", "approves", "approved"), ("disapprove", "disapproves", "disapproved")),
+    (("1",), ("0",)),
+    (("1", "+1"), ("-1",)),
+)
+
+
+def as_binary(
+    values: Iterable[Hashable],
+    *,
+    positive: Hashable | None = None,
+    threshold: float | str | None = None,
+    within: Sequence[Index] = (),
+) -> Bool:
+    """Return one boolean per label.
+
+    Parameters
+    ----------
+    values : iterable
+        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like as they are; any two values
+        with ``positive``; ratings with ``threshold``.
+    positive : hashable, optional
+        The value that counts as positive, in any case; the other one is negative.
+    threshold : float or "median", optional
+        A rating is positive if it is *strictly* above this number, or strictly above
+        the median of its block.
+    within : sequence of integer arrays
+        The codes, one per row, whose combinations are the blocks of ``"median"``:
+        the person, or the person and the attribute.
+
+    Examples
+    --------
+    >>> as_binary(["good", "bad", "good"], positive="good")
+    array([ True, False,  True])
+    >>> as_binary(["Agree", "disagree", "agree"])
+    array([ True, False,  True])
+    >>> as_binary([1, 3, 5, 4], threshold=3)
+    array([False, False,  True,  True])
+    """
+    return read_labels(values, positive=positive, threshold=threshold, within=within)[0]
+
+
+def read_labels(
+    values: Iterable[Hashable],
+    *,
+    positive: Hashable | None = None,
+    threshold: float | str | None = None,
+    within: Sequence[Index] = (),
+    known: "LabelReading | None" = None,
+) -> tuple[Bool, "LabelReading | None"]:
+    """Return one boolean per label, and how they were read (None: they were booleans).
+
+    The parameters are those of `as_binary`; ``known`` is how labels were read before, which
+    these must fit.
+    """
+    labels = as_id_array(values, "labels")
+    if positive is not None and threshold is not None:
+        raise ValueError(
+            "Pass positive= (which of two answers is the positive one) or threshold= "
+            "(above which a rating is positive), not both."
+        )
+    if known is not None:
+        known.refuse_other(positive, threshold)
+        threshold = known.threshold
+    if threshold is not None:
+        if labels.dtype.kind == "b":
+            raise ValueError(
+                "labels are true and false, which are no ratings to be held against threshold="
+                f"{threshold}."
+            )
+        binary = _above(as_vector(labels, "labels"), threshold, within)
+        return binary, LabelReading(threshold=as_plain(threshold))
+    codes, distinct = encode(labels, "labels")
+    spelt = _one_spelling(distinct.tolist())
+    found = list(dict.fromkeys(spelt))
+    positive = _positive_of(found, positive) if known is None else known.positive_among(found)
+    binary = np.array([value == positive for value in spelt], dtype=bool)[codes]
+    if known is None and labels.dtype.kind == "b":
+        return binary, None
+    now = LabelReading(as_plain(positive), as_plain(_negative_of(found, positive)))
+    return binary, now if known is None else join_readings(known, now)
+
+
+@dataclass(frozen=True)
+class LabelReading:
+    """How labels were made binary: by a threshold, or by which of two values is positive.
+
+    Attributes
+    ----------
+    positive, negative : value or None
+        The two values; the negative one is None as long as nobody gave it.
+    threshold : float, "median" or None
+        Above which number ratings are positive, if they are ratings.
+    grades : tuple or None
+        Where labels are grades, which are learned from as such: the words from worst to best,
+        or nothing where they are numbers. ``threshold`` then divides them where yes or no is
+        asked for.
+
+    Examples
+    --------
+    >>> LabelReading(threshold=3.0)
+    LabelReading(positive=None, negative=None, threshold=3.0, grades=None)
+    >>> print(LabelReading("good", "bad"))
+    'good' is positive and 'bad' is not
+    """
+
+    positive: Hashable | None = None
+    negative: Hashable | None = None
+    threshold: float | str | None = None
+    # Files written before have none.
+    grades: tuple[Hashable, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.grades is not None:
+            ends = f" from {self.grades[0]!r} to {self.grades[-1]!r}" if self.grades else ""
+            return f"labels are grades{ends}"
+        if self.threshold == "median":
+            return "ratings above a person's own median are positive"
+        if self.threshold is not None:
+            return f"ratings above {self.threshold:g} are positive"
+        other = "" if self.negative is None else f" and {self.negative!r} is not"
+        return f"{self.positive!r} is positive{other}"
+
+    def refuse_other(self, positive: Hashable | None, threshold: float | str | None) -> None:
+        """Refuse what somebody asks for if it is another reading."""
+        asked = threshold is not None and threshold != self.threshold
+        if asked or (positive is not None and not same_label(positive, self.positive)):
+            asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
+            raise ValueError(
+                f"{asks} is not how labels were read before: {self}. Leave it out, or put labels "
+                "into the terms of those."
+            )
+
+    def positive_among(self, found: Sequence[Hashable]) -> Hashable:
+        """Return the value that is positive; refuse values that were not seen before."""
+        others = [value for value in found if not same_label(value, self.positive)]
+        usual = any({self.positive, *others} <= convention for convention in _CONVENTIONS)
+        fits = all(same_label(value, self.negative) for value in others)
+        if self.negative is None:
+            fits = len(others) < 2 and (usual or self.positive not in {0, 1})
+        if not fits:
+            raise ValueError(
+                f"labels has {_described(found)}, which does not fit how labels were read before: "
+                f"{self}."
+            )
+        same = [value for value in found if same_label(value, self.positive)]
+        return same[0] if same else self.positive
+
+
+def join_readings(first: LabelReading | None, second: LabelReading | None) -> LabelReading | None:
+    """Return how the labels of both were read, or say that they do not go together.
+
+    Examples
+    --------
+    >>> join_readings(LabelReading(1), LabelReading(1, 0))
+    LabelReading(positive=1, negative=0, threshold=None, grades=None)
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    if first.grades is not None and second.grades is not None and _same_words(first, second):
+        return first
+    alike = first.threshold == second.threshold and first.grades is second.grades is None
+    alike = alike and same_label(first.positive, second.positive)
+    negatives = first.negative, second.negative
+    if not alike or not (None in negatives or same_label(*negatives)):
+        raise ValueError(
+            f"Labels were read in two ways: in some {first}; in others {second}. Read all of "
+            "them in one way (positive=, threshold=, grades=)."
+        )
+    return first if first.negative is not None else replace(first, negative=second.negative)
+
+
+def _same_words(first: LabelReading, second: LabelReading) -> bool:
+    ours, theirs = first.grades or (), second.grades or ()
+    return len(ours) == len(theirs) and all(map(same_label, ours, theirs))
+
+
+def count_labels(codes: Index, labels: Bool) -> Index:
+    """Return the number of negative and positive labels of each code.
+
+    Examples
+    --------
+    >>> count_labels(np.array([0, 1, 1]), np.array([True, False, False]))
+    array([[0, 1],
+           [2, 0]])
+    """
+    n_codes = int(codes.max()) + 1
+    return np.bincount(2 * codes + labels, minlength=2 * n_codes).reshape(n_codes, 2)
+
+
+def block_medians(values: FloatArray, blocks: Index) -> FloatArray:
+    """Return, for each row, the median of the values in the row's block.
+
+    Examples
+    --------
+    >>> block_medians(np.array([1.0, 9.0, 2.0, 5.0]), np.array([0, 1, 0, 0]))
+    array([2., 9., 2., 2.])
+    """
+    blocks, _ = compact(blocks, int(blocks.max()) + 1)
+    ordered = values[np.lexsort((values, blocks))]
+    counts = np.bincount(blocks)
+    starts = np.cumsum(counts) - counts
+    lower, upper = ordered[starts + (counts - 1) // 2], ordered[starts + counts // 2]
+    medians: FloatArray = (lower + upper) / 2
+    return medians[blocks]
+
+
+def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index]) -> Bool:
+    if isinstance(threshold, Real) and not isinstance(threshold, bool) and math.isfinite(threshold):
+        return ratings > float(threshold)
+    if not isinstance(threshold, str) or threshold != "median":
+        raise ValueError(f'threshold must be a number or "median", not {threshold!r}.')
+    blocks: Index = np.zeros(len(ratings), dtype=np.intp)
+    for codes in within:
+        blocks = encode_pairs(blocks, codes)
+    return ratings > block_medians(ratings, blocks) if ratings.size else ratings > 0
+
+
+def are_yes_and_no(found: Iterable[Hashable]) -> bool:
+    """Tell whether all values are words for yes and no, such as agree and disagree.
+
+    Examples
+    --------
+    >>> are_yes_and_no(["Yes", "yes", "NO"]), are_yes_and_no(["good", "bad"])
+    (True, False)
+    """
+    return _words_of(found) is not None
+
+
+def _words_of(found: Iterable[Hashable]) -> list[bool] | None:
+    """Return which of some words are positive; None unless all are words of one pair."""
+    words = [_letters(value) if isinstance(value, str) else None for value in found]
+    for yes, no in _WORDS:
+        if words and all(word in (*yes, *no) for word in words):
+            return [word in yes for word in words]
+    return None
+
+
+def _letters(word: str) -> str:
+    return word.strip().lower()
+
+
+def _one_spelling(found: Sequence[Hashable]) -> list[Hashable]:
+    """Return words for yes and no in one spelling each: the first one; other values as they are."""
+    words = _words_of(found)
+    if words is None:
+        return list(found)
+    first = {word: str(found[words.index(word)]).strip() for word in set(words)}
+    return [first[word] for word in words]
+
+
+def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashable:
+    """Return which of the values that were found is positive."""
+    if positive is None:
+        words = _words_of(found)
+        if words is not None:
+            return found[words.index(True)] if True in words else _opposite_of(str(found[0]))
+        if not any(set(found) <= convention for convention in _CONVENTIONS):
+            raise ValueError(
+                f"labels has {_described(found)}, which is none of true/false, 0/1, -1/+1, yes/no "
+                "and agree/disagree. "
+                "Pass positive= to say which of two answers is the positive one, or threshold= "
+                'for ratings: a number, or "median" for above each person\'s own median; or '
+                "grades=True to learn from ratings as they are."
+            )
+        return 1
+    if len(found) > 2:
+        raise ValueError(
+            f"labels has {_described(found)}, but positive= needs two. Drop or merge the "
+            "others, or pass threshold= instead if these are ratings."
+        )
+    same = [value for value in found if same_label(value, positive)]
+    if same and positive not in found:
+        return same[0]
+    if not same and not _in_one_convention(found, positive):
+        raise ValueError(
+            f"positive={positive!r} does not occur in labels, which has {_described(found)}."
+        )
+    return positive
+
+
+def _opposite_of(negative: str) -> str:
+    """Return the positive word that goes with a negative one."""
+    word = _letters(negative)
+    return next(yes[no.index(word)] for yes, no in _WORDS if word in no)
+
+
+def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | None:
+    others = [value for value in found if value != positive]
+    return others[0] if others else None
+
+
+def same_label(first: Any, second: Any) -> bool:
+    """Say whether two labels are one, perhaps as a number here and as a text there."""
+    return first == second or (None not in (first, second) and _text(first) == _text(second))
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole or isinstance(value, bool) else value).lower()
+
+
+def as_plain(value: Any) -> Any:
+    """Return a label as a file can hold it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain else str(value)
+
+
+def _in_one_convention(found: Sequence[Hashable], positive: Hashable) -> bool:
+    # All labels negative is no mistake as long as the pair of values is a usual one.
+    usual = any({*found, positive} <= convention for convention in _CONVENTIONS)
+    return usual or are_yes_and_no([*found, positive])
+
+
+def _described(found: Sequence[Hashable]) -> str:
+    values = listing([repr(value) for value in found])
+    return f"the value {values}" if len(found) == 1 else f"{len(found)} values ({values})"

@@ -1,0 +1,348 @@
+"""Labels in a folder of Parquet or CSV files, read as far as memory allows."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from likeminds._util import checks
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.grammar import guess_verb, read_verb
+from likeminds._util.grouping import order_by
+from likeminds.data.annotations import Annotations
+from likeminds.data.column_roles import as_frame, read_values
+from likeminds.data.covariates import Covariates
+from likeminds.data.feature_columns import feature_matrix
+from likeminds.data.label_parsing import LabelReading, block_medians
+from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
+from likeminds.data.out_of_core.first_pass import FirstPass, survey
+from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
+from likeminds.data.tables import FrameOptions, texts_among
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+_LEAST = 64 << 20
+# A piece takes several times its size while it is read; so does a range that is put in order.
+_PIECES, _RANGES = 32, 8
+_FEWEST_ROWS, _MOST_ROWS = 1 << 12, 1 << 20
+
+# Called as progress(what, done, total), in rows.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    del what, done, total
+
+
+def as_bytes(size: str | float) -> int:
+    """Return an amount of memory in bytes.
+
+    Examples
+    --------
+    >>> as_bytes("4GB"), as_bytes("1.5 GiB"), as_bytes(1e9)
+    (4000000000, 1610612736, 1000000000)
+    """
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if isinstance(size, str) and found is None:
+        raise ValueError(f"memory_limit must be a size like 4GB or 512MiB, not {size!r}.")
+    if found is not None:
+        size = float(found[1]) * (_UNITS | _BINARY)[found[2].lower()]
+    if not float(size) >= _LEAST:
+        raise ValueError(f"memory_limit must be at least {_LEAST >> 20} MiB, but is {size:,.0f} B.")
+    return int(size)
+
+
+class AnnotationFolder:
+    """Labels in Parquet files that need not fit in memory; rows of a person may be anywhere.
+
+    Rankers take it in place of `Annotations`: those that see rows once, as statistics, read the
+    files twice (ids and labels, then everything) and write nothing; others learn from
+    `annotations`, whose rows lie on disk, grouped by person. What is learned is the same.
+
+    What always is in memory: the ids of people and items, the table of items if there is one,
+    and what is learned about everybody.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder of Parquet or CSV files with the same columns, or one file. Ids that are texts in
+        one file and whole numbers in another are texts.
+    memory_limit : str or number, default="2GB"
+        How much memory reading and grouping may take: "4GB", "512MiB", or a number of bytes.
+    scratch : str or path, optional
+        A folder for rows that are grouped by person. They stay there, and are found again if
+        neither files nor options have changed. Without it they are temporary.
+    progress : callable, optional
+        Called as ``progress(what, done, total)`` while rows are read.
+    options
+        Those of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
+        with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``people=``. Columns of
+        attributes and groups are refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from pyarrow import parquet
+    >>> from likeminds import AnnotationFolder, ThreeLevelRanker, make_schools
+    >>> said = make_schools(n_people=12, random_state=0).annotations
+    >>> columns = {"user": said.users, "label": said.labels}
+    >>> columns |= dict(zip(said.feature_names, said.X.T))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> parquet.write_table(pyarrow.table(columns), folder / "part-0.parquet")
+    >>> ranker = ThreeLevelRanker().fit(AnnotationFolder(folder, memory_limit="1GB"))
+    >>> len(ranker.users_)
+    12
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        memory_limit: str | float = "2GB",
+        scratch: str | PathLike[str] | None = None,
+        progress: Progress | None = None,
+        **options: Unpack[FrameOptions],
+    ) -> None:
+        self.memory = as_bytes(memory_limit)
+        self.parts = ParquetParts.of(path, texts_among(options))
+        self.scratch = None if scratch is None else Path(scratch)
+        self.options = options
+        self._tell = progress or _silent
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        return f"AnnotationFolder: {len(self):,} labels in {self.parts.folder}"
+
+    @cached_property
+    def survey(self) -> FirstPass:
+        """What a first pass over ids and labels has found."""
+        return survey(self.parts, self.options, self._rows_at_once, self._told("reading ids"))
+
+    @property
+    def user_ids(self) -> IdArray:
+        """The people, sorted."""
+        return self.survey.user_ids
+
+    @property
+    def counts(self) -> Index:
+        """How many labels each of them gave."""
+        return self.survey.counts
+
+    @property
+    def reading(self) -> LabelReading | None:
+        """How labels are read: see `Annotations`."""
+        return self.survey.answers.reading
+
+    @property
+    def grades(self) -> Float | None:
+        """The different grades, ascending, where labels are grades."""
+        grades = self.survey.answers.grades
+        return None if grades is None else np.unique(grades).astype(np.float64)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        found = self.survey
+        names = found.features if found.linked is None else found.linked.feature_names
+        return checks.as_names(names, len(names or ()))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.feature_names)
+
+    attribute_ids = None
+
+    @property
+    def verb(self) -> str | None:
+        """What people do who label an item positive: see `Annotations`."""
+        told = read_verb(self.options.get("verb")) or guess_verb(self.options.get("positive"))
+        return told or guess_verb(self.survey.roles["label"])
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether a label can be read without the person's others."""
+        return not self.survey.by_median
+
+    def batches(self) -> Iterator[Annotations]:
+        """Read the labels piece by piece, as annotations about the same people and items."""
+        tell = self._told("reading labels")
+        for piece in self.parts.pieces(self._columns, self._rows_at_once):
+            with piece.blamed():
+                columns = self._read(piece)
+            yield self._annotations(columns, self.survey.people.look_up(self._who(piece)))
+            tell(len(piece.table))
+
+    def annotations(self) -> Annotations:
+        """Return all labels, grouped by person in files that are mapped into memory."""
+        found = self.survey
+        # People with as many labels are worked on together, and so they lie together.
+        order = np.argsort(found.counts, kind="stable")
+        if self.scratch is not None:
+            target = self.scratch / f"grouped-{self._order['fingerprint']}"
+            columns = find_grouped(target, self._order) or self._group(target, order)
+        else:
+            place = Path(tempfile.mkdtemp(prefix="likeminds-"))
+            try:
+                columns = self._group(place / "grouped", order)
+            finally:
+                # Where files are open they stay until they are closed, whatever their names.
+                shutil.rmtree(place, ignore_errors=True)
+        users = np.repeat(order, found.counts[order])
+        return self._annotations(columns, users)
+
+    @property
+    def _rows_at_once(self) -> int:
+        row = 8 * (len(self.parts.head.column_names) + 4)
+        return int(np.clip(self.memory // (_PIECES * row), _FEWEST_ROWS, _MOST_ROWS))
+
+    @property
+    def _columns(self) -> list[str]:
+        found = self.survey
+        names = [name for name in found.roles.values() if name is not None]
+        return self.parts.sources([*names, *(found.features or [])])
+
+    def _who(self, piece: TablePart) -> Any:
+        return piece.table.column(self.survey.roles["person"])
+
+    def _read(self, piece: TablePart) -> dict[str, Any]:
+        """Return the columns of a piece as numbers; the label as its position among all."""
+        found = self.survey
+        frame = as_frame(piece.table)
+        columns: dict[str, Any] = {
+            "label": found.labels.look_up(piece.table.column(found.roles["label"]))
+        }
+        if found.items is not None:
+            columns["item"] = found.items.look_up(piece.table.column(found.roles["item"]))
+        if found.roles["weight"] is not None:
+            weights = read_values(frame, found.roles["weight"])
+            columns["weight"] = checks.as_weights(weights, len(frame), all_zero=True)
+        if found.features is not None:
+            columns["features"] = feature_matrix(frame, found.features)
+        return columns
+
+    def _group(self, target: Path, order: Index) -> dict[str, Any]:
+        """Write the rows to a folder, people in some order, and those of each as they come."""
+        found, tell = self.survey, self._told("grouping labels")
+        kinds = {name: _kind(column) for name, column in self._read(self._first).items()}
+        starts = np.zeros(len(order), dtype=np.intp)
+        starts[order[1:]] = np.cumsum(found.counts[order])[:-1]
+        columns: dict[str, Any] | None = None
+        grouping = ExternalSort(target, kinds, len(self), self.memory // _RANGES)
+        with working_folder(target, grouping.n_bytes) as folder:
+            grouping.folder = folder
+            with ExitStack() as stack:
+                spills = grouping.open_spills(stack)
+                for piece in self.parts.pieces(self._columns, self._rows_at_once):
+                    with piece.blamed():
+                        read = self._read(piece)
+                    places = _next_places(found.people.look_up(self._who(piece)), starts)
+                    grouping.spill(spills, places, read)
+                    tell(len(piece.table))
+            settled = self._told("ordering labels")
+            for n_rows in grouping.settle(self._order):
+                settled(n_rows)
+            columns = find_grouped(folder, self._order)
+        assert columns is not None
+        return columns
+
+    @property
+    def _first(self) -> TablePart:
+        return next(self.parts.pieces(self._columns, 1))
+
+    def _annotations(self, columns: dict[str, Any], users: Index) -> Annotations:
+        """Return columns that `_read` has made as annotations."""
+        found = self.survey
+        n_rows = len(users)
+        every_row = np.arange(n_rows)
+        label, item = columns["label"], columns.get("item", every_row)
+        changes: dict[str, Any] = {"features": columns.get("features"), "feature_rows": every_row}
+        if found.linked is not None:
+            changes = {"features": found.linked.features, "feature_rows": item}
+        answers = found.answers
+        labels = answers.binary[label]
+        if found.by_median:
+            ratings = found.label_values[label]
+            labels = ratings > block_medians(ratings, users)
+        covariates = self.options.get("people")
+        return Annotations._of(
+            user_ids=found.user_ids,
+            user_codes=users,
+            item_ids=every_row if found.item_ids is None else found.item_ids,
+            item_codes=item,
+            labels=labels,
+            feature_names=self.feature_names,
+            features_per="row" if found.linked is None else "item",
+            has_items=found.items is not None,
+            weights=columns.get("weight"),
+            reading=answers.reading,
+            verb=self.verb,
+            grades=None if answers.grades is None else answers.grades[label],
+            people=None if covariates is None else self._covariates,
+            **changes,
+        )
+
+    @cached_property
+    def _covariates(self) -> Covariates:
+        read = Covariates.read(self.options["people"], self.options.get("person"))
+        return read.written_as(self.user_ids)
+
+    def _fingerprint(self) -> str:
+        """Return a hash of what the grouped rows depend on, with the order of all codes."""
+        found, files = self.survey, list(map(str, self.parts.files))
+        about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
+        digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
+        for ids in (found.user_ids, found.item_ids, found.labels.values):
+            digest.update(repr(None if ids is None else ids.tolist()).encode())
+        for seen in (found.people, found.items, found.labels):
+            digest.update(b"" if seen is None else seen.codes.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def _order(self) -> dict[str, Any]:
+        """What the codes of labels stand for, kept beside the grouped rows and compared."""
+        labels = [repr(value) for value in self.survey.labels.values.to_pylist()]
+        return {"fingerprint": self._fingerprint(), "labels": labels}
+
+    def _told(self, what: str) -> Callable[[int], None]:
+        done = 0
+
+        def tell(n_rows: int) -> None:
+            nonlocal done
+            done += n_rows
+            self._tell(what, done, len(self))
+
+        return tell
+
+
+def _kind(column: Any) -> Any:
+    return (column.dtype, column.shape[1:]) if column.ndim > 1 else column.dtype
+
+
+def _next_places(users: Index, free: Index) -> Index:
+    """Return the next free place of each row's person, and take it (``free`` is changed).
+
+    Examples
+    --------
+    >>> _next_places(np.array([1, 0, 1]), np.array([0, 5]))
+    array([5, 0, 6])
+    """
+    order, offsets = order_by(users, len(free))
+    counts = np.diff(offsets)
+    places = np.empty(len(users), dtype=np.intp)
+    places[order] = np.arange(len(users)) + np.repeat(free - offsets[:-1], counts)
+    free += counts
+    return places

@@ -1,0 +1,156 @@
+"""Rows grouped on disk: spilled to one file for each range of places, then put in their places.
+
+Rows come in any order, each with the place where it goes. They are appended to the spill file of
+their range of places; then one spill file after the other is read and written in order. Nothing
+larger than a range is ever in memory, and every file is written from its beginning to its end.
+"""
+
+import errno
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._util.array_types import Index
+from likeminds._util.atomic_files import make_folder, write_whole
+
+_DONE = "columns.json"
+_PLACE = "place"
+
+Record = NDArray[Any]
+
+
+def find_grouped(folder: Path, order: dict[str, Any]) -> dict[str, NDArray[Any]] | None:
+    """Return columns that were written to a folder before, mapped into memory; else None.
+
+    Columns with another fingerprint, or another order of labels, are not returned.
+    """
+    try:
+        written = json.loads((folder / _DONE).read_bytes())
+        layout = written.pop("columns")
+    except (OSError, ValueError, KeyError):
+        return None
+    if written != order:
+        return None
+    columns: dict[str, NDArray[Any]] = {}
+    for name, (kind, shape) in layout.items():
+        with suppress(OSError, ValueError):
+            columns[name] = np.memmap(folder / name, dtype=kind, mode="r", shape=tuple(shape))
+    return columns if len(columns) == len(layout) else None
+
+
+class ExternalSort:
+    """Columns of rows on their way to their places.
+
+    Parameters
+    ----------
+    folder : Path
+        Where spill files and columns are written.
+    kinds : dict
+        The type of each column, with its width where it has one.
+    n_rows : int
+        How many rows there are.
+    range_bytes : int
+        How much of them is put in order at a time.
+    """
+
+    def __init__(
+        self, folder: Path, kinds: Mapping[str, Any], n_rows: int, range_bytes: int
+    ) -> None:
+        self.folder = folder
+        self.kind = np.dtype([(_PLACE, np.int64), *kinds.items()])
+        self.n_rows = n_rows
+        self.width = max(1, range_bytes // self.kind.itemsize)
+
+    @property
+    def n_bytes(self) -> int:
+        """What all rows take on disk at most."""
+        return 2 * self.n_rows * self.kind.itemsize
+
+    @property
+    def n_ranges(self) -> int:
+        """How many spill files there are."""
+        return -(-self.n_rows // self.width)
+
+    def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Any]) -> None:
+        """Append rows to the spill files of their ranges."""
+        order = np.argsort(places, kind="stable")
+        record = np.empty(len(places), dtype=self.kind)
+        record[_PLACE] = places[order]
+        for name, values in columns.items():
+            record[name] = values[order]
+        ends = np.searchsorted(record[_PLACE], self.width * np.arange(1, self.n_ranges + 1))
+        start = 0
+        for file, end in zip(files, ends.tolist(), strict=True):
+            if end > start:
+                record[start:end].tofile(file)
+            start = end
+
+    def open_spills(self, stack: ExitStack) -> list[IO[bytes]]:
+        """Open the spill files."""
+        return [stack.enter_context(self._spill(k).open("wb")) for k in range(self.n_ranges)]
+
+    def settle(self, order: dict[str, Any]) -> Iterator[int]:
+        """Write the columns in order; yield the number of rows after each range.
+
+        Parameters
+        ----------
+        order : dict
+            What the codes stand for: `find_grouped` returns the columns for the same one only.
+        """
+        layout = {}
+        with ExitStack() as stack:
+            names = [name for name in self.kind.names or () if name != _PLACE]
+            files = {name: stack.enter_context((self.folder / name).open("wb")) for name in names}
+            for k in range(self.n_ranges):
+                record = np.fromfile(self._spill(k), dtype=self.kind)
+                place = record[_PLACE] - k * self.width
+                for name, file in files.items():
+                    column = np.empty_like(record[name])
+                    column[place] = record[name]
+                    column.tofile(file)
+                    layout[name] = (column.dtype.str, (self.n_rows, *column.shape[1:]))
+                self._spill(k).unlink()
+                yield len(record)
+        write_whole(self.folder / _DONE, json.dumps({**order, "columns": layout}).encode())
+
+    def _spill(self, number: int) -> Path:
+        return self.folder / f"spill-{number}"
+
+
+@contextmanager
+def working_folder(target: Path, n_bytes: int) -> Iterator[Path]:
+    """Give a folder that takes its name once everything is in it; else nothing is left of it."""
+    made = not target.parent.exists()
+    parent = make_folder(target.parent, "the grouped labels")
+    free = shutil.disk_usage(parent).free
+    if free < n_bytes:
+        raise OSError(
+            errno.ENOSPC,
+            f"Grouping these labels takes {n_bytes / 1e9:.1f} GB on disk, but {parent} has "
+            f"{free / 1e9:.1f} GB left. Name another folder with scratch=.",
+        )
+    folder = parent / f".{target.name}.{token_hex(4)}"
+    folder.mkdir()
+    try:
+        yield folder
+        shutil.rmtree(target, ignore_errors=True)
+        folder.rename(target)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if made:
+            with suppress(OSError):
+                parent.rmdir()
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise OSError(
+                errno.ENOSPC,
+                f"The disk of {parent} is full; the grouped labels were removed from it. Make "
+                f"room ({n_bytes / 1e9:.1f} GB), or name another folder with scratch=.",
+            ) from error
+        raise

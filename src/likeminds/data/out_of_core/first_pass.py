@@ -1,0 +1,289 @@
+"""A first pass over labels on disk: who gave how many, about what, and which ones there are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds.data.column_roles import as_frame, read_values
+from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
+from likeminds.data.identifiers import encode
+from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
+from likeminds.data.tables import (
+    LinkedFeatures,
+    find_roles,
+    link_features,
+    ordered_categories,
+    read_items,
+)
+
+# More different labels than this are no labels but measurements.
+_MOST_LABELS = 1 << 20
+# Values are counted anew when the list of them has grown by so many.
+_WAITING = 1 << 22
+# What to do about columns that are not read from disk.
+_NOT_READ = ("attribute", "group")
+
+# Called with the number of rows that were read.
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """The different values of a column, as the files have them and as ids.
+
+    Attributes
+    ----------
+    values : pyarrow.Array
+        Each value once.
+    counts : array of int
+        How many rows have it.
+    codes : array of int
+        What stands for it elsewhere.
+    """
+
+    values: Any
+    counts: Index
+    codes: Index
+
+    def look_up(self, column: Any) -> Index:
+        """Return the code of each row of a column."""
+        from pyarrow import compute  # noqa: PLC0415 - keeps the import of likeminds light
+
+        places = compute.index_in(_plain(column), value_set=self.values)
+        if places.null_count:
+            raise ValueError("The files were changed while they were read: start again.")
+        codes: Index = self.codes[places.to_numpy()]
+        return codes
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What a first pass has found.
+
+    Attributes
+    ----------
+    roles : dict
+        The column of each role, or None.
+    features : list of str or None
+        The columns of features; None where they are in a table of items.
+    people, items, labels : DistinctValues
+        Who there is; what it is about (None without items); and what was said, by position in
+        ``answers``.
+    user_ids : array
+        The people, sorted.
+    linked : LinkedFeatures or None
+        Items and their features, where rows have none of their own.
+    answers : ParsedLabels
+        How each of the labels is read.
+    """
+
+    roles: dict[str, str | None]
+    features: list[str] | None
+    people: DistinctValues
+    items: DistinctValues | None
+    labels: DistinctValues
+    user_ids: IdArray
+    linked: LinkedFeatures | None
+    item_ids: IdArray | None
+    answers: ParsedLabels
+    by_median: bool
+
+    @property
+    def counts(self) -> Index:
+        """How many labels everybody gave."""
+        return np.bincount(
+            self.people.codes, weights=self.people.counts, minlength=len(self.user_ids)
+        ).astype(np.intp)
+
+    @property
+    def label_values(self) -> Float:
+        """The number that each of the labels is, where a person's median divides them."""
+        return np.asarray(self.labels.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def survey(
+    parts: ParquetParts, options: Mapping[str, Any], n_rows: int, progress: Progress
+) -> FirstPass:
+    """Read the columns of people, items and labels once.
+
+    Parameters
+    ----------
+    parts : ParquetParts
+        The files.
+    options : mapping
+        Those of `Annotations.from_frame`.
+    n_rows : int
+        How many rows are read at a time.
+    progress : callable
+        Told how many rows have been read.
+    """
+    names = {role: options.get(role) for role in ("person", "item", "label", "weight", *_NOT_READ)}
+    head = as_frame(parts.head)
+    roles, features = find_roles(head, names, options.get("features"))
+    _refuse_not_read(roles, options)
+    columns = [name for role in ("person", "item", "label") if (name := roles[role]) is not None]
+    counted = {name: _ValueCounter(name) for name in columns}
+    for piece in parts.pieces(parts.sources(columns), n_rows):
+        for values in counted.values():
+            values.add(piece)
+        progress(len(piece.table))
+    person, label = roles["person"], roles["label"]
+    assert person is not None
+    assert label is not None
+    ids, people = counted[person].ids()
+    codes, user_ids = encode(ids, "users")
+    _, labels = counted[label].ids()
+    _refuse_too_many(labels, label)
+    answers, by_median = _read_labels(counted[label], label, options, head)
+    found = FirstPass(
+        roles=roles,
+        features=features or None,
+        people=replace(people, codes=codes),
+        items=None,
+        # Few different ones take a byte each on disk.
+        labels=replace(labels, codes=labels.codes.astype(np.min_scalar_type(len(labels.codes)))),
+        user_ids=user_ids,
+        linked=None,
+        item_ids=None,
+        answers=answers,
+        by_median=by_median,
+    )
+    if roles["item"] is None:
+        return found
+    return _with_items(found, *counted[roles["item"]].ids(), roles["item"], options)
+
+
+def _with_items(
+    found: FirstPass, ids: IdArray, items: DistinctValues, column: str, options: Mapping[str, Any]
+) -> FirstPass:
+    """Return the survey with its items, linked to their features where rows have none."""
+    codes, distinct = encode(ids, "items")
+    if found.features is not None:
+        return replace(found, items=replace(items, codes=codes), item_ids=distinct)
+    table: dict[str, Any] = {"features": None}
+    if options.get("features") is not None:
+        table = read_items(options["features"], column, options.get("item_column"))
+    linked = link_features(
+        table["features"],
+        (codes, distinct),
+        len(codes),
+        item_ids=table.get("item_ids"),
+        names=table.get("feature_names"),
+        features_per="item",
+    )
+    known = replace(items, codes=linked.item_codes)
+    return replace(found, items=known, linked=linked, item_ids=linked.item_ids)
+
+
+def _read_labels(
+    counted: "_ValueCounter", name: str, options: Mapping[str, Any], head: Any
+) -> tuple[ParsedLabels, bool]:
+    """Return how each of the different labels is read, and whether the person's median says."""
+    values, seen = counted.ids()
+    how: dict[str, Any] = {
+        key: options.get(key) for key in ("positive", "threshold", "grades", "reading")
+    }
+    known = how.pop("reading")
+    by_median = "median" in {how["threshold"], known and known.threshold}
+    if by_median:
+        # Each stands for itself: what is above is known once people's labels are together.
+        return read_answers(values, threshold="median", within=[np.arange(len(values))]), True
+    if not any(value is not None for value in how.values()):
+        how["grades"] = ordered_categories(head, name)
+    answers = read_answers(values, known=known, **how)
+    if answers.grades is None or known is not None or answers.reading is None:
+        return answers, False
+    cut = divide_evenly(answers.grades, seen.counts)
+    reading = replace(answers.reading, threshold=cut)
+    return ParsedLabels(answers.grades > cut, reading, answers.grades), False
+
+
+def _refuse_too_many(labels: DistinctValues, name: str) -> None:
+    if len(labels.codes) > _MOST_LABELS:
+        raise ValueError(
+            f"Column {name!r} has {len(labels.codes):,} different values, too many for labels or "
+            "grades. Round them first, or write which are above a threshold."
+        )
+
+
+def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
+    there = [str(roles[role]) for role in _NOT_READ if roles[role] is not None]
+    if there:
+        raise ValueError(
+            f"Labels that do not fit in memory are about one attribute, and each stands for "
+            f"itself, but there is a column {listing(there)}: leave it out of the files, or read "
+            "them without memory_limit=."
+        )
+    if options.get("duplicates", "keep") != "keep":
+        raise ValueError(
+            "With memory_limit=, labels given twice count twice: leave out duplicates=."
+        )
+
+
+class _ValueCounter:
+    """The different values of a column, counted while pieces come in."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waiting: list[Any] = []
+        self.n_waiting = 0
+
+    def add(self, piece: TablePart) -> None:
+        """Count the values of a piece; refuse gaps."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        column = _plain(piece.table.column(self.name))
+        with piece.blamed():
+            _refuse_gaps(column, self.name)
+        counts = column.value_counts()
+        table = pa.table({"value": counts.field("values"), "count": counts.field("counts")})
+        self.waiting.append(table)
+        self.n_waiting += len(table)
+        if self.n_waiting > _WAITING + 2 * len(self.waiting[0]):
+            self._settle()
+
+    def _settle(self) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        total = pa.concat_tables(self.waiting).group_by("value").aggregate([("count", "sum")])
+        total = total.select(["value", "count_sum"]).rename_columns(["value", "count"])
+        self.waiting, self.n_waiting = [total.combine_chunks()], len(total)
+
+    def ids(self) -> tuple[IdArray, DistinctValues]:
+        """Return each value once, as ids are read from any table, and as the files have it."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        self._settle()
+        # Threads count the values, in an order that depends on their timing.
+        table = self.waiting[0].sort_by("value")
+        values = table["value"].combine_chunks()
+        ids = read_values(as_frame(pa.table({self.name: values})), self.name, as_ids=True)
+        seen = DistinctValues(values, table["count"].to_numpy(), np.arange(len(values)))
+        return ids, seen
+
+
+def _plain(column: Any) -> Any:
+    """Return a column of categories as one of their values."""
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column
+
+
+def _refuse_gaps(column: Any, name: str) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+    from pyarrow import compute  # noqa: PLC0415
+
+    gaps = compute.is_null(column, nan_is_null=True)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        gaps = compute.or_(gaps, compute.fill_null(compute.equal(column, ""), True))
+    empty = np.flatnonzero(gaps.to_numpy())
+    if empty.size:
+        raise ValueError(
+            f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
+        )

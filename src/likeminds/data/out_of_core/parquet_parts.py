@@ -1,0 +1,314 @@
+"""The Parquet or CSV files of a folder as one table that is read in pieces."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from likeminds._util.atomic_files import FileChangedError, readable
+from likeminds._util.checks import listing
+from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
+from likeminds.data.sources.table_reader import spread
+
+_CSV = (".csv", ".csv.gz")
+_ENDINGS = (".parquet", ".pq", *_CSV)
+# Rows that tell which columns there are.
+_HEAD = 1024
+# A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
+_TAIL, _MAGIC = 8, b"PAR1"
+# So many bytes at the end stand for other files.
+_END = 1 << 12
+
+
+class Stamp(NamedTuple):
+    """Version of a Parquet file: its size, time of modification, and a hash of its footer."""
+
+    size: int
+    modified: int
+    footer: str
+
+    @classmethod
+    def of(cls, path: Path) -> "Stamp":
+        """Return the version of a file; one without a footer is hashed by its last bytes."""
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            file.seek(max(found.st_size - _TAIL, 0))
+            length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+            length = length if magic == _MAGIC else _END
+            file.seek(max(found.st_size - _TAIL - length, 0))
+            digest = hashlib.blake2b(file.read(), digest_size=16).hexdigest()
+        return cls(found.st_size, found.st_mtime_ns, digest)
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Some rows of a file, as a pyarrow.Table.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    start : int
+        The number of its first row there.
+    table : pyarrow.Table
+        The rows.
+    """
+
+    file: Path
+    start: int
+    table: Any
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Name the file in what is said of bad values."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            after = f", counted from row {self.start}" if self.start else ""
+            raise ValueError(f"{self.file}{after}: {error}") from error
+
+
+@dataclass(frozen=True)
+class ParquetParts:
+    """Parquet or CSV files with the same columns.
+
+    Attributes
+    ----------
+    folder : Path
+        Where they are; or the only file.
+    files : tuple of Path
+        The files, in the order of their names.
+    types : dict
+        The type of each column; pieces of files that have another one are cast.
+    lengths : tuple of int
+        The number of rows of each file.
+    stamps : tuple of Stamp
+        The version of each file: all passes read the same one, or raise `FileChangedError`.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    types: dict[str, Any]
+    lengths: tuple[int, ...]
+    stamps: tuple[Stamp, ...]
+
+    @classmethod
+    def of(cls, path: str | PathLike[str], texts: Texts = no_texts) -> "ParquetParts":
+        """Find the files of a folder, and check that they have the same columns.
+
+        ``texts`` tells which columns hold ids. They are texts in CSV, and wherever they are texts
+        in one file and whole numbers in another.
+        """
+        folder = Path(path)
+        files = files_in(folder)
+        types: dict[str, Any] = {}
+        lengths, stamps = [], []
+        for file in files:
+            with _readable(file):
+                stamps.append(Stamp.of(file))
+            found, length = _shape_of(file, texts)
+            types = types or found
+            _refuse_other_columns(file, found, files[0], types)
+            ids = set(texts(list(types)))
+            types = {c: _common_type(types[c], found[c], c in ids) or types[c] for c in types}
+            _refuse_other_types(file, found, files[0], types, ids)
+            lengths.append(length)
+        if not sum(lengths):
+            raise ValueError(f"The files in {folder} have no rows: there are no annotations.")
+        return cls(folder, files, types, tuple(lengths), tuple(stamps))
+
+    def __len__(self) -> int:
+        return sum(self.lengths)
+
+    @cached_property
+    def head(self) -> Any:
+        """A few rows, columns of lists spread out."""
+        return next(self.pieces(list(self.types), _HEAD)).table
+
+    def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[TablePart]:
+        """Read some columns, so many rows at a time; those of lists are spread out."""
+        for file, length, stamp in zip(self.files, self.lengths, self.stamps, strict=True):
+            start = 0
+            _refuse_changed(file, stamp)
+            with _readable(file), _batches(file, self.types, columns, n_rows) as batches:
+                for batch in batches:
+                    piece = TablePart(file, start, self._as_typed(batch))
+                    with piece.blamed():
+                        piece = replace(piece, table=spread(piece.table))
+                    yield piece
+                    start += len(batch)
+            _refuse_changed(file, stamp)
+            if start != length:
+                raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
+
+    def _as_typed(self, batch: Any) -> Any:
+        """Return a batch as a table whose columns have the types of all files."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        table = pa.Table.from_batches([batch])
+        for place, field in enumerate(table.schema):
+            if field.type != self.types[field.name]:
+                column = table.column(place).cast(self.types[field.name])
+                table = table.set_column(place, field.name, column)
+        return table
+
+    def sources(self, names: Iterable[str]) -> list[str]:
+        """Return the columns of the files that some columns come from, those of lists included."""
+        wanted = set(names)
+        return [column for column in self.types if wanted & set(self._spread(column))]
+
+    def _spread(self, column: str) -> list[str]:
+        """Return what a column is called where lists are spread out."""
+        there = self.head.column_names
+        if column in there:
+            return [column]
+        return [c for c in there if c.startswith(column) and c[len(column) :].isdecimal()]
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """Return the Parquet and CSV files of a folder, or the only one."""
+    if not folder.exists():
+        raise FileNotFoundError(f"There is no folder {folder}. Check its name.")
+    if not readable(folder).is_dir():
+        return (folder,)
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.name.lower().endswith(_ENDINGS)
+        and not path.name.startswith(("_", "."))
+        and not readable(path).is_dir()
+    )
+    if not found:
+        raise ValueError(f"{folder} has no Parquet or CSV files ({', '.join(_ENDINGS)}) to read.")
+    divided = [path for path in found if "=" in str(path.parent.relative_to(folder))]
+    if divided:
+        raise ValueError(
+            f"{divided[0]} is in a folder whose name stands for the value of a column, which is "
+            "not read: write that column into the files."
+        )
+    return tuple(found)
+
+
+@contextmanager
+def _batches(
+    file: Path, types: dict[str, Any], columns: Sequence[str], n_rows: int
+) -> Iterator[Iterable[Any]]:
+    """Open a file that is read some rows at a time."""
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if is_csv(file):
+        with csv_batches(file, types) as found:
+            yield (
+                batch.select(list(columns)).slice(start, n_rows)
+                for batch in found
+                for start in range(0, len(batch), n_rows)
+            )
+        return
+    with parquet.ParquetFile(file, pre_buffer=False) as parts:
+        yield parts.iter_batches(n_rows, columns=list(columns))
+
+
+def is_csv(file: str | PathLike[str]) -> bool:
+    """Tell whether a file is one of CSV, by its name."""
+    return str(file).lower().endswith(_CSV)
+
+
+def _shape_of(file: Path, texts: Texts) -> tuple[dict[str, Any], int]:
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if is_csv(file):
+        with _readable(file):
+            return csv_shape(file, texts)
+    with _readable(file), parquet.ParquetFile(file) as opened:
+        schema = opened.schema_arrow
+        # What pandas writes for its row index would otherwise become a feature.
+        kept = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
+        return {field.name: field.type for field in kept}, opened.metadata.num_rows
+
+
+def _refuse_changed(file: Path, stamp: Stamp) -> None:
+    with _readable(file):
+        now = Stamp.of(file)
+    if now != stamp:
+        raise FileChangedError(
+            f"{file} has changed since the first pass over the labels: {_difference(stamp, now)}. "
+            "Start again once it is written completely."
+        )
+
+
+def _difference(before: Stamp, now: Stamp) -> str:
+    if before.size != now.size:
+        return f"its size was {before.size:,} bytes and is {now.size:,}"
+    return f"its {'footer' if before.footer != now.footer else 'time of modification'} differs"
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        hint = ""
+        if not file.name.lower().endswith(_ENDINGS):
+            hint = " With --memory or --dask, labels are Parquet or CSV files: a folder, or one."
+        raise ValueError(f"{file} could not be read: {error}{hint}") from error
+
+
+def _refuse_other_columns(
+    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any]
+) -> None:
+    lacking, more = [c for c in types if c not in found], [c for c in found if c not in types]
+    if lacking or more:
+        lacks = f"lacks {listing(lacking)}" if lacking else f"has {listing(more)} besides"
+        raise ValueError(f"{file} {lacks}, unlike {first}: all files must have the same columns.")
+
+
+def _common_type(first: Any, second: Any, is_id: bool) -> Any:
+    """Return the type that the columns of two files have without loss; None if there is none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> _common_type(pa.dictionary(pa.int32(), pa.string()), pa.string(), False)
+    DataType(string)
+    >>> _common_type(pa.int64(), pa.string(), True), _common_type(pa.int64(), pa.string(), False)
+    (DataType(string), None)
+    """
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    if first == second:
+        return first
+    plain = [_plain_type(kind) for kind in (first, second)]
+    if plain[0] == plain[1]:
+        return plain[0]
+    if all(map(pa.types.is_integer, plain)):
+        return pa.int64() if pa.uint64() not in plain else None
+    if any(map(pa.types.is_string, plain)):
+        return pa.string() if is_id and any(map(pa.types.is_integer, plain)) else None
+    numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in plain)
+    return pa.float64() if numbers and not is_id else None
+
+
+def _plain_type(kind: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _refuse_other_types(
+    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any], ids: set[str]
+) -> None:
+    kinds = {c: (found[c], types[c], c in ids) for c in types}
+    other = [f"{c} ({a}, not {b})" for c, (a, b, i) in kinds.items() if _common_type(a, b, i) != b]
+    if other:
+        raise ValueError(
+            f"{file} has columns of other types than {first}: {listing(other)}. Write all files "
+            "with the same types."
+        )

@@ -1,0 +1,135 @@
+"""Write a table to a file, atomically, or to standard output."""
+
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from likeminds._util.atomic_files import place_for, write_whole
+from likeminds._util.escape_control import visible
+from likeminds.data.sources.files import MISSING
+
+# What ends a field or a line, and spaces at the ends, which some readers take away.
+_TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
+
+
+def write_table(table: Any, target: str | PathLike[str]) -> str:
+    """Write a pyarrow.Table as CSV, Parquet, Arrow or JSON, by the ending of the name.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What to write.
+    target : str or path
+        A name that ends in .csv, .parquet (.pq), .arrow (.feather) or .json; ``-`` is CSV on
+        standard output.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    name = fspath(target)
+    if name == "-":
+        text = _csv(table).decode()
+        # A pipe gets the text as it is, a terminal gets it with control characters escaped.
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+        return name
+    write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))
+    return name
+
+
+def as_written(target: str | PathLike[str]) -> Path:
+    """Return where a table goes, or say what is in the way before any work."""
+    path = Path(fspath(target))
+    if path.suffix.lower() not in _WRITERS:
+        raise ValueError(
+            f"{path} says not what it is to be: end its name in {', '.join(_WRITERS)}, or write - "
+            "for CSV on standard output."
+        )
+    return place_for(path, "the table")
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> plain({"auc": numpy.float64("nan"), "people": (numpy.int64(3),)})
+    {'auc': None, 'people': [3]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else str(value)
+
+
+def _csv(table: Any) -> bytes:
+    # Not pyarrow's writer, which puts every text in quotes; nor Python's, which leaves carriage
+    # returns without, and texts that read as missing.
+    lines = [_line(table.column_names)]
+    for batch in table.to_batches():
+        columns = (column.to_pylist() for column in batch.columns)
+        lines += [_line(row) for row in zip(*columns, strict=True)]
+    return "".join(lines).encode()
+
+
+def _line(values: Iterable[Any]) -> str:
+    return ",".join(map(_field, values)) + "\n"
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    if isinstance(value, str) and (_TO_QUOTE.search(text) or text in MISSING):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _parquet(table: Any) -> bytes:
+    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
+
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _arrow(table: Any) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+    buffer = io.BytesIO()
+    with pa.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table)
+    return buffer.getvalue()
+
+
+def _json(table: Any) -> bytes:
+    return (json.dumps(plain(table.to_pylist()), indent=1) + "\n").encode()
+
+
+def _jsonl(table: Any) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in plain(table.to_pylist())).encode()
+
+
+_WRITERS: dict[str, Callable[[Any], bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".json": _json,
+    ".jsonl": _jsonl,
+}

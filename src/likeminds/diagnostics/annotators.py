@@ -1,0 +1,393 @@
+"""Who agrees, who is different, reversed or constant, and who seems to answer at random."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import expit, ndtr
+from sklearn.base import clone
+
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.grammar import counted
+from likeminds._util.html import html_page, html_table
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode_pairs
+from likeminds.data.splits import folds_within_people
+from likeminds.diagnostics.auc_mixture import attentive
+from likeminds.diagnostics.constant_answers import p_few_runs, p_same_answer
+from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.metrics.calibration import calibrate
+from likeminds.metrics.fdr import discoveries
+from likeminds.metrics.severity import Severity, are_chosen
+from likeminds.rankers.capabilities import with_consensus
+from likeminds.rankers.prior_fitting import PriorFittingMixin
+from likeminds.rankers.ranker import Ranker
+
+AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
+    *("agrees", "different", "reversed", "constant", "random", "unclear"),
+)
+# The verdicts that deserve a second look, and what each of all says, in words.
+UNUSUAL = (REVERSED, CONSTANT, RANDOM, DIFFERENT)
+MEANINGS = {
+    AGREES: "the consensus predicts their labels",
+    DIFFERENT: "their own ranking predicts their labels better than the consensus does",
+    REVERSED: "the consensus predicts the opposite of their labels: yes and no may be exchanged",
+    CONSTANT: "nearly always the same answer, or long runs of one answer, whatever the item",
+    RANDOM: "nothing predicts their labels better than chance, though there are enough labels",
+    UNCLEAR: "too few labels, or labels of one kind, to tell",
+}
+
+# Folds share labels: what one held out, the others learned from, which moves their AUCs together.
+# For a function learned from a person's labels alone, the variance of the mean is up to twice that
+# of independent folds.
+_SHARED_FOLDS = 2.0
+_TWO_SIDED = 1.96
+# A perfect ranking must be this many standard deviations from chance for labels to be enough.
+_CLEAR = 3.0
+# Fewer people do not say what an attentive one is like.
+_FEWEST_PEOPLE = 10
+# From so many people and labels, the learned prior is kept for every fold.
+_MANY_PEOPLE, _MANY_LABELS = 200, 20_000
+# Parameters that a fit may choose, with an underscore.
+_CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnostics:
+    """How well everybody's labels are predicted, and what that says about them.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        The people.
+    verdict : array of shape (n_people,)
+        "agrees": the consensus predicts their labels. "different": their own function predicts
+        them, and better than the consensus does. "reversed": the consensus predicts the opposite
+        of their labels, and hardly worse than their own function predicts these. "constant": the
+        answers do not depend on the item: nearly all are the same, where a rater with the crowd's
+        threshold would vary, or they come in long runs. "random": nothing predicts them better
+        than chance, though there are enough labels to tell. "unclear": too little is known.
+    consensus_auc, own_auc : arrays of shape (n_people,)
+        AUC of the consensus and of the person's own function, on labels they were not fitted
+        to; NaN for people without a pair to compare.
+    low, high : arrays of shape (n_people,)
+        A 95 % interval of ``own_auc``.
+    n_labels : array of shape (n_people,)
+        How many labels each person gave.
+    positive_share : array of shape (n_people,)
+        How many of them are positive.
+    readiness : array of shape (n_people,)
+        How readily somebody says yes: the log-odds of a yes above those of the crowd, to items
+        of the same score by the consensus. Zero is as readily as most, below zero is strict;
+        somebody with few labels is taken to be nearer to zero. NaN where people choose among
+        what is shown, and say yes to one of it whatever they think.
+    p_chance : array of shape (n_people,)
+        How likely chance alone would rank as well as the better of both functions.
+    p_attentive : array of shape (n_people,)
+        How likely an attentive person of this crowd would be ranked as badly; NaN where the
+        labels, or the people, are too few to say.
+    held_out : bool
+        Whether the labels were held out already, rather than by cross-fitting.
+    """
+
+    users: IdArray
+    verdict: NDArray[np.str_]
+    consensus_auc: Float
+    own_auc: Float
+    low: Float
+    high: Float
+    n_labels: Index
+    positive_share: Float
+    p_chance: Float
+    p_attentive: Float
+    held_out: bool
+    readiness: Float
+    frames: Frames = "pyarrow"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many people there are of each verdict."""
+        return {verdict: int((self.verdict == verdict).sum()) for verdict in VERDICTS}
+
+    def of(self, verdict: str) -> IdArray:
+        """Return the people with a verdict."""
+        if verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}.")
+        chosen: IdArray = self.users[self.verdict == verdict]
+        return chosen
+
+    def table(self) -> Any:
+        """Return a table with a row per person."""
+        columns: dict[str, Any] = {
+            "person": self.users.tolist(),
+            "verdict": self.verdict.tolist(),
+            "labels": self.n_labels,
+        }
+        names = ("positive_share", "readiness", "consensus_auc", "own_auc", "low", "high")
+        columns |= {name: getattr(self, name) for name in (*names, "p_chance", "p_attentive")}
+        return as_kind(pa.table(columns), self.frames)
+
+    @property
+    def severity(self) -> Severity | None:
+        """How severe people are: the shares of their yes; None where they choose in groups."""
+        if not np.isfinite(self.readiness).any():
+            return None
+        return Severity(self.users, self.positive_share, self.n_labels)
+
+    @property
+    def yes_where_divided(self) -> Float:
+        """The share of a person's yes to items that the crowd is divided on evenly."""
+        return np.asarray(expit(self.readiness))
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        unusual = np.flatnonzero(np.isin(self.verdict, UNUSUAL))
+        rows = [
+            {
+                "person": self.users[i],
+                "verdict": str(self.verdict[i]),
+                "labels": int(self.n_labels[i]),
+                "yes": float(self.positive_share[i]),
+                "readiness": float(self.readiness[i]),
+                "consensus_auc": float(self.consensus_auc[i]),
+                "own_auc": float(self.own_auc[i]),
+            }
+            for i in unusual.tolist()
+        ]
+        counts = [{"verdict": verdict, "people": n} for verdict, n in self.counts.items()]
+        return html_page(self._headline(), html_table(counts), html_table(rows))
+
+    def _headline(self) -> str:
+        told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
+        severity = self.severity
+        words = "" if severity is None else f"; {severity}"
+        return f"{counted(len(self.users), 'person', 'people')}: {told}{words}"
+
+
+def diagnose(
+    ranker: Any,
+    annotations: Annotations,
+    *,
+    n_folds: int | None = 5,
+    level: float = 0.05,
+    random_state: int = 0,
+) -> Diagnostics:
+    """Say of each annotator whether they agree, differ, are reversed, constant or random.
+
+    Everybody's labels are held out fold by fold, and scored by the consensus and by the person's
+    own function fitted to the rest. Somebody whose own function predicts held-out labels is
+    different, however far from the consensus; only somebody whom nothing predicts is random.
+
+    Parameters
+    ----------
+    ranker : ranker
+        A fitted ranker of this library.
+    annotations : Annotations
+        What it was fitted to; or, with ``n_folds=None``, other labels of the same people.
+    n_folds : int or None, default=5
+        How many times the ranker is fitted again, with the parameters (and the number of
+        groups) it has: this is what the call costs. From 200 people and 20,000 labels, rankers
+        with a learned prior keep it, and find the posteriors of items and users again. None takes
+        the ranker as it is, for labels that it has not seen.
+    level : float, default=0.05
+        The share of false discoveries (Benjamini and Hochberg) among those said to be
+        predictable, among those said to be different, and among those said to be random.
+    random_state : int, default=0
+        Which labels fall into which fold.
+
+    Returns
+    -------
+    Diagnostics
+
+    Notes
+    -----
+    Labels are compared inside folds, or inside groups where most groups have both kinds. Against
+    chance, the variance of an AUC is that of a random order (doubled for a person's own function,
+    because folds learn from each other). To be called random somebody must not only fail that
+    test, at the plain level, but be predicted worse than an attentive person of this crowd would
+    be: few labels make neither case. What attentive people are like is estimated from all,
+    together with the share of random ones.
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRanker, diagnose, make_schools
+    >>> crowd = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
+    >>> diagnose(ThreeLevelRanker().fit(crowd), crowd)
+    <40 people: 39 agrees, 0 different, 0 reversed, 0 constant, 0 random, 1 unclear; ...>
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, but is {level}.")
+    scores = np.empty((2, len(annotations)))
+    fold: Index = np.zeros(len(annotations), dtype=np.intp)
+    if n_folds is None:
+        scores[:] = _both_scores(ranker, annotations)
+    else:
+        fold = folds_within_people(annotations, n_folds, random_state)
+        for k in np.unique(fold):
+            train, held_out = annotations[fold != k], annotations[fold == k]
+            if _is_large(ranker, annotations):
+                scores[:, fold == k] = _scores_without(ranker, train, held_out)
+            else:
+                scores[:, fold == k] = _both_scores(_fit_again(ranker, train), held_out)
+    return _judge(annotations, _strata(annotations, fold), scores, level, n_folds is None)
+
+
+def refittable(ranker: Any) -> Ranker:
+    """Return an unfitted ranker with the parameters that were used, chosen ones included."""
+    used = ranker.chosen_
+    fresh: Ranker = clone(used).set_params(user_column=None)
+    asked = fresh.get_params()
+    for name in _CHOSEN:
+        if isinstance(asked.get(name), str) and asked[name] == "auto":
+            fresh.set_params(**{name: getattr(used, f"{name}_")})
+    return fresh
+
+
+def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
+    with warnings.catch_warnings():
+        # Those whose labels of one kind are all held out get the consensus, as they should.
+        warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
+        fresh = refittable(ranker)
+        if isinstance(fresh, PriorFittingMixin):
+            fresh._is_trial = True  # judged by its scores alone
+        return fresh.fit(annotations)
+
+
+def _is_large(ranker: Any, annotations: Annotations) -> bool:
+    """Say whether a prior depends so little on one fold that it need not be learned again."""
+    crowd = ranker.chosen_.learned("crowd_")
+    is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
+    return is_plain and annotations.n_people >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
+
+
+def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> Float:
+    """Return what `_both_scores` does, with the prior as it is, and posteriors from other labels.
+
+    Items and users get the posteriors that they have without the labels held out.
+    """
+    known = with_consensus(ranker)
+    if known.crowd_.items is not None:
+        beliefs, people = known._beliefs_of(known._people(train.users))
+        known.crowd_ = replace(known.crowd_, items=beliefs.items_from(train, people))
+    consensus = known.consensus_scores(held_out)
+    own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
+    some = held_out[there]
+    own[there] = known.newcomer(train).decision_function(some, some.users)
+    return np.stack([consensus, own])
+
+
+def _both_scores(ranker: Any, annotations: Annotations) -> Float:
+    """Return scores by the consensus and by everybody's own function, shape (2, n_rows)."""
+    own = with_consensus(ranker).decision_function(annotations)
+    return np.stack([ranker.consensus_scores(annotations), own])
+
+
+def _strata(annotations: Annotations, fold: Index) -> Strata:
+    stratum = encode_pairs(annotations.user_codes, fold)
+    if annotations.group_codes is not None and are_chosen(annotations):
+        stratum = annotations.group_codes
+    return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_people)
+
+
+def _judge(
+    annotations: Annotations, strata: Strata, scores: Float, level: float, held_out: bool
+) -> Diagnostics:
+    consensus, own = strata.auc(scores[0]), strata.auc(scores[1])
+    chance = strata.chance_variance()
+    own_chance = chance if held_out else _SHARED_FOLDS * chance
+    p_consensus = _above(consensus - 0.5, chance)
+    p_own = _above(own - 0.5, own_chance)
+    p_better = _above(own - consensus, strata.difference_variance(scores[1], scores[0]))
+    p_chance = np.minimum(2.0 * np.minimum(p_consensus, p_own), 1.0)
+    counts = annotations.label_counts().astype(np.float64)
+    # Comparisons inside strata are fewer than those of all labels: intervals are wider for it.
+    fewer = np.sqrt(chance / auc_variance(np.full(len(own), 0.5), counts[:, 1], counts[:, 0]))
+    low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
+    p_attentive = _p_attentive(own, own_chance, counts)
+    verdict = _verdicts(p_consensus, p_chance, p_better, p_attentive, level)
+    readiness, p_constant = _thresholds(annotations, scores[0])
+    constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
+    verdict[constant & discoveries(p_constant, level)] = CONSTANT
+    # Only people below chance are tested, so p-values count twice.
+    p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
+    # Members of another school are ranked better by their own function than by the opposite.
+    variance = strata.difference_variance(scores[1], -scores[0])
+    own_is_better = _above(own + consensus - 1.0, variance) <= level
+    verdict[discoveries(p_opposite, level) & ~own_is_better] = REVERSED
+    return Diagnostics(
+        users=annotations.user_ids,
+        verdict=verdict,
+        consensus_auc=consensus,
+        own_auc=own,
+        low=low,
+        high=high,
+        n_labels=counts.sum(axis=1).astype(np.intp),
+        positive_share=counts[:, 1] / counts.sum(axis=1),
+        p_chance=p_chance,
+        p_attentive=p_attentive,
+        held_out=held_out,
+        readiness=readiness,
+        frames=annotations.frames,
+    )
+
+
+def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
+    """Return people's log-odds of a yes above the crowd's, and p-values of constant answers.
+
+    Both are NaN where people choose in groups.
+    """
+    labels, people, n = said.labels, said.user_codes, said.n_people
+    if are_chosen(said) or not labels.any() or labels.all():
+        return np.full(n, np.nan), np.full(n, np.nan)
+    weight = np.ones(len(said))
+    if said.weights is not None:
+        weight[:] = said.weights
+    factor, intercepts = calibrate(consensus, labels, people, n, weight)
+    typical = expit(factor * consensus + np.median(intercepts))
+    p_same, p_runs = p_same_answer(labels, typical, people, n), p_few_runs(labels, people, n)
+    return intercepts - intercepts.mean(), np.minimum(2.0 * np.fmin(p_same, p_runs), 1.0)
+
+
+def _above(excess: Float, variance: Float) -> Float:
+    """Return the upper tail probability of a normal excess; 1/2 where both are 0."""
+    deviation = np.sqrt(variance)
+    safe = np.where(deviation > 0, deviation, np.finfo(np.float64).tiny)
+    return np.asarray(ndtr(-excess / safe))
+
+
+def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
+    """Return how likely an attentive person of this crowd has no higher an AUC."""
+    found = np.full(len(auc), np.nan)
+    known = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
+    if known.sum() < _FEWEST_PEOPLE:
+        return found
+    negative, positive = counts[known].T
+    typical = float(np.clip(np.median(auc[known]), 0.5, 0.95))
+    # A random order varies as it does inside strata, a better one less in proportion.
+    expected, even = (
+        auc_variance(np.full(len(positive), a), positive, negative) for a in (typical, 0.5)
+    )
+    noise = chance[known] * expected / even
+    crowd = attentive(auc[known], noise, chance[known])
+    found[known] = ndtr((auc[known] - crowd.mean) / np.sqrt(crowd.deviation**2 + noise))
+    return found
+
+
+def _verdicts(
+    p_consensus: Float, p_chance: Float, p_better: Float, p_attentive: Float, level: float
+) -> NDArray[np.str_]:
+    predictable: Bool = discoveries(p_chance, level)
+    better = discoveries(p_better, level)
+    agrees = predictable & (p_consensus <= level) & ~better
+    different = predictable & better
+    # Not even by a plain test, which ten people in two hundred pass by luck.
+    unpredictable = p_chance > level
+    careless = discoveries(p_attentive, level) & unpredictable
+    verdict = np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)
+    return np.asarray(verdict, dtype="U9")

@@ -1,0 +1,68 @@
+"""Scores turned into log-odds of labels, and how readily each person says yes."""
+
+import numpy as np
+from scipy.special import expit
+
+from likeminds._util.array_types import Bool, Float, Index
+
+# How far people's readiness to say yes may lie from the crowd's, in log-odds: that of somebody
+# with few labels is held back.
+_READINESS = 1.0
+_STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
+
+
+def calibrate(
+    scores: Float, labels: Bool, people: Index, n_people: int, weight: Float
+) -> tuple[float, Float]:
+    """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
+
+    Intercepts have a normal prior around the crowd's, with a standard deviation of 1; the slope
+    is not negative.
+
+    Parameters
+    ----------
+    scores, labels, people, weight : arrays of shape (n_labels,)
+        What was predicted, and what was said by whom (positions), and how much it counts.
+    n_people : int
+        How many people there are; who said nothing gets the crowd's intercept.
+
+    Returns
+    -------
+    factor : float
+    numbers : array of shape (n_people,)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores, people = rng.standard_normal(4000), rng.integers(2, size=4000)
+    >>> labels = rng.random(4000) < expit(2 * scores + np.array([-1, 1])[people])
+    >>> factor, numbers = calibrate(scores, labels, people, 2, np.ones(4000))
+    >>> bool(abs(factor - 2) < 0.2), bool((abs(numbers - [-1, 1]) < 0.2).all())
+    (True, True)
+    """
+    unit = float(scores.std()) or 1.0
+    z = scores / unit
+    both, own = np.zeros(2), np.zeros(n_people)
+
+    def sums(values: Float) -> Float:
+        return np.asarray(np.bincount(people, weights=values, minlength=n_people), dtype=np.float64)
+
+    for _ in range(_STEPS):
+        p = expit(both[0] * z + both[1] + own[people])
+        slope, bend = weight * (labels - p), weight * p * (1.0 - p)
+        # People's intercepts are eliminated from Newton's step (Schur complement).
+        inner = sums(bend) + 1.0 / _READINESS**2
+        gradient = sums(slope) - own / _READINESS**2
+        crossed = np.stack([sums(bend * z), sums(bend)])
+        matrix = np.array([[bend @ z**2, bend @ z], [bend @ z, bend.sum()]])
+        matrix = matrix - (crossed / inner) @ crossed.T + 1e-9 * np.eye(2) * (1.0 + bend.sum())
+        right = np.array([slope @ z, slope.sum()]) - crossed @ (gradient / inner)
+        step = np.linalg.solve(matrix, right)
+        theirs = (gradient - step @ crossed) / inner
+        largest = float(np.abs(np.concatenate([step, theirs])).max())
+        # A longer step leaves the region where the quadratic model of the loss holds.
+        damp = min(1.0, _LONGEST / max(largest, _CLOSE))
+        both, own = both + damp * step, own + damp * theirs
+        if largest < _CLOSE:
+            break
+    return max(float(both[0]), 0.0) / unit, both[1] + own

@@ -1,0 +1,356 @@
+"""Everybody's labels as rows and responses, in blocks that are worked on at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.map_reduce import Own, ThreadExecutor
+from likeminds.data.annotations import Annotations
+from likeminds.losses import SquaredAUC
+from likeminds.losses.rows import POSITIVE, RowBlock, Rows
+from likeminds.mixed_model.design import Design
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+# Blocks are kept in memory when all of them together take no more than this.
+_KEPT_BYTES = 1 << 28
+# Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
+# then cost more than what they compute.
+_SMALL_BYTES = 1 << 22
+_SMALL_PADDING = 2.0
+# So are the coordinates of a table of items, if it is that small or is shared by the people.
+_SHARED = 2
+
+
+@dataclass(frozen=True)
+class PaddedRows:
+    """A few people's rows, padded to a common length (padding has weight 0).
+
+    Attributes
+    ----------
+    people : array of shape (b,)
+        Their positions among all people.
+    rows : array of shape (b, n, p)
+        Coordinates.
+    response, weight : arrays of shape (b, n)
+        The response to eta, and the weight of the row.
+    comparisons : array of shape (b,)
+        How many observations a person's rows amount to.
+    places : array of shape (b, n), optional
+        Where the rows are among all rows of these tasks; the padding's are past the last.
+    set_size : int
+        How many rows in succession are a set that one was chosen from; see `choices`.
+    log_count : array of shape (b, n), optional
+        The logarithm of how often an item is in its set (minus infinity fills up).
+    offset : array of shape (b, n), optional
+        What is added to every row's eta: see `crossed`.
+    held : array of shape (b, r, r), optional
+        What is added to everybody's precision of the last r coordinates, whose mean is zero.
+    beyond : array of shape (b, n, n), optional
+        Inner products of what a person's rows have beyond the coordinates.
+    """
+
+    people: Index
+    rows: Float
+    response: Float
+    weight: Float
+    comparisons: Float
+    places: Index | None = None
+    set_size: int = 1
+    log_count: Float | float = 0.0
+    offset: Float | None = None
+    held: Float | None = None
+    beyond: Float | None = None
+
+
+class Responses(Protocol):
+    """Everybody's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        ...
+
+    def visit(
+        self, work: "Callable[[ResponseBlock, S, Any], tuple[R, Any]]", state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
+        ...
+
+    def ask(
+        self, work: "Callable[[ResponseBlock, S, Any], R]", state: S, own: Own = None
+    ) -> Iterator[R]:
+        """Yield what each block answers."""
+        ...
+
+    def of_people(self, chosen: Bool) -> "Responses":
+        """Return the labels of some of the people, shape (n_people,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ResponseBlock:
+    """A block of people: where its labels are, and its number there."""
+
+    tasks: "InMemoryResponses"
+    number: int
+
+    @property
+    def task(self) -> PaddedRows:
+        """The people's rows and responses."""
+        return self.tasks.task(self.number)
+
+
+def task_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa: ARG001 - the form of a work
+    """Return the rows and responses of a block."""
+    return block.task
+
+
+def people_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
+    """Return the people of a block."""
+    return block.task.people
+
+
+class InMemoryResponses:
+    """Base: blocks of people in this process, whom all cores visit where there is much to do."""
+
+    @property
+    def plan(self) -> Sequence[Index]:
+        """The people (positions in the rows) of each block."""
+        raise NotImplementedError
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        raise NotImplementedError
+
+    def task(self, number: int) -> PaddedRows:
+        """Return one block."""
+        raise NotImplementedError
+
+    @property
+    def _blocks(self) -> ThreadExecutor[ResponseBlock]:
+        blocks = [ResponseBlock(self, number) for number in range(len(self.plan))]
+        return ThreadExecutor(blocks, many_threads=self.n_bytes >= _SMALL_BYTES)
+
+    def visit(
+        self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
+        return self._blocks.visit(work, state, own)
+
+    def ask(
+        self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
+    ) -> Iterator[R]:
+        """Yield what each block answers."""
+        return self._blocks.ask(work, state, own)
+
+
+class CachedResponses(InMemoryResponses):
+    """Base: blocks are made once, and kept where all of them fit into memory."""
+
+    @cached_property
+    def _kept(self) -> dict[int, PaddedRows]:
+        return {}
+
+    def task(self, number: int) -> PaddedRows:
+        """Return one block, from memory where all of them fit there."""
+        if number in self._kept:
+            return self._kept[number]
+        task = self._make(self.plan[number])
+        if self.n_bytes <= _KEPT_BYTES:
+            self._kept[number] = task
+        return task
+
+    def _make(self, chosen: Index) -> PaddedRows:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LabelResponses(CachedResponses):
+    """One row per label, for the logistic loss.
+
+    Attributes
+    ----------
+    rows : Rows
+        The labels.
+    coordinates : Design
+        The coordinates of the items.
+    is_ready : bool
+        Whether the table of the rows is in coordinates already.
+    """
+
+    rows: Rows
+    coordinates: Design
+    is_ready: bool
+
+    @classmethod
+    def of_annotations(cls, annotations: Annotations, coordinates: Design) -> "LabelResponses":
+        """Group the labels by person; grades are numbers of bins here."""
+        return cls.of_rows(
+            Rows.of_annotations(annotations, grade=bins_of(annotations)), coordinates
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Rows, coordinates: Design) -> "LabelResponses":
+        """Take labels grouped by person; make the items' coordinates once where that is cheap."""
+        is_ready = is_cheap_table(rows.table, len(rows.index), coordinates)
+        if is_ready:
+            rows = replace(rows, table=coordinates.rows(rows.table))
+        return cls(rows, coordinates, is_ready)
+
+    @property
+    def n_people(self) -> int:
+        """How many people have labels."""
+        return len(self.rows.people)
+
+    @property
+    def n_places(self) -> int:
+        """One per label, and one for the padding."""
+        return len(self.rows.index) + 1
+
+    @cached_property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        return plan_blocks(self.rows, self.n_bytes, apart=self.coordinates.size)
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        return 8 * self.n_places * self.coordinates.size
+
+    def of_people(self, chosen: Bool) -> "LabelResponses":
+        """Return the labels of some of the people."""
+        return LabelResponses(self.rows.of(chosen), self.coordinates, self.is_ready)
+
+    def _make(self, chosen: Index) -> PaddedRows:
+        rows = self.rows
+        block = rows.block(chosen, np.zeros(rows.table.shape[1]))
+        places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
+        in_coordinates = block.rows if self.is_ready else self.coordinates.rows(block.rows)
+        return PaddedRows(
+            people=block.people,
+            rows=by_column(in_coordinates),
+            response=_response(block),
+            weight=block.weight.sum(axis=1),
+            comparisons=block.class_weight.sum(axis=1),
+            places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
+            beyond=self.coordinates.products_beyond(block.rows, in_coordinates),
+        )
+
+
+@dataclass(frozen=True)
+class AucResponses(CachedResponses):
+    """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
+
+    Z has a row per label (the item less the mean of its class, over the root of the class's
+    weight) and last the difference of the means: see `losses.SquaredAUC.rows`. People with more
+    labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation.
+    A person counts n+ n- / (n+ + n-) times; those without pairs not at all.
+    """
+
+    labels: LabelResponses
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return self.labels.n_people
+
+    @property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        return self.labels.plan
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take, about."""
+        size = self.labels.coordinates.size
+        return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_people)
+
+    def of_people(self, chosen: Bool) -> "AucResponses":
+        """Return the labels of some of the people."""
+        return AucResponses(self.labels.of_people(chosen))
+
+    def _make(self, chosen: Index) -> PaddedRows:
+        rows, coordinates = self.labels.rows, self.labels.coordinates
+        block = rows.block(chosen, np.zeros(rows.table.shape[1]))
+        if not self.labels.is_ready:
+            block = replace(block, rows=coordinates.rows(block.rows))
+        Z, response = SquaredAUC().rows(block)
+        strength, comparisons = SquaredAUC().weight_and_count(block.class_weight)
+        if Z.shape[1] > Z.shape[2] + 1:
+            joint = _triangle(np.concatenate([Z, response[:, :, None]], axis=2))
+            Z, response = np.ascontiguousarray(joint[:, :, :-1]), joint[:, :, -1]
+        return PaddedRows(
+            people=block.people,
+            rows=Z,
+            response=response,
+            weight=np.repeat(strength[:, None], Z.shape[1], axis=1),
+            comparisons=comparisons,
+        )
+
+
+def of_each_person(task: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
+    """Return a block with all arrays changed, whose first axis is that of people; no places."""
+    parts = {field.name: getattr(task, field.name) for field in fields(task)}
+    arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+    changed = {name: change(part) for name, part in arrays.items()}
+    return replace(task, **(changed | {"places": None}))
+
+
+def by_column(rows: Float) -> Float:
+    """Return rows, (b, n, p), held column by column where there are more of them: see `Primal`."""
+    if rows.shape[1] < rows.shape[2]:
+        return rows
+    return np.ascontiguousarray(rows.transpose(0, 2, 1)).transpose(0, 2, 1)
+
+
+def bins_of(annotations: Annotations) -> Index | None:
+    """Return the bins that a loss has made of grades; None where labels are yes or no."""
+    return None if annotations.grades is None else annotations.grades.astype(np.intp)
+
+
+def _response(block: RowBlock) -> Float:
+    """Return 1 for a positive label, or the bin of a grade; padding is 0."""
+    if block.grade is None:
+        return np.asarray((block.weight[:, POSITIVE] > 0).astype(np.float64))
+    return np.where(block.weight.sum(axis=1) > 0, block.grade, 0).astype(np.float64)
+
+
+def plan_blocks(
+    rows: Rows, n_bytes: int, row_bytes: int | None = None, *, apart: int
+) -> list[Index]:
+    """Divide people into blocks, few of them where there is little to do.
+
+    Those with fewer rows than ``apart`` have systems of another kind (see `systems`), whoever else
+    is there: they have blocks of their own.
+    """
+    if n_bytes < _SMALL_BYTES:
+        return list(rows.plan(_SMALL_PADDING, row_bytes, apart))
+    return list(rows.plan(row_bytes=row_bytes, apart=apart))
+
+
+def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Design) -> bool:
+    """Say whether to make the coordinates of a table of items once, for so many labels."""
+    if coordinates.beyond:  # what lies beyond them is needed, too
+        return False
+    shared = _SHARED * len(table) <= n_labels
+    return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
+
+
+def _triangle(matrices: Float) -> Float:
+    """Return R of the QR factors of each matrix."""
+    return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
+
+
+def sample(tasks: Responses, most: int) -> Responses:
+    """Return the labels of at most so many people, evenly spread."""
+    chosen = np.zeros(tasks.n_people, dtype=np.bool_)
+    places = np.linspace(0, tasks.n_people - 1, min(most, tasks.n_people))
+    chosen[places.astype(np.intp)] = True
+    return tasks.of_people(chosen)

@@ -1,0 +1,270 @@
+"""Labels as choices: each positive one is an item chosen among those shown with it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.checks import listing
+from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices, classes_by_group, counted_alike
+from likeminds.losses.rows import POSITIVE, Rows
+from likeminds.mixed_model.blocks import CachedResponses, PaddedRows, is_cheap_table, plan_blocks
+from likeminds.mixed_model.design import Design
+
+# The place, in a set, of what is chosen by who says no to a single item.
+_OUTSIDE = -1
+
+
+def are_mixed(annotations: Annotations) -> bool:
+    """Say whether some groups are choices, and all others single labels."""
+    groups = annotations.group_codes
+    if groups is None or are_choices(annotations):
+        return False
+    chosen, others = classes_by_group(groups, annotations)
+    single = chosen + others == 1
+    are_sets = (chosen == 1) & counted_alike(groups, annotations)
+    return bool(single.any() and not single.all() and (single | are_sets).all())
+
+
+def refuse_no_choices(annotations: Annotations) -> None:
+    """Say which groups are no choices, where all are to be: one positive among some negatives."""
+    if are_choices(annotations):
+        return
+    groups = annotations.group_codes
+    assert groups is not None
+    chosen, _ = classes_by_group(groups, annotations)
+    wrong = np.flatnonzero(chosen != 1)
+    if not wrong.size:
+        raise ValueError(
+            "The model has learned from choices, whose rows count alike, but these rows have "
+            "weights that differ within a group: give all rows of a group the same weight."
+        )
+    told = []
+    for group in wrong[:6]:
+        person = annotations.users[np.argmax(groups == group)]
+        called = "" if annotations.group_ids is None else f" {annotations.group_ids[group]}"
+        told.append(f"{person}'s group{called} ({chosen[group]} positive)")
+    raise ValueError(
+        "The model has learned from choices: groups of rows with one positive label each. With "
+        f"these rows, there are others: {listing(told)}. Groups of one person with the same id "
+        "are one, so that a group that is new needs an id of its own; a group that is not "
+        "complete waits for the rest of its rows."
+    )
+
+
+def _shown_together(annotations: Annotations) -> Index:
+    """Return the group of each row; the person, where a group has nothing to choose between."""
+    groups = annotations.group_codes
+    if groups is not None:
+        chosen, others = classes_by_group(groups, annotations)
+        if chosen.all() and others.all():
+            return groups
+    return annotations.user_codes
+
+
+@dataclass(frozen=True)
+class ChoiceBlocks(CachedResponses):
+    """One set of rows per positive label: itself, then the negatives shown with it.
+
+    Those are the negatives of its group. Where there are no groups, or a group has labels of one
+    class only (somebody was asked about single items), they are all of the person's. A set
+    counts as often as its positive label, and in it each negative as often as its own; in a
+    group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
+    Sets are places in the table of items: an item that is compared often is there once.
+
+    Attributes
+    ----------
+    items : array of shape (n_items, size) or (n_items, d)
+        The items' coordinates; or their features, where coordinates take too much memory.
+    sets : Rows
+        One row per set: the places of its items in the table, filled up to a common size; how
+        often each is there (0 fills up); and 1, or -1 where the worst was chosen.
+    coordinates : Design
+        The coordinates of the items.
+    set_size : int
+        Items of a set.
+    is_ready : bool
+        Whether the table of the items is in coordinates already.
+    """
+
+    items: FloatArray
+    sets: Rows
+    coordinates: Design
+    set_size: int
+    is_ready: bool
+
+    @classmethod
+    def of_annotations(
+        cls, annotations: Annotations, coordinates: Design, *, single: bool = False
+    ) -> "ChoiceBlocks":
+        """Put the sets together.
+
+        With ``single``, a row that is alone in its group (every row, where there are no groups)
+        is a choice between the item and none, whose coordinates, the intercept included, are
+        zero: that is logistic regression.
+        """
+        sets = _with_single(annotations) if single else _sets(annotations)
+        set_size = sets.members.shape[1]
+        places = np.where(
+            sets.members == _OUTSIDE, _OUTSIDE, annotations.feature_rows[sets.members]
+        )
+        rows = Rows.group(
+            np.column_stack([places, sets.counts, sets.sign]),
+            index=np.arange(len(places)),
+            positive=np.ones(len(places), dtype=np.bool_),
+            weight=sets.weight,
+            people=sets.people,
+            n_people=annotations.n_people,
+        )
+        table = annotations.features
+        is_ready = is_cheap_table(table, len(annotations), coordinates)
+        items = coordinates.rows(table) if is_ready else table
+        return cls(items, rows, coordinates, set_size, is_ready)
+
+    @property
+    def n_people(self) -> int:
+        """How many people chose."""
+        return len(self.sets.people)
+
+    @property
+    def n_places(self) -> int:
+        """One per item of a set, and a set's for the padding."""
+        return (len(self.sets.index) + 1) * self.set_size
+
+    @cached_property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        coordinates = self.coordinates
+        width = len(coordinates.scale) if coordinates.beyond else coordinates.size
+        apart = -(-coordinates.size // self.set_size)
+        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width, apart=apart)
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        return 8 * self.n_places * self.coordinates.size
+
+    def of_people(self, chosen: Bool) -> "ChoiceBlocks":
+        """Return the choices of some of the people."""
+        return replace(self, sets=self.sets.of(chosen))
+
+    def _make(self, chosen: Index) -> PaddedRows:
+        block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
+        n_people, n_sets = len(chosen), block.rows.shape[1]
+        members, counts, sign = np.split(block.rows, [self.set_size, 2 * self.set_size], axis=2)
+        padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
+        first = np.arange(n_sets * self.set_size) % self.set_size == 0
+        position = self.sets.offsets[chosen, None] + np.arange(n_sets)
+        position = np.where(
+            position < self.sets.offsets[chosen + 1, None], position, len(self.sets.index)
+        )
+        places = position[:, :, None] * self.set_size + np.arange(self.set_size)
+        with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
+            # Sets that are padding as a whole do not count, whatever they hold.
+            log_count = np.log(np.where(padding, 1.0, counts.reshape(n_people, -1)))
+        rows, beyond = self._rows(members.astype(np.intp), sign)
+        return PaddedRows(
+            people=block.people,
+            rows=rows,
+            response=np.repeat(first[None].astype(np.float64), n_people, axis=0),
+            weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
+            comparisons=block.weight[:, POSITIVE].sum(axis=1),
+            places=places.reshape(n_people, -1),
+            set_size=self.set_size,
+            log_count=log_count,
+            beyond=beyond,
+        )
+
+    def _rows(self, members: Index, sign: Float) -> tuple[Float, Float | None]:
+        """Return coordinates of the items of sets, (b, n, size), and inner products beyond them.
+
+        Both are backwards where the worst was chosen.
+        """
+        n_people, n_rows = len(members), members.shape[1] * members.shape[2]
+        features = self.items[members].reshape(n_people, n_rows, -1)
+        rows = np.asarray(
+            features if self.is_ready else self.coordinates.rows(features), dtype=np.float64
+        )
+        times = np.broadcast_to(sign, members.shape).reshape(n_people, n_rows).copy()
+        times[members.reshape(n_people, n_rows) == _OUTSIDE] = 0.0
+        beyond = self.coordinates.products_beyond(features, rows)
+        if (times != 1.0).any():
+            rows *= times[..., None]
+            beyond = None if beyond is None else beyond * times[:, :, None] * times[:, None, :]
+        return rows, beyond
+
+
+class _ChoiceRows(NamedTuple):
+    """Rows of each set, the chosen one first; how often each counts, and the set; who chose."""
+
+    members: Index
+    counts: Float
+    weight: Float
+    people: Index
+    sign: Float
+
+
+def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRows:
+    """Return the sets of rows that belong together; ``together`` is -1 for rows left out."""
+    weight = np.ones(len(annotations))
+    if annotations.weights is not None:
+        weight[:] = annotations.weights
+    together = _shown_together(annotations) if together is None else together
+    chosen = annotations.chosen
+    counted = (weight > 0) & (together >= 0)
+    positives: Index = np.flatnonzero(chosen & counted)
+    negatives: Index = np.flatnonzero(~chosen & counted)
+    negatives = negatives[np.argsort(together[negatives], kind="stable")]
+    # Where the negatives that go with each positive begin and end.
+    begin = np.searchsorted(together[negatives], together[positives], "left")
+    end = np.searchsorted(together[negatives], together[positives], "right")
+    kept = end > begin  # a choice among one item says nothing
+    positives, begin, end = positives[kept], begin[kept], end[kept]
+    place = begin[:, None] + np.arange((end - begin).max(initial=0))
+    inside = place < end[:, None]
+    members = np.empty((len(positives), 1 + place.shape[1]), dtype=np.intp)
+    members[:, 0] = positives
+    if len(positives):
+        members[:, 1:] = negatives[np.where(inside, place, begin[:, None])]
+    each = weight[members[:, 1:]]
+    groups = annotations.group_codes
+    if groups is not None and together is not annotations.user_codes:
+        n_chosen, _ = classes_by_group(groups, annotations)
+        is_set = (n_chosen == 1) & counted_alike(groups, annotations)
+        each = np.where(is_set[groups[positives]][:, None], 1.0, each)
+    counts = np.column_stack([np.ones(len(positives)), np.where(inside, each, 0.0)])
+    people = annotations.user_codes[positives]
+    sign = np.ones(len(positives))
+    if annotations.picks_worst is not None:
+        sign[annotations.picks_worst[positives]] = -1.0
+    return _ChoiceRows(members, counts, weight[positives], people, sign)
+
+
+def _with_single(annotations: Annotations) -> _ChoiceRows:
+    """Return the sets of groups, and one of an item and none for each row that is alone."""
+    groups = annotations.group_codes
+    alone = np.ones(len(annotations), dtype=np.bool_)
+    if groups is not None:
+        alone = np.bincount(groups)[groups] == 1
+    together = np.full(len(annotations), -1) if groups is None else np.where(alone, -1, groups)
+    among = _sets(annotations, together)
+    weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
+    rows = np.flatnonzero(alone & (weight > 0))
+    yes = annotations.labels[rows]
+    (n_sets, set_size), n_all = among.members.shape, len(among.members) + len(rows)
+    members = np.full((n_all, max(2, set_size)), _OUTSIDE, dtype=np.intp)
+    counts = np.zeros(members.shape)
+    members[:n_sets, :set_size], counts[:n_sets, :set_size] = among.members, among.counts
+    members[n_sets:, 0] = np.where(yes, rows, _OUTSIDE)
+    members[n_sets:, 1] = np.where(yes, _OUTSIDE, rows)
+    counts[n_sets:, :2] = 1.0
+    return _ChoiceRows(
+        members,
+        counts,
+        np.concatenate([among.weight, weight[rows]]),
+        np.concatenate([among.people, annotations.user_codes[rows]]),
+        np.concatenate([among.sign, np.ones(len(rows))]),
+    )

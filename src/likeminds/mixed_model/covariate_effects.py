@@ -1,0 +1,320 @@
+"""Learning Gamma of W_i ~ N(theta + Gamma z_i, Omega), and its ridge penalties.
+
+    J(mean, Omega, Gamma) = J of everybody's labels around their own means
+                            + 1/2 sum_c ridge_c |Gamma_c|^2
+
+where Gamma_c are the columns of covariate c, in the units of the first guess. With first_i, what
+`Moments.first` sums over people, the gradient of J by Gamma is -L^-T sum_i first_i z_i', and its
+Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
+A step solves that; it is shortened until J falls. Steps alternate with those of the prior, which
+see everybody's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
+the consensus's does in `objective`): one for each covariate, so that those without an
+effect shrink to zero. They are learned in the first rounds; after that J never rises.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.map_reduce import SumTuple
+from likeminds._util.threads import one_blas_thread
+from likeminds.data.covariates import CovariateEncoder, Covariates
+from likeminds.mixed_model.blocks import ResponseBlock, Responses
+from likeminds.mixed_model.covariate_means import CovariateEffects
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.gaussian_prior import MeanShifts
+from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.lbfgs import PriorFit, first_guess
+from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.marginal_likelihood import PriorModel
+
+# Rounds in which the ridges, and the form of the prior, are learned anew.
+_FREE_ROUNDS = 2
+# Rounds with the ridges as they are, at most.
+_MOST_ROUNDS = 20
+# Steps of the fixed point at most, how little it may still move, and bounds of the ridges.
+_FIXED_POINT = 500
+_STILL = 1e-3
+_WEAKEST, _STRONGEST = 1e-3, 1e8
+# Steps that do not lower J are shortened, and given up when they are this short.
+_SHORTER, _SHORTEST = 0.4, 1e-3
+# How exactly modes are found.
+_EXACT = 1e-7
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Gamma in units of the first guess, and its ridge penalties.
+
+    Attributes
+    ----------
+    values : array of shape (p, k)
+        Gamma, divided by ``unit``.
+    ridges : array of shape (n_covariates,)
+        The ridge penalty of each covariate.
+    """
+
+    values: Float
+    ridges: Float
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """Everybody's covariates z, and the units of Gamma.
+
+    Attributes
+    ----------
+    z : array of shape (n_people, k)
+        Covariates, centred.
+    blocks : array of shape (k,)
+        Which covariate each column belongs to.
+    unit : array of shape (q,)
+        The unit of each row of Gamma: of the coordinates that go with covariates, the first ones.
+    n_covariates : int
+        How many covariates there are, with columns or without.
+    """
+
+    people_have: ClassVar = ("z",)
+
+    z: Float
+    blocks: Index
+    unit: Float
+    n_covariates: int
+
+    def shifts(self, slopes: Slopes) -> MeanShifts:
+        """Return everybody's Gamma z."""
+        return MeanShifts(self.z, slopes.values * self.unit[:, None])
+
+    def penalty(self, slopes: Slopes) -> float:
+        """Return the ridge penalty of Gamma."""
+        return 0.5 * float((slopes.ridges[self.blocks] * slopes.values**2).sum())
+
+    def nothing(self) -> Slopes:
+        """Return the start: Gamma is zero."""
+        return Slopes(np.zeros((len(self.unit), self.z.shape[1])), np.ones(self.n_covariates))
+
+
+@dataclass(frozen=True)
+class CovariateDerivatives:
+    """J and its derivatives by Gamma.
+
+    Attributes
+    ----------
+    objective : float
+        J, without the penalties.
+    slope : array of shape (p, k)
+        Minus the gradient of J by Gamma in its units.
+    known : array of shape (p, p)
+        The information of one person's labels about their mean, averaged, in units of Gamma.
+    """
+
+    objective: float
+    slope: Float
+    known: Float
+
+
+def ask(
+    tasks: Responses, model: PriorModel, pulls: WarmStarts, regressors: Regressors, slopes: Slopes
+) -> CovariateDerivatives:
+    """Find everybody's mode around their own mean, and sum."""
+    prior = model.prior
+    terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, _EXACT)
+    found, pulls.own = tasks.visit(_say, (terms, regressors), pulls.own)
+    value, first, spread, known_of_items = found
+    if isinstance(tasks, ItemEffects):
+        value += tasks.items.cost(known_of_items, tasks.labelled)
+    inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
+    known = np.eye(len(spread)) - spread / tasks.n_people
+    return CovariateDerivatives(value, inverse.T @ first, inverse.T @ known @ inverse)
+
+
+def _say(
+    block: ResponseBlock, state: tuple[EStepParams, Regressors], kept: WarmStart | None
+) -> tuple[SumTuple, WarmStart | None]:
+    """Return a block's share of J, of its slope by Gamma, of spread, and of what items know."""
+    terms, regressors = state
+    mode = terms.mode_of(block, kept)
+    curvature, first = mode.said.curvature, mode.system.z(mode.state)
+    spread = mode.spread
+    if not terms.likelihood.is_quadratic:
+        first = first - mode.system.z(mode.system.shift(spread, curvature))
+    value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
+    known = np.zeros(0)
+    if isinstance(block.tasks, ItemEffectBlocks):
+        known = block.tasks.known(block.number, curvature, spread)
+    return SumTuple(value, first.T @ regressors.z[mode.task.people], spread.total, known), mode.kept
+
+
+class CovariateQuadratic:
+    """J as a function of Gamma to second order, around the Gamma of the last pass."""
+
+    def __init__(self, said: CovariateDerivatives, slopes: Slopes, regressors: Regressors) -> None:
+        values, self._vectors = np.linalg.eigh(said.known)
+        self._values = np.maximum(values, 0.0)
+        self._scatter = regressors.z.T @ regressors.z
+        self._blocks, self._n_people = regressors.blocks, len(regressors.z)
+        self._target = said.slope + said.known @ slopes.values @ self._scatter
+
+    def _turned(self, ridges: Float) -> tuple[Float, Float, Float]:
+        """Return the scaling that makes all ridges one, with eigenvectors and eigenvalues."""
+        root = 1.0 / np.sqrt(ridges[self._blocks])
+        values, vectors = np.linalg.eigh(root[:, None] * self._scatter * root)
+        return root, vectors, np.maximum(values, 0.0)
+
+    def minimum(self, ridges: Float) -> tuple[Float, Float]:
+        """Return the best Gamma, and the effective degrees of freedom of each covariate."""
+        root, vectors, values = self._turned(ridges)
+        doubt = 1.0 / (self._values[:, None] * values + 1.0)
+        rotated = self._vectors.T @ (self._target * root) @ vectors * doubt
+        best = (self._vectors @ rotated @ vectors.T) * root
+        known = ((1.0 - doubt).sum(axis=0) * vectors**2).sum(axis=1)
+        return best, self._by_covariate(known, len(ridges))
+
+    def _by_covariate(self, numbers: Float, n_covariates: int) -> Float:
+        summed = np.bincount(self._blocks, weights=numbers, minlength=n_covariates)
+        return np.asarray(summed, dtype=np.float64)
+
+    def settled(self, ridges: Float) -> Slopes:
+        """Return the best Gamma with the ridges that make it most likely."""
+        for _ in range(_FIXED_POINT):
+            best, known = self.minimum(ridges)
+            squares = self._by_covariate((best**2).sum(axis=0), len(ridges))
+            new = np.clip(known / np.maximum(squares, 1e-300), _WEAKEST, _STRONGEST)
+            moved = np.abs(np.log(new / ridges)).max()
+            ridges = new
+            if moved < _STILL:
+                break
+        return Slopes(self.minimum(ridges)[0], ridges)
+
+    def unsure(self, ridges: Float) -> Float:
+        """Return the covariance of Gamma z in its units, on average over people, shape (p, p)."""
+        _, _, values = self._turned(ridges)
+        doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_people
+        return np.asarray((self._vectors * doubt) @ self._vectors.T)
+
+
+@dataclass(frozen=True)
+class FittedCovariateEffects:
+    """The learned prior and Gamma.
+
+    Attributes
+    ----------
+    learned : PriorFit
+        The prior; its trace goes on with the rounds in which nothing but J counts.
+    slopes, unsure : arrays of shape (p, k) and (p, p)
+        Gamma, and the covariance of Gamma z.
+    ridges : array of shape (n_covariates,)
+        The ridge penalty of each covariate.
+    """
+
+    learned: PriorFit
+    slopes: Float
+    unsure: Float
+    ridges: Float
+
+
+def learn_traits(
+    tasks: Responses,
+    regressors: Regressors,
+    learn: Callable[..., PriorFit],
+    *,
+    tol: float,
+) -> FittedCovariateEffects:
+    """Learn the prior and Gamma in alternation.
+
+    Parameters
+    ----------
+    tasks : Responses
+        The labels.
+    regressors : Regressors
+        The covariates.
+    learn : callable
+        Learns the prior, given everybody's Gamma z (``shifts``); given what was learned
+        ``earlier``, from there, and in the identity form unless ``anew``.
+    tol : float
+        Stop when a round lowers J by less than this share.
+    """
+    slopes = regressors.nothing()
+    first = learned = learn()
+    for _ in range(_FREE_ROUNDS):
+        if learned.interrupted:
+            break
+        slopes = _quadratic(tasks, learned, regressors, slopes).settled(slopes.ridges)
+        learned = learn(shifts=regressors.shifts(slopes), earlier=learned, anew=True)
+    cost = regressors.penalty(slopes)
+    trace = [value + cost for value in learned.trace]
+    for _ in range(_MOST_ROUNDS):
+        if learned.interrupted:
+            break
+        slopes = _stepped(tasks, learned, regressors, slopes)
+        learned = learn(shifts=regressors.shifts(slopes), earlier=learned)
+        before, cost = trace[-1], regressors.penalty(slopes)
+        trace += [value + cost for value in learned.trace]
+        if before - trace[-1] <= tol * abs(trace[-1]):
+            break
+    doubt = _quadratic(tasks, learned, regressors, slopes).unsure(slopes.ridges)
+    unit = regressors.unit[:, None]
+    # How many directions people differ in is asked of all their differences.
+    learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
+    return FittedCovariateEffects(
+        learned, slopes.values * unit, doubt * unit * unit.T, slopes.ridges
+    )
+
+
+def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
+    covariates: Covariates | None,
+    user_ids: IdArray,
+    coordinates: Design,
+    tasks: Responses,
+    learn: Callable[..., PriorFit],
+    tol: float,
+) -> tuple[PriorFit, CovariateEffects | None]:
+    """Learn the prior, and Gamma if there are covariates of people."""
+    if covariates is None:
+        return learn(), None
+    people = covariates.of(user_ids.tolist())
+    encoder = CovariateEncoder.of(people)
+    z = encoder(people)
+    if not z.shape[1]:
+        return learn(), None
+    unit = first_guess(coordinates.size, coordinates.n_weights)
+    regressors = Regressors(z, encoder.blocks, unit, len(encoder.names))
+    found = learn_traits(tasks, regressors, learn, tol=tol)
+    scatter = z.T @ z / len(z)
+    return found.learned, CovariateEffects(
+        encoder, found.slopes, found.ridges, scatter, found.unsure
+    )
+
+
+def _said(
+    tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
+) -> CovariateDerivatives:
+    if isinstance(tasks, ItemEffects) and learned.items is not None:
+        tasks = tasks.with_items(learned.items)
+    with one_blas_thread():
+        return ask(tasks, learned.model, learned.pulls, regressors, slopes)
+
+
+def _quadratic(
+    tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
+) -> CovariateQuadratic:
+    return CovariateQuadratic(_said(tasks, learned, regressors, slopes), slopes, regressors)
+
+
+def _stepped(tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes) -> Slopes:
+    """Return a better Gamma with the same ridges; J does not rise."""
+    said = _said(tasks, learned, regressors, slopes)
+    before = said.objective + regressors.penalty(slopes)
+    best, _ = CovariateQuadratic(said, slopes, regressors).minimum(slopes.ridges)
+    share = 1.0
+    while share > _SHORTEST:
+        new = replace(slopes, values=slopes.values + share * (best - slopes.values))
+        value = _said(tasks, learned, regressors, new).objective + regressors.penalty(new)
+        if value <= before:
+            return new
+        share *= _SHORTER
+    return slopes

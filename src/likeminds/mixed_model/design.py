@@ -1,0 +1,254 @@
+"""Coordinates of the prior: features centred, scaled, without directions of no variance."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds.data.annotations import Annotations
+
+# Directions with less than this share of the strongest one's variance are rounding: labels
+# carry no information about them.
+_IDLE = 1e-10
+# Numbers that differ by less than this share of their size are equal but for rounding.
+_ROUNDING = 2 * float(np.finfo(np.float64).eps)
+# Rows of the table that are turned into double precision at a time; of rows longer than so many
+# numbers, as many numbers as stay in the processor's cache.
+_ROWS_AT_ONCE = 1 << 14
+_LONG, _FEW_NUMBERS = 256, 1 << 17
+
+
+@dataclass(frozen=True)
+class Design:
+    """An affine map of features: its origin, units and directions.
+
+    Attributes
+    ----------
+    origin, scale : arrays of shape (d,)
+        The mean item, and the unit of each feature.
+    basis : array of shape (d, q), or None
+        Orthonormal directions in which items differ at all; None where they are all of them.
+    intercept : bool
+        Whether a constant one is the last coordinate.
+    spread : array of shape (q, q), optional
+        The covariance of the items that were labelled, in these coordinates; without it, the
+        identity.
+    beyond : float
+        The mean squared length of what items have beyond the basis; 0 where that is nothing.
+    """
+
+    origin: Float
+    scale: Float
+    basis: Float | None
+    intercept: bool
+    spread: Float | None = None
+    beyond: float = 0.0
+
+    @classmethod
+    def of_annotations(
+        cls,
+        annotations: Annotations,
+        *,
+        standardize: bool,
+        intercept: bool,
+        every: bool = False,
+    ) -> "Design":
+        """Measure the features of the items by the labels given to them.
+
+        With ``every``, all directions are kept, also those in which items do not differ, and
+        ``spread`` is left out.
+        """
+        given = {"standardize": standardize, "intercept": intercept, "every": every}
+        return cls.of_table(annotations.features, labels_of_rows(annotations), **given)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: FloatArray,
+        weight: Float,
+        *,
+        standardize: bool,
+        intercept: bool,
+        every: bool = False,
+    ) -> "Design":
+        """Measure the rows of a table, each of which counts as much as its labels."""
+        if not table.shape[1]:
+            return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
+        items = _Centred.of(table, weight / weight.sum())
+        differs = items.unit > 0
+        if not differs.any():
+            raise ValueError(
+                "No feature differs between the items that were labelled, so that there is nothing "
+                "to rank them by. Give features that differ, and labels of more than one item."
+            )
+        scale = np.ones(len(differs))
+        if standardize:
+            scale = np.where(differs, items.unit, 1.0) * np.sqrt(
+                np.where(differs, items.variance, 1.0)
+            )
+        if every:
+            return cls(items.mean, scale, None, intercept)
+        basis, covariance = items.directions(items.unit / scale)
+        return cls(items.mean, scale, basis, intercept, covariance)
+
+    def without_weights(self) -> "Design":
+        """Return coordinates of the same features that keep none of their directions."""
+        return replace(self, basis=np.zeros((len(self.scale), 0)), spread=np.zeros((0, 0)))
+
+    @property
+    def n_weights(self) -> int:
+        """How many coordinates are weights of features: q."""
+        return len(self.scale) if self.basis is None else self.basis.shape[1]
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are, the intercept included."""
+        return self.n_weights + self.intercept
+
+    def moved(self, features: FloatArray, chosen: Index) -> FloatArray:
+        """Return rows of features centred and scaled, in the features' own precision."""
+        moved = np.empty((len(chosen), len(self.scale)), dtype=features.dtype)
+        origin, unit = self.origin.astype(features.dtype), (1.0 / self.scale).astype(features.dtype)
+        at_once = max(1, _FEW_NUMBERS // len(unit))
+        for start in range(0, len(chosen), at_once):
+            part = slice(start, start + at_once)
+            np.subtract(features[chosen[part]], origin, out=moved[part])
+            moved[part] *= unit
+        return moved
+
+    def rows(self, features: FloatArray) -> Float:
+        """Return features, shape (..., d), as rows of coordinates, shape (..., size)."""
+        out = np.empty((*features.shape[:-1], self.size))
+        moved = (features - self.origin) / self.scale
+        out[..., : self.n_weights] = moved if self.basis is None else moved @ self.basis
+        out[..., self.n_weights :] = 1.0
+        return out
+
+    def products_beyond(self, features: FloatArray, rows: Float) -> Float | None:
+        """Return the inner products, (..., n, n), of what features have beyond their ``rows``.
+
+        Features have shape (..., n, d), and rows are theirs; None where there is nothing.
+        """
+        if not self.beyond:
+            return None
+        moved = (features - self.origin) / self.scale
+        inside = rows[..., : self.n_weights]
+        return np.asarray(_gram(moved) - _gram(inside))
+
+    def squares_beyond(self, features: FloatArray) -> Float:
+        """Return squared lengths of what differences of items, (n, d), have beyond the basis."""
+        if self.basis is None or not self.beyond:
+            return np.zeros(len(features))
+        moved = features / self.scale
+        moved -= (moved @ self.basis) @ self.basis.T
+        return np.asarray(np.einsum("nd,nd->n", moved, moved))
+
+    def differences(self, features: FloatArray) -> Float:
+        """Return differences of items, shape (..., d), in coordinates; no intercept, no origin."""
+        out = np.zeros((*features.shape[:-1], self.size))
+        moved = features / self.scale
+        out[..., : self.n_weights] = moved if self.basis is None else moved @ self.basis
+        return out
+
+    def weights(self, points: Float) -> Float:
+        """Return points, shape (..., size), as weights of the features, shape (..., d)."""
+        inner = points[..., : self.n_weights]
+        return np.asarray((inner if self.basis is None else inner @ self.basis.T) / self.scale)
+
+    def points(self, weights: Float, intercept: Float) -> Float:
+        """Return the points, shape (n, size), that have such weights and intercepts."""
+        points = np.empty((len(weights), self.size))
+        scaled = weights * self.scale
+        points[:, : self.n_weights] = scaled if self.basis is None else scaled @ self.basis
+        if self.intercept:
+            points[:, -1] = intercept + weights @ self.origin
+        return points
+
+
+def labels_of_rows(annotations: Annotations) -> Float:
+    """Return how many labels each row of the table of features has, by their weights."""
+    return np.bincount(
+        annotations.feature_rows, weights=annotations.weights, minlength=len(annotations.features)
+    ).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Centred:
+    """The rows of a table that have a share, measured from their mean.
+
+    A unit is half the range of a column, and zero for one that does not differ by more than
+    its rounding. Everything is measured from the middle of the range and in units, lest a large
+    mean swallow a small spread, or a square be zero.
+    """
+
+    table: FloatArray
+    share: Float
+    middle: Float
+    unit: Float
+    shift: Float
+
+    @classmethod
+    def of(cls, table: FloatArray, share: Float) -> "_Centred":
+        parts = _parts(share, table.shape[1])
+        low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
+        high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
+        middle, unit = low + (high - low) / 2, (high - low) / 2
+        unit[unit <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))] = 0.0
+        rough = cls(table, share, middle, unit, np.zeros(len(unit)))
+        shift = sum(np.sqrt(share[part]) @ rough.rows(part) for part in parts)
+        return cls(table, share, middle, unit, np.asarray(shift))
+
+    @property
+    def mean(self) -> Float:
+        """The mean row."""
+        return np.asarray(self.middle + self.shift * self.unit)
+
+    def rows(self, part: Index) -> Float:
+        """Return rows, in units, each times the root of its share."""
+        inverse = np.divide(1.0, self.unit, out=np.zeros_like(self.unit), where=self.unit > 0)
+        centred = (self.table[part] - self.middle) * inverse - self.shift
+        return np.asarray(centred * np.sqrt(self.share[part])[:, None])
+
+    @property
+    def _parts(self) -> list[Index]:
+        return _parts(self.share, len(self.unit))
+
+    @property
+    def variance(self) -> Float:
+        """The variance of each column, in units."""
+        return np.asarray(sum((self.rows(part) ** 2).sum(axis=0) for part in self._parts))
+
+    def directions(self, shrink: Float) -> tuple[Float | None, Float]:
+        """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
+
+        None stands for all directions, as they are. The covariance along them comes second.
+        Where rows are few, no matrix has as many rows and columns as there are columns here.
+        """
+        if 2 * np.count_nonzero(self.share) <= len(shrink):
+            used = np.flatnonzero(self.share)
+            _, length, directions = np.linalg.svd(self.rows(used) * shrink, full_matrices=False)
+            active = _active(length**2)
+            return directions[active].T, np.diag(length[active] ** 2)
+        covariance = np.zeros((len(shrink), len(shrink)))
+        for part in self._parts:
+            rows = self.rows(part) * shrink
+            covariance += rows.T @ rows
+        strength, vectors = np.linalg.eigh(covariance)
+        active = _active(strength)
+        if active.all():
+            return None, covariance
+        return vectors[:, active][:, ::-1], np.diag(strength[active][::-1])
+
+
+def _gram(rows: Float) -> Float:
+    return np.asarray(rows @ np.swapaxes(rows, -1, -2))
+
+
+def _active(strength: Float) -> Bool:
+    return np.asarray(strength > _IDLE * max(strength.max(), np.finfo(np.float64).tiny))
+
+
+def _parts(share: Float, width: int) -> list[Index]:
+    used = np.flatnonzero(share)
+    at_once = _ROWS_AT_ONCE if width <= _LONG else max(1, _FEW_NUMBERS // width)
+    return [used[start : start + at_once] for start in range(0, len(used), at_once)]

@@ -1,0 +1,141 @@
+"""The learned prior with all that newcomers' posteriors need."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Float, IdArray
+from likeminds.data.covariates import Covariates
+from likeminds.mixed_model.covariate_means import CovariateEffects
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.likelihoods import Likelihood, LogisticLikelihood
+from likeminds.mixed_model.lognormal_prior import LogNormalPrior
+
+# How far people's log-odds of liking the average item may be from the crowd's.
+_INTERCEPT_SPREAD = 2.0
+
+
+@dataclass(frozen=True)
+class FittedPrior:
+    """The prior of people without labels, with the coordinates and likelihood it goes with.
+
+    Attributes
+    ----------
+    coordinates, likelihood
+        The coordinates of items, and the likelihood of labels.
+    prior : GaussianPrior
+        The distribution of people's weights.
+    wider : GaussianPrior, optional
+        The same, with the uncertainty of its own parameters; both are around what goes with
+        people's covariates.
+    traits : CovariateEffects, optional
+        The effects of covariates of people.
+    items : ItemPosteriors, optional
+        Posteriors of the items' effects and factors, where several people labelled an item.
+    signs : array of shape (p,), optional
+        1 or -1 for weights whose sign is known, and that may be zero, else 0: see
+        `mixed_model.sign_constraints`.
+    logs : LogNormalPrior, optional
+        The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
+        then have the moments of weights.
+    """
+
+    coordinates: Design
+    prior: GaussianPrior
+    likelihood: Likelihood
+    wider: GaussianPrior | None = None
+    traits: CovariateEffects | None = None
+    items: ItemPosteriors | None = None
+    signs: Float | None = None
+    logs: LogNormalPrior | None = None
+
+    @property
+    def predictive(self) -> GaussianPrior:
+        """The prior with the uncertainty of its own parameters, where that is known.
+
+        Like `everybody`, it is that of people whose covariates are not known.
+        """
+        own = self._own
+        return own if self.traits is None else own.widened(self.traits.covariance)
+
+    @property
+    def _own(self) -> GaussianPrior:
+        return self.prior if self.wider is None else self.wider
+
+    @property
+    def simulated(self) -> GaussianPrior:
+        """The normal distribution that people are drawn from: of logarithms, where there are."""
+        return self.prior if self.logs is None else self.logs.prior
+
+    @property
+    def everybody(self) -> GaussianPrior:
+        """The prior of people whose covariates are not known."""
+        if self.traits is None:
+            return self.prior
+        return self.prior.widened(self.traits.covariance)
+
+    def shifts(self, covariates: Covariates | None, people: IdArray) -> Float | None:
+        """Return how far people's means are from that of all, by their covariates."""
+        if self.traits is None:
+            return None
+        return self.traits.shifts(covariates, people)
+
+    def told(self, shifts: Float | None, n_people: int) -> Float:
+        """Return what covariates tell of people: matrices K, (n_people, m, p), as in `Posterior`.
+
+        ``shifts`` are those of `shifts`: zero for people of whom nothing is known.
+        """
+        size = len(self.prior.mean)
+        if self.traits is None or shifts is None:
+            return np.zeros((n_people, 0, size))
+        is_known = np.any(shifts != 0.0, axis=1)
+        return np.asarray(is_known[:, None, None] * self.traits.told(size))
+
+    def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
+        """Return how people's weights differ from the consensus: the group's part, and their own.
+
+        Parameters
+        ----------
+        points : array of shape (n_people, p)
+            People in coordinates.
+        n_groups : int
+            How many directions the group level has.
+
+        Returns
+        -------
+        group, personal : arrays of shape (n_people, n_features)
+        """
+        n_weights, prior = self.coordinates.n_weights, self.everybody
+        directions = prior.directions(n_groups, n_weights)
+        deviation = points[:, :n_weights] - prior.mean[:n_weights]
+        group = deviation @ directions @ directions.T
+        return self.coordinates.weights(group), self.coordinates.weights(deviation - group)
+
+    def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
+        """Return the effect of a covariate on the weights of features.
+
+        By each of its categories; by a standard deviation more where it is a number (None).
+        """
+        if self.traits is None:
+            return []
+        told = self.traits.examples(name)
+        return [(kind, self.coordinates.weights(added[None])[0]) for kind, added in told]
+
+    def of_single_labels(self, positive_share: float) -> "FittedPrior":
+        """Return the crowd for labels of single items, where it was learned from choices.
+
+        A choice says nothing about the odds of liking the average item. They are one more
+        coordinate, near those of the labels in training.
+        """
+        odds = float(np.log(positive_share / (1.0 - positive_share)))
+        return replace(
+            self,
+            coordinates=replace(self.coordinates, intercept=True),
+            prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD),
+            wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD),
+            likelihood=LogisticLikelihood(),
+            signs=None if self.signs is None else np.append(self.signs, 0.0),
+            logs=None if self.logs is None else self.logs.with_coordinate(odds, _INTERCEPT_SPREAD),
+        )

@@ -1,0 +1,226 @@
+"""The prior of people's weights: N(mean, Omega), with Omega of low rank plus a residual.
+
+    Omega = D (I + F F') D,      D = diag(s, ..., s, v)
+
+where s is the standard deviation of a weight's residual and v that of the intercept's. As many
+columns of F as coordinates less one make Omega any matrix; fewer leave the crowd less room.
+This is the one place where the formula meets its names: ``residual`` is the diagonal of D,
+``loadings`` is F.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from likeminds._util.array_types import Float, Index
+
+# Variances less than this share of the largest are rounding.
+_LEAST = 1e-10
+# So few coordinates are multiplied by the whole root: fewer passes over rows count for more.
+_NARROW = 32
+
+
+@dataclass(frozen=True)
+class MeanShifts:
+    """How far everybody's mean is from that of all: Gamma z.
+
+    Attributes
+    ----------
+    z : array of shape (n_people, k)
+        Everybody's covariates.
+    slopes : array of shape (p, k)
+        Gamma.
+    """
+
+    people_have: ClassVar = ("z",)
+
+    z: Float
+    slopes: Float
+
+    def __getitem__(self, people: Index) -> Float:
+        return np.asarray(self.z[people] @ self.slopes.T)
+
+    def padded(self, size: int) -> "MeanShifts":
+        """Return the same with so many coordinates, of which the last ones are not moved."""
+        more = size - len(self.slopes)
+        return replace(self, slopes=np.pad(self.slopes, ((0, more), (0, 0))))
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """A normal distribution of people's weights.
+
+    Attributes
+    ----------
+    mean : array of shape (p,)
+        The consensus, and last the mean intercept where there is one.
+    loadings : array of shape (p, k)
+        The leading directions, in units of the residual.
+    residual : array of shape (p,)
+        Standard deviations of what the leading directions do not explain.
+    shifts : array of shape (n_people, p), or MeanShifts, optional
+        How far each person's mean is from that of all, by their covariates.
+    beyond : float
+        The variance of weights in every direction beyond the coordinates, where items have
+        something there: see `Design`.
+
+    Examples
+    --------
+    >>> prior = Prior(np.zeros(2), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
+    >>> prior.covariance
+    array([[2.5 , 0.  ],
+           [0.  , 0.25]])
+    >>> np.allclose(prior.root @ prior.root.T, prior.covariance)
+    True
+    """
+
+    people_have: ClassVar = ("shifts",)
+
+    mean: Float
+    loadings: Float
+    residual: Float
+    shifts: "Float | MeanShifts | None" = None
+    beyond: float = 0.0
+
+    @classmethod
+    def of_covariance(cls, mean: Float, covariance: Float, beyond: float = 0.0) -> "GaussianPrior":
+        """Return the prior with any covariance: a residual as small as its least eigenvalue.
+
+        Examples
+        --------
+        >>> prior = Prior.of_covariance(np.zeros(2), np.array([[2.0, 1.0], [1.0, 3.0]]))
+        >>> prior.covariance.round(6)
+        array([[2., 1.],
+               [1., 3.]])
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.maximum(values, _LEAST * values[-1])
+        loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
+        return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])), beyond=beyond)
+
+    def predictive(
+        self, unsure: Float, n_groups: int, unsure_beyond: float = 0.0
+    ) -> "GaussianPrior":
+        """Return the prior with the uncertainty of its mean and directions.
+
+        A person is the mean plus coordinates times leading directions. The directions are no
+        better known than the mean, whose covariance is ``unsure``; and as the coordinates have
+        variance one, each direction adds that much once more. Beyond the coordinates, where no
+        direction leads, only the mean's variance is added.
+        """
+        covariance = self.covariance + (1 + n_groups) * unsure
+        return GaussianPrior.of_covariance(self.mean, covariance, self.beyond + unsure_beyond)
+
+    def widened(self, more: Float) -> "GaussianPrior":
+        """Return the prior with a larger covariance of the first coordinates."""
+        covariance, size = self.covariance, len(more)
+        covariance[:size, :size] += more
+        return GaussianPrior.of_covariance(self.mean, covariance, self.beyond)
+
+    def with_coordinate(self, mean: float, deviation: float) -> "GaussianPrior":
+        """Return the prior with one more coordinate, independent of the others."""
+        loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
+        residual = np.append(self.residual, deviation)
+        return GaussianPrior(np.append(self.mean, mean), loadings, residual, beyond=self.beyond)
+
+    def shifted(self, shifts: "Float | MeanShifts | None") -> "GaussianPrior":
+        """Return the prior with everybody's shift of the mean, in the first coordinates."""
+        if shifts is None:
+            return self
+        if isinstance(shifts, MeanShifts):
+            return replace(self, shifts=shifts.padded(len(self.mean)))
+        more = len(self.mean) - shifts.shape[1]
+        return replace(self, shifts=np.pad(shifts, ((0, 0), (0, more))))
+
+    def without_correlations(self) -> "GaussianPrior":
+        """Return the prior with the same variances, and coordinates that are independent."""
+        deviations = np.sqrt(self.covariance.diagonal())
+        return GaussianPrior(self.mean, np.zeros((len(self.mean), 0)), deviations)
+
+    def truncated(self, rank: int, n_weights: int) -> "GaussianPrior":
+        """Return the prior with only its strongest directions, and the rest averaged."""
+        covariance = self.covariance
+        values, vectors = np.linalg.eigh(covariance[:n_weights, :n_weights])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        rest = float(values[rank:].mean()) if rank < n_weights else float(values[-1])
+        rest = max(rest, _LEAST * float(values[0]))
+        directions = np.zeros((len(covariance), rank))
+        lengths = np.sqrt(np.maximum(values[:rank] - rest, _LEAST * values[0]))
+        directions[:n_weights] = vectors[:, :rank] * lengths
+        crossed = covariance[n_weights:, :n_weights] @ vectors[:, :rank]
+        directions[n_weights:] = crossed / lengths
+        residual = np.full(len(covariance), np.sqrt(rest))
+        whole = covariance.diagonal()[n_weights:]
+        own = whole - (directions[n_weights:] ** 2).sum(axis=1)
+        residual[n_weights:] = np.sqrt(np.maximum(own, 0.01 * whole))
+        return GaussianPrior(self.mean, directions / residual[:, None], residual)
+
+    def means(self, people: Index) -> Float:
+        """Return people's means, shape (b, p), by their positions."""
+        if self.shifts is None:
+            return np.repeat(self.mean[None], len(people), axis=0)
+        return np.asarray(self.mean + self.shifts[people])
+
+    @property
+    def rank(self) -> int:
+        """How many leading directions there are."""
+        return int(self.loadings.shape[1])
+
+    @cached_property
+    def _leading(self) -> tuple[Float, Float]:
+        """The left singular vectors of F, and the square roots of 1 + its squared values."""
+        vectors, values, _ = np.linalg.svd(self.loadings, full_matrices=False)
+        return vectors, np.sqrt(1.0 + values**2)
+
+    @property
+    def covariance(self) -> Float:
+        """The matrix Omega."""
+        return np.asarray(self.root @ self.root.T)
+
+    @cached_property
+    def root(self) -> Float:
+        """A square matrix L with L L' = Omega."""
+        vectors, stretch = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (stretch - 1.0)) @ vectors.T
+        return np.asarray(self.residual[:, None] * inner)
+
+    def whitened(self, rows: Float) -> Float:
+        """Return rows @ root, shape (..., p), in time proportional to the rank."""
+        if 2 * self.rank > len(self.mean):
+            return np.asarray(rows @ self.root)
+        vectors, stretch = self._leading
+        scaled = rows * self.residual
+        if self.rank:
+            scaled += ((scaled @ vectors) * (stretch - 1.0)) @ vectors.T
+        return np.asarray(scaled)
+
+    def whitened_columns(self, columns: Float) -> Float:
+        """Return columns, shape (b, p, n), times root from the left, each in one piece."""
+        if 2 * self.rank > len(self.mean) or len(self.mean) <= _NARROW:
+            return np.asarray(self.root.T @ columns)
+        rows = self.whitened(columns.transpose(0, 2, 1))
+        return np.ascontiguousarray(rows.transpose(0, 2, 1))
+
+    @cached_property
+    def inverse_root(self) -> Float:
+        """The inverse of ``root``."""
+        vectors, stretch = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (1.0 / stretch - 1.0)) @ vectors.T
+        return np.asarray(inner / self.residual)
+
+    @cached_property
+    def inverse_middle(self) -> Float:
+        """The matrix (I + F F')^-1/2."""
+        return np.asarray(self.inverse_root * self.residual)
+
+    def directions(self, rank: int, n_weights: int) -> Float:
+        """Return an orthonormal basis, shape (n_weights, rank), of the leading directions."""
+        _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
+        leading = vectors[:, ::-1][:, :rank]
+        if not rank:
+            return np.asarray(leading)
+        # The sign is arbitrary: the largest weight is positive.
+        largest = np.abs(leading).argmax(axis=0)
+        return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))

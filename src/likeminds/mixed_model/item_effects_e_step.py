@@ -1,0 +1,415 @@
+"""People crossed with items: what an item adds to every score, and features of items to be learned.
+
+    eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
+
+To people, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
+items, people are sums over labels. Neither side takes the other's estimate as exact. People
+are integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is
+left, where s^2 is the variance of its score for that person. And as f_j is known only as
+N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the mean of log(1 + exp)
+exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.hash_sampling import drawn
+from likeminds._util.map_reduce import Own
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode
+from likeminds.losses.rows import Rows
+from likeminds.mixed_model.blocks import (
+    InMemoryResponses,
+    LabelResponses,
+    PaddedRows,
+    ResponseBlock,
+    bins_of,
+)
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, moments_of
+from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
+from likeminds.mixed_model.map_newton import PosteriorMode, WarmStart
+from likeminds.mixed_model.primal_dual import PosteriorCovariance
+from likeminds.mixed_model.scatter_sums import BlockItems, SparseItemSums, packed, unpacked
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+# The largest second derivative of log(1 + exp).
+BEND = 0.25
+
+
+NOT_SHARED = (
+    "No item was judged by two people, so that nothing can be learned about items beyond their "
+    "features: item effects are off."
+)
+
+
+def are_shared(annotations: Annotations) -> bool:
+    """Say whether any item was labelled by two people."""
+    return annotations.has_items and bool((labelled_by(annotations) > 1).any())
+
+
+def labelled_by(annotations: Annotations) -> Index:
+    """Return how many people labelled each item, two standing for more.
+
+    Examples
+    --------
+    >>> said = Annotations(["ann", "bob", "bob"], ["cat", "cat", "dog"], [True, False, True])
+    >>> labelled_by(said)
+    array([2, 1])
+    """
+    items, people = annotations.item_codes, annotations.user_codes
+    found = np.zeros(annotations.n_items, dtype=np.intp)
+    one_of_them = np.zeros(annotations.n_items, dtype=np.intp)
+    found[items] = 1
+    one_of_them[items] = people  # whoever comes last
+    found[items[people != one_of_them[items]]] = 2
+    return found
+
+
+@dataclass(frozen=True)
+class ItemSums:
+    """Derivatives of J by the items' effects and factors: sums over labels.
+
+    Attributes
+    ----------
+    slope, known : arrays of shape (m,)
+        Minus the gradient of J by b_j, and its curvature, people integrated out.
+    crossed : array of shape (m, p)
+        The curvature by b_j and by the mean of z.
+    slope_of_factors : array of shape (m, r)
+        Minus the gradient of J by f_j.
+    seen : array of shape (m, r, r)
+        The sum over labels of h times the second moment of v_i.
+    bound : array of shape (m, r, r)
+        The same with the largest h there is.
+    """
+
+    slope: Float
+    known: Float
+    crossed: Float
+    slope_of_factors: Float
+    seen: Float
+    bound: Float
+
+
+class ItemEffects(ABC):
+    """Labels with the posteriors of their items, wherever the labels are.
+
+    Attributes
+    ----------
+    items : ItemPosteriors
+        The items, and what is known of them.
+    counts : array of shape (m,)
+        How many labels each item has, those held out not counted.
+    """
+
+    items: ItemPosteriors
+    counts: Index
+
+    @property
+    def labelled(self) -> Bool:
+        """Which items have labels."""
+        return self.counts > 0
+
+    @property
+    @abstractmethod
+    def n_people(self) -> int:
+        """How many people have labels."""
+
+    @abstractmethod
+    def with_items(self, items: ItemPosteriors) -> Self:
+        """Return the same labels, with other posteriors of the items."""
+
+    @abstractmethod
+    def holding_out(self, share: float) -> Self:
+        """Return the same labels, of which a share is held out: left out of the likelihood.
+
+        They are drawn by who gave them to what, whatever the order of rows and items.
+        """
+
+    @abstractmethod
+    def of_people(self, chosen: Bool) -> "ItemEffects":
+        """Return the labels of some of the people."""
+
+    @abstractmethod
+    def visit(
+        self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+    ) -> tuple[R, Own]:
+        """Return the sum of what blocks answer, and what they keep."""
+
+    @abstractmethod
+    def ask(
+        self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
+    ) -> Iterator[R]:
+        """Yield what each block answers."""
+
+    @property
+    def numbers(self) -> Index:
+        """A number for each item with labels, by the order of their ids where they have one."""
+        numbers, labelled = np.zeros(len(self.items.ids), dtype=np.intp), self.labelled
+        numbers[labelled] = encode(self.items.ids[labelled], "items")[0]
+        return numbers
+
+
+@dataclass(frozen=True)
+class ItemEffectBlocks(InMemoryResponses, ItemEffects):
+    """Labels in this process, with the posteriors of their items.
+
+    Attributes
+    ----------
+    labels : LabelResponses
+        The labels; rows of features.
+    item : array of shape (n_places,)
+        The item of each place; the padding's is one past the last.
+    items : ItemPosteriors
+        Their posteriors.
+    left_out : array of shape (n_places,), optional
+        Labels that are left out of the likelihood.
+    bend : float
+        The largest second derivative of a label's loss.
+    """
+
+    labels: LabelResponses
+    item: Index
+    items: ItemPosteriors
+    left_out: Bool | None = None
+    bend: float = BEND
+
+    @classmethod
+    def of_annotations(
+        cls,
+        annotations: Annotations,
+        coordinates: Design,
+        items: ItemPosteriors,
+        bend: float = BEND,
+    ) -> "ItemEffectBlocks":
+        """Group the labels by person, and keep which item each is about.
+
+        A person's labels are in the order of their items, so that nothing depends on that of rows.
+        """
+        weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
+        annotations = annotations[np.lexsort((weights, annotations.item_codes))]
+        every = np.arange(len(annotations))
+        by_number = Rows.of_annotations(annotations, index=every, grade=bins_of(annotations))
+        number = by_number.index
+        rows = replace(by_number, index=annotations.feature_rows[number])
+        item = np.append(annotations.item_codes[number], annotations.n_items)
+        return cls(LabelResponses.of_rows(rows, coordinates), item, items, bend=bend)
+
+    @classmethod
+    def of_newcomers(
+        cls,
+        annotations: Annotations,
+        coordinates: Design,
+        items: ItemPosteriors,
+        bend: float = BEND,
+    ) -> "ItemEffectBlocks":
+        """Take the labels of people not seen in training.
+
+        The variance of an item lowers the information of its label: of h, as much is left as
+        h / (1 + h variance).
+        """
+        if annotations.has_items:
+            own = items.of(annotations.item_ids)
+        else:
+            own = items.nobody_knows(annotations.n_items)
+        weight = 1.0 / (1.0 + bend * own.doubt[annotations.item_codes])
+        if annotations.weights is not None:
+            weight = weight * annotations.weights
+        return cls.of_annotations(annotations._with(weights=weight), coordinates, own, bend)
+
+    @property
+    def n_people(self) -> int:
+        """How many people have labels."""
+        return self.labels.n_people
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        size = self.labels.coordinates.size
+        return self.labels.n_bytes * (size + self.items.n_factors) // max(size, 1)
+
+    @property
+    def plan(self) -> list[Index]:
+        """The people of each block."""
+        return self.labels.plan
+
+    @cached_property
+    def counts(self) -> Index:  # type: ignore[override]
+        """How many labels each item has, those held out not counted."""
+        item = self.item[:-1] if self.left_out is None else self.item[~self.left_out]
+        return np.bincount(item, minlength=len(self.items.effects) + 1)[: len(self.items.effects)]
+
+    @cached_property
+    def _of_blocks(self) -> dict[int, BlockItems]:
+        return {}
+
+    def of_block(self, number: int) -> BlockItems:
+        """Return which items the labels of a block are about."""
+        if number not in self._of_blocks:
+            item = self.item[self.labels.task(number).places]
+            self._of_blocks[number] = BlockItems.of(item, len(self.items.effects))
+        return self._of_blocks[number]
+
+    def known(self, number: int, curvature: Curvature, spread: PosteriorCovariance) -> Float:
+        """Return what a block's labels tell about every b_j: see `ItemSums`."""
+        of_block, known = self.of_block(number), np.zeros(len(self.items.effects))
+        known[of_block.items] = of_block.sums(_left(curvature, spread))[:, 0]
+        return known
+
+    @cached_property
+    def _padded(self) -> tuple[Float, Float]:
+        """B and f of all items, and zeros for the padding."""
+        zero = np.zeros((1, self.items.n_factors))
+        return np.append(self.items.effects, 0.0), np.vstack([self.items.factors, zero])
+
+    def with_items(self, items: ItemPosteriors) -> "ItemEffectBlocks":
+        """Return the same labels, with other posteriors of the items."""
+        new = replace(self, items=items)
+        for name in ("counts", "_of_blocks"):  # what the posteriors do not change
+            vars(new)[name] = getattr(self, name)
+        return new
+
+    def holding_out(self, share: float) -> "ItemEffectBlocks":
+        """Return the same labels, of which a share is held out."""
+        return self.leaving_out(share, self.numbers if share else None)
+
+    def leaving_out(self, share: float, numbers: Index | None) -> "ItemEffectBlocks":
+        """Return the same labels, of which a share is left out, by the numbers of their items."""
+        left_out = None
+        if numbers is not None:
+            rows = self.labels.rows
+            people = np.repeat(rows.people, rows.counts)
+            left_out = np.append(drawn(share, people, numbers[self.item[:-1]]), False)
+        new = replace(self, left_out=left_out)
+        vars(new)["_of_blocks"] = self._of_blocks
+        return new
+
+    def of_people(self, chosen: Bool) -> "ItemEffectBlocks":
+        """Return the labels of some of the people."""
+        kept = np.append(np.repeat(chosen, self.labels.rows.counts), True)
+        left_out = None if self.left_out is None else self.left_out[kept]
+        labels = self.labels.of_people(chosen)
+        return ItemEffectBlocks(labels, self.item[kept], self.items, left_out, bend=self.bend)
+
+    def task(self, number: int) -> PaddedRows:
+        """Return one block."""
+        task = self.labels.task(number)
+        assert task.places is not None
+        item = self.of_block(number).item
+        effects, factors = self._padded
+        task = replace(task, offset=effects[item])
+        if self.left_out is not None:
+            task = replace(task, weight=np.where(self.left_out[task.places], 0.0, task.weight))
+        if not self.items.n_factors:
+            return task
+        of_block = self.of_block(number)
+        unsure = packed(self.items.unsure[of_block.items])
+        counted = self.items.share * self.bend * task.weight
+        held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
+        columns = [task.rows.transpose(0, 2, 1), factors[item].transpose(0, 2, 1)]
+        rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
+        return replace(task, rows=rows, held=held)
+
+
+@dataclass(frozen=True)
+class ItemEffectMoments(Moments):
+    """Moments of the people's posteriors, and the sums by item."""
+
+    sums: ItemSums
+
+
+def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -> ItemEffectMoments:
+    """Return what `posterior.moments` does, with the sums by item."""
+    found, pulls.own = tasks.visit(_visit_items, terms, pulls.own)
+    return found.moments
+
+
+@dataclass
+class ItemEffectSums:
+    """Moments of some people, with the sums of their items in the order of `ItemSums`."""
+
+    people: Moments
+    items: SparseItemSums
+
+    def __iadd__(self, other: "ItemEffectSums") -> "ItemEffectSums":
+        self.people += other.people
+        self.items += other.items
+        return self
+
+    @property
+    def moments(self) -> ItemEffectMoments:
+        """The moments of people, and the sums by item."""
+        slope, known, crossed, of_factors, seen, bound = self.items.whole
+        r = of_factors.shape[1]
+        by_item = ItemSums(
+            slope[:, 0], known[:, 0], crossed, of_factors, unpacked(seen, r), unpacked(bound, r)
+        )
+        return ItemEffectMoments(**vars(self.people), sums=by_item)
+
+
+def _visit_items(
+    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+) -> tuple[ItemEffectSums, WarmStart | None]:
+    """Return a block's moments and the sums of its items."""
+    tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, kept)
+    assert isinstance(tasks, ItemEffectBlocks)
+    of_block = tasks.of_block(block.number)
+    curvature, system, items = mode.said.curvature, mode.system, tasks.items
+    assert isinstance(curvature, DiagonalCurvature)
+    h = curvature.root**2
+    spread = mode.spread
+    shift = system.shift(spread, curvature)
+    found = moments_of(mode, terms.likelihood, spread, shift)
+    # People's means are not their modes: neither is the slope by what is added to their scores.
+    moved = system.eta(shift) - system.offset
+    pull = mode.said.pull - curvature.grad_half_logdet(spread.variance) + h * moved
+    # The posterior variance of b_j adds to the people's: they share its items.
+    weight = np.append(items.doubt, 0.0)[of_block.item] * h
+    flat = spread.with_scores.reshape(-1, len(prior.mean))
+    shared = (flat * weight.reshape(-1, 1)).T @ flat
+    crossed = of_block.sums_of_rows(curvature.root, flat)
+    sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
+    root = prior.root[len(prior.mean) - items.n_factors :]
+    sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
+    found = replace(found, second=found.second + shared)
+    return ItemEffectSums(
+        found, SparseItemSums(of_block.items, sums, len(items.effects))
+    ), mode.kept
+
+
+def _sums_for_factors(
+    mode: PosteriorMode,
+    spread: PosteriorCovariance,
+    of_block: BlockItems,
+    root: Float,
+    crossed: Float,
+    *,
+    bend: float,
+) -> list[Float]:
+    """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
+    curvature, system = mode.said.curvature, mode.system
+    assert isinstance(curvature, DiagonalCurvature)
+    if not len(root):
+        return [np.zeros((len(of_block.items), 0))] * 3
+    v = system.z(mode.state) @ root.T
+    second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
+    upper = packed(second)
+    slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
+    seen = of_block.sums_of_people(curvature.root**2, upper)
+    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, upper)]
+
+
+def _left(curvature: Curvature, spread: PosteriorCovariance) -> Float:
+    """Return what is left of each label's information once its person is integrated out."""
+    assert isinstance(curvature, DiagonalCurvature)
+    return np.asarray(curvature.root**2 * np.maximum(1.0 - spread.variance, 0.0))

@@ -1,0 +1,255 @@
+"""Likelihoods of labels given scores: logistic, a choice among items, the squared AUC loss.
+
+All are functions of the scores eta = row . weights of a person's rows. Their curvature is
+written as H = R R': with R known, posteriors need no more of a likelihood than R times a vector
+and R' times a vector, whether H is diagonal (each label for itself) or not (a choice).
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from likeminds._util.array_types import Float, Index
+from likeminds._util.batched_linalg import row_dots
+from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.predictive_probabilities import damping, mean_between
+
+# Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
+_SAFE = 100.0
+
+
+class Curvature(Protocol):
+    """The matrices H = R R' of a block of people, at their eta."""
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a for vectors, shape (b, n), or matrices, shape (b, n, m)."""
+        ...
+
+    def times_root_back(self, stack: Float) -> Float:
+        """Return R' a."""
+        ...
+
+    def grad_half_logdet(self, variance: Float) -> Float:
+        """Return the gradient by eta of half the log-determinant, shape (b, n).
+
+        ``variance`` is that of R' eta under the posterior.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LossDerivatives:
+    """The loss of a block's labels at some eta, with its derivatives.
+
+    Attributes
+    ----------
+    loss : array of shape (b,)
+        Minus the logarithm of the probability of each person's labels.
+    pull : array of shape (b, n)
+        Minus the gradient of the loss by eta.
+    curvature : Curvature
+        Its Hessian by eta.
+    """
+
+    loss: Float
+    pull: Float
+    curvature: Curvature
+
+
+class Likelihood(Protocol):
+    """The probability of the labels, given eta."""
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether its curvature is the same everywhere."""
+        ...
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives at an eta, shape (b, n)."""
+        ...
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the information of one more label of items with these scores, shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiagonalCurvature:
+    """H is diagonal: each row counts for itself."""
+
+    root: Float
+    bend: Float | None = None
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a."""
+        return _along(self.root, stack)
+
+    times_root_back = times_root
+
+    def grad_half_logdet(self, variance: Float) -> Float:
+        """Return the gradient of half the log-determinant; ``bend`` is that of log H by eta."""
+        if self.bend is None:
+            return np.zeros_like(variance)
+        return np.asarray(0.5 * self.bend * variance)
+
+
+@dataclass(frozen=True)
+class LogisticLikelihood:
+    """log(1 + exp(eta)) - y eta for each label y, times its weight."""
+
+    is_quadratic = False
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        # One exponential, which cannot overflow, serves the loss and the chance.
+        rare = np.exp(-np.abs(eta))
+        loss = np.maximum(eta, 0.0) - task.response * eta + np.log1p(rare)
+        likely = 1.0 / (1.0 + rare)
+        chance = np.where(eta >= 0.0, likely, rare * likely)
+        root = np.sqrt(task.weight * rare) * likely
+        return LossDerivatives(
+            row_dots(task.weight, loss),
+            task.weight * (task.response - chance),
+            DiagonalCurvature(root, 1.0 - 2.0 * chance),
+        )
+
+    def each(
+        self,
+        eta: Float,
+        response: Float,
+        people: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        variance: Float | float = 0.0,
+    ) -> Float:
+        """Return the loss of every label, where scores are known with some variance."""
+        eta = eta / damping(variance)
+        loss = np.maximum(eta, 0.0) - response * eta + np.log1p(np.exp(-np.abs(eta)))
+        return np.asarray(loss)
+
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+        """Return the mean latent utility eta + noise, given each label: above zero for a yes."""
+        yes = np.asarray(response, dtype=np.bool_)
+        bounds = np.where(yes, 0.0, -np.inf), np.where(yes, np.inf, 0.0)
+        return mean_between(eta, *bounds)
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the variance of a label."""
+        chance = expit(eta)
+        return np.asarray(chance * (1.0 - chance))
+
+
+@dataclass(frozen=True)
+class ChoiceCurvature:
+    """H = w (diag(p) - p p') in each set of items that one was chosen from."""
+
+    chance: Float
+    weight: Float
+    set_size: int
+
+    def times_root(self, stack: Float) -> Float:
+        """Return R a, with R = sqrt(w) (diag(sqrt p) - p sqrt(p)')."""
+        root = np.sqrt(self.chance)
+        product = self._sets(root) * self._sets(stack)
+        product -= self._sets(self.chance) * self._in_sets(root, stack)
+        product *= np.sqrt(self.weight).reshape(-1, self.set_size, 1)
+        return product.reshape(stack.shape)
+
+    def times_root_back(self, stack: Float) -> Float:
+        """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
+        if stack.ndim == 3 and stack.transpose(0, 2, 1).flags.c_contiguous:
+            return self._columns_back(stack.transpose(0, 2, 1)).transpose(0, 2, 1)
+        away = self._sets(stack) - self._in_sets(self.chance, stack)
+        away *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
+        return away.reshape(stack.shape)
+
+    def _columns_back(self, columns: Float) -> Float:
+        """Return R' a for matrices whose columns, (b, m, n), are in one piece each."""
+        away = columns * self.chance[:, None, :]
+        mean = away.reshape(-1, self.set_size) @ np.ones(self.set_size)
+        np.subtract(columns, np.repeat(mean, self.set_size).reshape(columns.shape), out=away)
+        away *= np.sqrt(self.weight * self.chance)[:, None, :]
+        return away
+
+    def grad_half_logdet(self, variance: Float) -> Float:
+        """Return the gradient of half the log-determinant."""
+        in_all = self._in_sets(np.ones_like(variance), variance)
+        tilt = 0.5 * (self._sets(variance) - self._sets(self.chance) * in_all)
+        return tilt.reshape(variance.shape)
+
+    def _sets(self, stack: Float) -> Float:
+        """Return rows set by set: (sets, set_size, columns)."""
+        n_sets = stack.shape[0] * stack.shape[1] // self.set_size
+        return stack.reshape(n_sets, self.set_size, 1 if stack.ndim == 2 else stack.shape[2])
+
+    def _in_sets(self, weight: Float, stack: Float) -> Float:
+        """Return, for each set, the weighted sum over its rows: (sets, 1, columns)."""
+        # Products are many times faster than sums over a short axis.
+        return np.asarray(weight.reshape(-1, 1, self.set_size) @ self._sets(stack))
+
+
+def _along(numbers: Float, stack: Float) -> Float:
+    """Return numbers, shape (b, n), times the rows of vectors or matrices."""
+    return np.asarray(stack * (numbers if stack.ndim == 2 else numbers[:, :, None]))
+
+
+@dataclass(frozen=True)
+class ChoiceLikelihood:
+    """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
+
+    Rows of a person come set after set, ``task.set_size`` each, the chosen one first. They may
+    count several times in their set (or not at all, where a set has fewer items):
+    ``task.log_count``.
+    """
+
+    is_quadratic = False
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        size = task.set_size
+        chance = (eta + task.log_count).reshape(-1, size)
+        highest: Float | float = 0.0
+        if np.abs(eta).max(initial=0.0) > _SAFE:
+            highest = reduce(np.maximum, chance.T)
+            chance -= highest[:, None]
+        np.exp(chance, out=chance)
+        total = chance @ np.ones(size)
+        chance /= total[:, None]
+        weight = task.weight[:, ::size]
+        whole = highest + np.log(total)
+        loss = row_dots(weight, whole.reshape(weight.shape) - eta[:, ::size])
+        curvature = ChoiceCurvature(chance.reshape(eta.shape), task.weight, size)
+        return LossDerivatives(loss, task.weight * (task.response - curvature.chance), curvature)
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the information of a choice between an item and one with score zero."""
+        return LogisticLikelihood().expected_information(eta)
+
+
+@dataclass(frozen=True)
+class GaussianLikelihood:
+    """precision/2 (response - eta)^2 for each row, times its weight.
+
+    With the rows that `tasks.AucResponses` makes this is the squared AUC loss. A person's rows
+    then count as ``task.comparisons`` normal observations, the harmonic mean of the numbers of
+    positives and negatives: that is what makes the precision something that can be learned.
+    """
+
+    precision: float
+
+    is_quadratic = True
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        left = task.response - eta
+        curvature = self.precision * task.weight
+        constant = task.comparisons * np.log(self.precision)
+        pull = curvature * left
+        return LossDerivatives(
+            0.5 * (row_dots(pull, left) - constant), pull, DiagonalCurvature(np.sqrt(curvature))
+        )
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the same for all items: one more label is half a comparison more."""
+        return np.full(len(eta), 0.5 * self.precision)

@@ -1,0 +1,204 @@
+"""Log-normal weights: modes, and the normal distribution with the same mean and covariance.
+
+A weight with a known sign s may be s exp(l), with l normally distributed, jointly with all other
+weights. Simulation works on l as it does on any weight. Everything else that the library says of
+people is about weights themselves, normally distributed around their means; so prior and
+posteriors are given the moments that the weights have. For people, these are the moments of
+s exp(l) where l has Laplace's approximation around the mode of its posterior.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.batched_linalg import row_dots, times, times_back
+from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
+
+# Logarithms beyond this would overflow sooner or later; no weight is that large.
+_MOST = 100.0
+# The least curvature, in units of the prior's: where labels make the posterior wider than that.
+_FLATTEST = 0.25
+# The gain at which Newton's method stops; in any case after so many steps and halvings.
+_EXACT = 1e-9
+_STEPS, _HALVINGS = 100, 40
+# Variances less than this share of a squared mean are rounding.
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class LogNormalPrior:
+    """What people are drawn from where some weights are log-normal.
+
+    Attributes
+    ----------
+    signs : array of shape (p,)
+        1 or -1 for coordinates whose weights are log-normal, else 0.
+    prior : GaussianPrior
+        The normal distribution of logarithms and of all other weights.
+    wider : GaussianPrior
+        The same, with the uncertainty of its own parameters.
+    """
+
+    signs: Float
+    prior: GaussianPrior
+    wider: GaussianPrior
+
+    def with_coordinate(self, mean: float, deviation: float) -> "LogNormalPrior":
+        """Return the same with one more coordinate, which is normal."""
+        return LogNormalPrior(
+            np.append(self.signs, 0.0),
+            self.prior.with_coordinate(mean, deviation),
+            self.wider.with_coordinate(mean, deviation),
+        )
+
+
+def matched(prior: GaussianPrior, signs: Float) -> GaussianPrior:
+    """Return the normal distribution of weights with the moments that weights have."""
+    mean, covariance = moments_of_weights(prior.mean, prior.covariance, signs)
+    return GaussianPrior.of_covariance(mean, covariance, prior.beyond)
+
+
+def weights_of_logs(logs: Float, signs: Float) -> Float:
+    """Return weights, shape (..., p): s exp(l) where there is a sign s.
+
+    Examples
+    --------
+    >>> weights_of_logs(np.array([0.0, 0.0, 2.0]), np.array([1.0, -1.0, 0.0]))
+    array([ 1., -1.,  2.])
+    """
+    if not signs.any():
+        return logs
+    return np.where(signs != 0, signs * np.exp(np.minimum(logs, _MOST)), logs)
+
+
+def moments_of_weights(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
+    """Return mean and covariance of weights, given those of logarithms and normal weights.
+
+    Parameters
+    ----------
+    mean, covariance : arrays of shape (..., p) and (..., p, p)
+        Of a normal distribution.
+    signs : array of shape (p,)
+        1 or -1 for those that are logarithms of weights, else 0.
+
+    Examples
+    --------
+    >>> mean, covariance = moments_of_weights(np.zeros(1), np.eye(1), np.array([-1.0]))
+    >>> mean.round(3), covariance.round(3)
+    (array([-1.649]), array([[4.671]]))
+    """
+    is_log = signs != 0
+    variance = np.einsum("...pp->...p", covariance)
+    found = np.where(is_log, weights_of_logs(mean + 0.5 * variance * is_log, signs), mean)
+    factor = np.where(is_log, found, 1.0)
+    both = is_log[:, None] & is_log
+    inner = np.where(both, np.expm1(np.where(both, covariance, 0.0)), covariance)
+    return found, factor[..., :, None] * inner * factor[..., None, :]
+
+
+def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
+    """Return what `moments_of_weights` was given: it undoes that."""
+    is_log = signs != 0
+    factor = np.where(is_log, mean, 1.0)
+    inner = covariance / (factor[..., :, None] * factor[..., None, :])
+    both = is_log[:, None] & is_log
+    inner = np.where(both, np.log1p(np.maximum(np.where(both, inner, 0.0), _LEAST - 1.0)), inner)
+    size = np.log(np.where(is_log, signs * mean, 1.0))
+    return np.where(is_log, size - 0.5 * np.einsum("...pp->...p", inner), mean), inner
+
+
+@dataclass(frozen=True)
+class LogNormalMode:
+    """The modes of some people's posteriors.
+
+    Attributes
+    ----------
+    logs : array of shape (b, p)
+        Logarithms of weights, or weights.
+    said : LossDerivatives
+        The likelihood there.
+    precision : array of shape (b, q, q)
+        The curvature of minus the log-posterior, by the coordinates that vary, in units of the
+        Cholesky factor of their prior covariance.
+    """
+
+    logs: Float
+    said: LossDerivatives
+    precision: Float
+
+
+def find_mode_of_logs(
+    task: PaddedRows, prior: GaussianPrior, likelihood: Likelihood, signs: Float
+) -> LogNormalMode:
+    """Find the modes of a block by Newton's method, each person with steps of their own length.
+
+    With u = m + R z, z ~ N(0, I), and weights w(u), the loss of labels at X w(u) plus |z|^2 / 2
+    is not convex: directions that curve the wrong way are taken to curve a little.
+    """
+    means = prior.means(task.people)
+    varies = np.flatnonzero(prior.residual > 0)
+    root = np.zeros((len(prior.mean), len(varies)))
+    root[varies] = np.linalg.cholesky(prior.covariance[np.ix_(varies, varies)])
+
+    def at(z: Float) -> tuple[Float, LossDerivatives, Float]:
+        logs = means + z @ root.T
+        said = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
+        return logs, said, said.loss + 0.5 * row_dots(z, z)
+
+    z = np.zeros((len(means), len(varies)))
+    logs, said, loss = at(z)
+    moves = np.ones(len(z), dtype=np.bool_)
+    for _ in range(_STEPS):
+        curvature = curvature_of_logs(task, logs, said, root, signs)
+        slope = slopes_of_logs(logs, signs) * times_back(task.rows, said.pull) @ root - z
+        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
+        share = moves.astype(np.float64)
+        for _ in range(_HALVINGS):
+            new = z + share[:, None] * step
+            logs, said, new_loss = at(new)
+            rises = new_loss > loss + 1e-9 * (1.0 + np.abs(loss))
+            if not rises.any():
+                break
+            share = np.where(rises, 0.5 * share, share)
+        moves &= loss - new_loss > _EXACT
+        z, loss = new, new_loss
+        if not moves.any():
+            break
+    return LogNormalMode(logs, said, curvature_of_logs(task, logs, said, root, signs))
+
+
+def curvature_of_logs(
+    task: PaddedRows, logs: Float, said: LossDerivatives, root: Float, signs: Float
+) -> Float:
+    """Return the curvature of minus the log-posterior by z, shape (b, q, q), kept off zero."""
+    steep = slopes_of_logs(logs, signs)
+    scaled = said.curvature.times_root_back((task.rows * steep[:, None]) @ root)
+    precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(root.shape[1])
+    bent = np.where(signs != 0, steep * times_back(task.rows, said.pull), 0.0)
+    precision -= root.T @ (bent[:, :, None] * root)
+    values, vectors = np.linalg.eigh(precision)
+    if values.min() >= _FLATTEST:
+        return np.asarray(precision)
+    lifted = vectors * np.maximum(values, _FLATTEST)[:, None]
+    return np.asarray(lifted @ vectors.transpose(0, 2, 1))
+
+
+def slopes_of_logs(logs: Float, signs: Float) -> Float:
+    """Return by how much weights move with their logarithms: by themselves; others by one."""
+    return np.where(signs != 0, weights_of_logs(logs, signs), 1.0)
+
+
+def known_from(covariance: Float, prior: GaussianPrior, most: int) -> Float:
+    """Return matrices K of few rows, (b, m, p), with prior less K'K near some covariances.
+
+    What labels make wider than the prior is as wide as the prior.
+    """
+    back = prior.inverse_root
+    told = np.eye(len(back)) - back @ covariance @ back.T
+    values, vectors = np.linalg.eigh(0.5 * (told + told.transpose(0, 2, 1)))
+    best = vectors[:, :, ::-1][:, :, :most].transpose(0, 2, 1)
+    size = np.sqrt(np.clip(values[:, ::-1][:, :most], 0.0, 1.0))
+    return np.asarray(size[:, :, None] * best @ prior.root.T)

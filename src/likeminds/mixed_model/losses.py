@@ -1,0 +1,273 @@
+"""Losses that a prior can be learned from, each with its likelihood and tasks."""
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from likeminds._util.array_types import FloatArray
+from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import are_choices
+from likeminds.data.label_parsing import block_medians
+from likeminds.mixed_model.blocks import AucResponses, LabelResponses, Responses
+from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.grade_counts import GradeCounts
+from likeminds.mixed_model.item_effects_e_step import BEND, ItemEffectBlocks
+from likeminds.mixed_model.likelihoods import (
+    ChoiceLikelihood,
+    GaussianLikelihood,
+    Likelihood,
+    LogisticLikelihood,
+)
+from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
+
+
+class PriorLoss(ABC):
+    """A loss of labels, for a ranker with a learned prior; docs/losses.md writes one.
+
+    Attributes
+    ----------
+    name : str
+        The name by which rankers take it.
+    likelihood : Likelihood
+        The likelihood of labels; a regression's precision is where learning starts.
+    has_intercept : bool
+        Whether people have one: the log-odds of liking the average item.
+    one_class_teaches : bool
+        Whether people with labels of one class only carry information.
+    takes_items : bool
+        Whether items may have effects of their own; see `crossed`.
+    bend : float
+        The largest second derivative of a label's loss, where they may.
+    rows_are_items : bool
+        Whether the rows of `tasks` are items, the intercept last, or items times a number: then
+        the prior can be learned from wide features. See `mixed_model.wide`.
+    """
+
+    name: ClassVar[str]
+    likelihood: ClassVar[Likelihood]
+    has_intercept: ClassVar[bool]
+    one_class_teaches: ClassVar[bool]
+    takes_items: ClassVar[bool] = False
+    bend: ClassVar[float] = BEND
+    rows_are_items: ClassVar[bool] = False
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
+        """Return the likelihood that learning starts from."""
+        return self.likelihood
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
+        """Return the labels that are learned from: of grades, which are yes or no."""
+        return annotations._with(grades=None)
+
+    def prepare_new_users(
+        self, annotations: Annotations, crowd: FittedPrior
+    ) -> tuple[Annotations, FittedPrior]:
+        """Return newcomers' labels as they are learned from, and the crowd as they meet it."""
+        return self.prepare(annotations, crowd.likelihood), crowd
+
+    @abstractmethod
+    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+        """Return everybody's labels as rows and responses."""
+
+    def of_newcomers(
+        self,
+        annotations: Annotations,
+        crowd: FittedPrior,
+        positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
+    ) -> tuple[Responses, FittedPrior]:
+        """Return newcomers' labels, and the crowd whose prior they are combined with.
+
+        ``positive_share`` is that of the labels in training. The crowd returned may have more
+        coordinates than the one given, after its own.
+        """
+        return self.tasks(annotations, crowd.coordinates), crowd
+
+
+class LogisticLoss(PriorLoss):
+    """Each label is a logistic regression, with an intercept per person."""
+
+    name = "logistic"
+    likelihood = LogisticLikelihood()
+    has_intercept = True
+    one_class_teaches = True
+    takes_items = True
+    rows_are_items = True
+
+    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+        """Return one row per label."""
+        return LabelResponses.of_annotations(annotations, coordinates)
+
+    def of_newcomers(
+        self, annotations: Annotations, crowd: FittedPrior, positive_share: float
+    ) -> tuple[Responses, FittedPrior]:
+        """Return newcomers' labels, with the posteriors of their items where there are any."""
+        if crowd.items is None:
+            return super().of_newcomers(annotations, crowd, positive_share)
+        tasks = ItemEffectBlocks.of_newcomers(
+            annotations, crowd.coordinates, crowd.items, self.bend
+        )
+        return tasks, crowd
+
+
+class MedianLoss(LogisticLoss):
+    """The logistic loss of grades above each person's own median."""
+
+    name = "median"
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
+        """Return which grades are above the median of those of their person."""
+        if annotations.grades is None:
+            return annotations
+        median = block_medians(annotations.grades, annotations.user_codes)
+        return annotations._with(labels=annotations.grades > median, grades=None)
+
+
+class GradedLoss(LogisticLoss):
+    """Base of the losses of grades; responses are bins."""
+
+    # Cuts and noise are refined from rows in coordinates.
+    rows_are_items = False
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+        grades = need_grades(annotations, self.name)
+        return self.first_given(GradeCounts.of(grades, annotations.user_codes))
+
+    @abstractmethod
+    def first_given(self, said: GradeCounts) -> Graded:
+        """Return the likelihood that learning starts from, by how grades were given."""
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
+        """Return labels with the bin of each grade."""
+        assert annotations.grades is not None
+        assert isinstance(likelihood, Graded)
+        bins = likelihood.scale.codes(annotations.grades)
+        return annotations._with(grades=bins.astype(np.float64))
+
+    def prepare_new_users(
+        self, annotations: Annotations, crowd: FittedPrior
+    ) -> tuple[Annotations, FittedPrior]:
+        """Let newcomers use the scale in their own way."""
+        assert isinstance(crowd.likelihood, Graded)
+        likelihood = crowd.likelihood.of_people(annotations.grades, annotations.user_codes)
+        return self.prepare(annotations, likelihood), replace(crowd, likelihood=likelihood)
+
+
+class CumulativeLoss(GradedLoss):
+    """A cumulative logit of grades: see `grading`."""
+
+    name = "cumulative"
+    bend = CumulativeLogit.bend
+
+    def first_given(self, said: GradeCounts) -> Graded:
+        """Return cuts by the shares of grades."""
+        return CumulativeLogit.given(said)
+
+
+class GaussianLoss(GradedLoss):
+    """Everybody's standardised grades are normal, with a variance of their own: see `grading`."""
+
+    name = "gaussian"
+    bend = StandardNormal.bend
+
+    def first_given(self, said: GradeCounts) -> Graded:
+        """Return everybody's mean and spread; noise as large as half the variance."""
+        return StandardNormal.given(said)
+
+    def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
+        """Return labels with the bin of each grade, which weigh the person's precision."""
+        assert isinstance(likelihood, StandardNormal)
+        weight = likelihood.precision[annotations.user_codes]
+        if annotations.weights is not None:
+            weight = weight * annotations.weights
+        return super().prepare(annotations, likelihood)._with(weights=weight)
+
+
+def need_grades(annotations: Annotations, loss: str) -> FloatArray:
+    """Return the grades; refuse labels that are none."""
+    if annotations.grades is None:
+        raise ValueError(f'loss="{loss}" learns from grades, but these labels are yes or no.')
+    return annotations.grades
+
+
+class ChoiceLoss(PriorLoss):
+    """Each positive label is a choice among it and the negatives shown with it."""
+
+    name = "choice"
+    likelihood = ChoiceLikelihood()
+    has_intercept = False
+    one_class_teaches = False
+    rows_are_items = True
+
+    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+        """Return one set of rows per positive label."""
+        return ChoiceBlocks.of_annotations(annotations, coordinates)
+
+    def of_newcomers(
+        self, annotations: Annotations, crowd: FittedPrior, positive_share: float
+    ) -> tuple[Responses, FittedPrior]:
+        """Return newcomers' choices, or, where they judge single items, their labels."""
+        if are_choices(annotations):
+            return super().of_newcomers(annotations, crowd, positive_share)
+        single = crowd.of_single_labels(positive_share)
+        if are_mixed(annotations):
+            both = replace(single, likelihood=MixedLoss.likelihood)
+            return MixedLoss().tasks(annotations, single.coordinates), both
+        return LabelResponses.of_annotations(annotations, single.coordinates), single
+
+
+class MixedLoss(PriorLoss):
+    """Groups of rows are choices, rows of their own are labels, with an intercept per person.
+
+    A label is a choice between the item and none, whose score is zero. Intercepts cancel in all
+    other sets.
+    """
+
+    name = "mixed"
+    likelihood = ChoiceLikelihood()
+    has_intercept = True
+    one_class_teaches = True
+    rows_are_items = True
+
+    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+        """Return one set of rows per choice, and one per label."""
+        return ChoiceBlocks.of_annotations(annotations, coordinates, single=True)
+
+
+class AucLoss(PriorLoss):
+    """The squared AUC loss as a regression, whose precision is learned."""
+
+    name = "auc"
+    likelihood = GaussianLikelihood(2.0)  # that of labels nothing is known about
+    has_intercept = False
+    one_class_teaches = False
+
+    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+        """Return one row per label, and one per person."""
+        return AucResponses(LabelResponses.of_annotations(annotations, coordinates))
+
+
+PRIOR_LOSSES: dict[str, PriorLoss] = {
+    loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), MixedLoss(), AucLoss())
+}
+# Those that grades may be learned by, "logistic" among them: the best for the crowd is chosen.
+GRADE_LOSSES: dict[str, PriorLoss] = {
+    loss.name: loss for loss in (CumulativeLoss(), GaussianLoss(), MedianLoss())
+}
+ALL_LOSSES = PRIOR_LOSSES | GRADE_LOSSES
+
+
+def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
+    """Return the loss that a name stands for; "auto" goes by how the labels were asked for."""
+    if isinstance(loss, PriorLoss):
+        return loss
+    if loss == "auto":
+        loss = LogisticLoss.name
+        if annotations.group_codes is not None:
+            loss = ChoiceLoss.name if are_choices(annotations) else loss
+            loss = MixedLoss.name if are_mixed(annotations) else loss
+    return ALL_LOSSES[loss]

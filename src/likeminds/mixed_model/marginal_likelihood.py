@@ -1,0 +1,294 @@
+"""The objective of the prior's parameters: minus the log marginal likelihood; its gradient.
+
+    J(mean, B, s, v) = sum_i [loss_i + |z_i|^2 / 2 + log |S_i^-1| / 2]
+                       + ridge/2 |theta|^2 + (priors of B, s and v)
+
+at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
+directions. With the moments of `posterior.Moments`, the gradient of J by Omega is
+1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
+the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
+there in far fewer passes over the people.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds.mixed_model.blocks import Responses
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
+from likeminds.mixed_model.item_effects_e_step import (
+    ItemEffectMoments,
+    ItemEffects,
+    crossed_moments,
+)
+from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, cost, moments
+from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
+
+# Standard deviations have a prior of their own, in units of the first guess (where scores differ
+# by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat
+# near zero that its maximum often lies there, with intervals too narrow; this moves it off zero
+# by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
+# are as wide as they should be). All: a scale so large that it matters only where labels can be
+# separated perfectly, and the likelihood has no maximum.
+FAR = 10.0
+OFF_ZERO = 2.0
+# What is known less than this share of what is known best is not known at all.
+_ROUNDING = 1e-15
+# Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
+_PSEUDO = 0.1
+
+
+@dataclass(frozen=True)
+class CovarianceStructure:
+    """The form of Omega, and the pseudo-people who shrink it: see `scoring`.
+
+    Attributes
+    ----------
+    kind : {"full", "diagonal", "low_rank"}
+        What is learned of Omega: all of it, variances alone, or a few directions and a residual.
+    pseudo : float
+        Pseudo-people, as a share of the people.
+    own : bool
+        Whether they have Omega's own variances, instead of one variance for all weights.
+    """
+
+    kind: str = "full"
+    pseudo: float = _PSEUDO
+    own: bool = False
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether Omega is a few directions and a residual."""
+        return self.kind == "low_rank"
+
+
+FULL = CovarianceStructure()
+DIAGONAL = CovarianceStructure("diagonal", own=True)
+LOW_RANK = CovarianceStructure("low_rank")
+
+
+@dataclass(frozen=True)
+class PriorModel:
+    """A prior, the likelihood of labels, and the ridge penalty of the consensus.
+
+    Attributes
+    ----------
+    prior, likelihood
+        What people and labels are drawn from.
+    ridge : float
+        The consensus is N(centre, I / ridge).
+    centre : array of shape (n_weights,), or 0
+        Where the consensus is thought to be.
+    """
+
+    prior: GaussianPrior
+    likelihood: Likelihood
+    ridge: float
+    centre: Float | float = 0.0
+
+
+@dataclass(frozen=True)
+class MarginalLikelihood:
+    """J per person as a function of one vector, whose entries are of about the same size.
+
+    Attributes
+    ----------
+    tasks : Responses
+        The labels.
+    n_weights : int
+        How many coordinates are weights; one more is the intercept.
+    model : PriorModel
+        Where the search starts; it gives the vector its layout.
+    unit : array of shape (p,)
+        The units of the mean and the leading directions.
+    pulls : WarmStarts
+        Where the search for modes starts; each visit to the people replaces them.
+    enough : float
+        How exactly modes are found: see `posterior.find_mode`.
+    shape : CovarianceStructure
+        The form of Omega.
+    shifts : array of shape (n_people, q), or MeanShifts, optional
+        How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
+    stands_for : float
+        How many people each of them stands for: see `sampling`.
+    nearly : bool
+        Whether steps to modes are solved for nearly: see `posterior.find_mode`.
+    """
+
+    tasks: Responses
+    n_weights: int
+    model: PriorModel
+    unit: Float
+    pulls: WarmStarts = field(default_factory=WarmStarts)
+    enough: float = 1e-3
+    shape: CovarianceStructure = FULL
+    shifts: Float | MeanShifts | None = None
+    stands_for: float = 1.0
+    nearly: bool = False
+
+    @property
+    def n_people(self) -> float:
+        """How many people they are, or stand for."""
+        return self.stands_for * self.tasks.n_people
+
+    @property
+    def start(self) -> Float:
+        """The vector of the model."""
+        prior, likelihood = self.model.prior, self.model.likelihood
+        directions = prior.loadings * (prior.residual / self.unit)[:, None]
+        residual = self._one_each(prior.residual)
+        precision = [likelihood.precision] if isinstance(likelihood, GaussianLikelihood) else []
+        logs = np.log([*residual, *precision])
+        return np.concatenate([prior.mean / self.unit, directions.ravel(), logs])
+
+    @property
+    def n_logs(self) -> int:
+        """How many entries, the last ones, are logarithms."""
+        return len(self.start) - len(self.unit) * (1 + self.model.prior.rank)
+
+    def model_at(self, vector: Float) -> PriorModel:
+        """Return the model that a vector encodes."""
+        size, rank = len(self.unit), self.model.prior.rank
+        mean, directions, logs = np.split(vector, [size, size + size * rank])
+        residual = np.full(size, np.exp(logs[0]))
+        residual[self.n_weights :] = np.exp(logs[1 : 1 + size - self.n_weights])
+        likelihood = self.model.likelihood
+        if isinstance(likelihood, GaussianLikelihood):
+            likelihood = GaussianLikelihood(float(np.exp(logs[-1])))
+        loadings = directions.reshape(size, rank) * (self.unit / residual)[:, None]
+        prior = GaussianPrior(mean * self.unit, loadings, residual)
+        return replace(self.model, prior=prior, likelihood=likelihood)
+
+    def visit(self, model: PriorModel) -> Moments:
+        """Find everybody's mode, and return the moments of the posteriors."""
+        terms = self.terms(model)
+        if isinstance(self.tasks, ItemEffects):
+            return crossed_moments(self.tasks, terms, self.pulls)
+        found = moments(self.tasks, terms, self.pulls)
+        return found if self.stands_for == 1.0 else found.times(self.stands_for)
+
+    def cost(self, model: PriorModel) -> float:
+        """Find everybody's mode, and return minus the log marginal likelihood alone."""
+        return self.stands_for * cost(self.tasks, self.terms(model), self.pulls)
+
+    def terms(self, model: PriorModel) -> EStepParams:
+        """Return what everybody's mode is found under."""
+        prior = model.prior.shifted(self.shifts)
+        return EStepParams(prior, model.likelihood, self.enough, self.nearly)
+
+    @property
+    def n_factors(self) -> int:
+        """How many coordinates, the last ones, weigh features of items that are learned."""
+        return self.tasks.items.n_factors if isinstance(self.tasks, ItemEffects) else 0
+
+    @property
+    def n_free(self) -> int:
+        """How many coordinates have a mean: all but those that weigh learned features."""
+        return len(self.unit) - self.n_factors
+
+    def cost_of_items(self, found: Moments) -> float:
+        """Return what items add to J, where they have effects of their own."""
+        if isinstance(self.tasks, ItemEffects) and isinstance(found, ItemEffectMoments):
+            return self.tasks.items.cost(found.sums.known, self.tasks.labelled)
+        return 0.0
+
+    def value(self, model: PriorModel, found: Moments) -> float:
+        """Return J, not divided by the number of people."""
+        return float(self.value_at(model, found.objective) + self.cost_of_items(found))
+
+    def value_at(self, model: PriorModel, objective: float) -> float:
+        """Return J without what items add, given minus the log marginal likelihood."""
+        far = model.prior.residual / self.unit / FAR
+        directions = model.prior.loadings * far[:, None]
+        own = self._one_each(far - OFF_ZERO * np.log(model.prior.residual))
+        held = self.held(model)
+        return float(objective + held + own.sum() + 0.5 * (directions**2).sum())
+
+    def away(self, model: PriorModel) -> Float:
+        """Return how far the consensus is from where the ridge pulls it."""
+        return np.asarray(model.prior.mean[: self.n_weights] - model.centre)
+
+    def held(self, model: PriorModel) -> float:
+        """Return the ridge penalty of the consensus."""
+        away = self.away(model)
+        return 0.5 * model.ridge * float(away @ away)
+
+    def _one_each(self, numbers: Float) -> Float:
+        """Return the entry that all weights share, and the intercept's where there is one."""
+        return np.array([numbers[0], *numbers[self.n_weights :]])
+
+    def __call__(self, vector: Float) -> tuple[float, Float]:
+        """Return J per person, and its gradient."""
+        model = self.model_at(vector)
+        found = self.visit(model)
+        value, slope = self.value(model, found), self.slope(model, found)
+        return value / found.n_people, slope / found.n_people
+
+    def slope(self, model: PriorModel, found: Moments) -> Float:
+        """Return the gradient of J by the vector, not divided by the number of people."""
+        prior = model.prior
+        mean = -prior.inverse_root.T @ found.first
+        mean[: self.n_weights] += model.ridge * self.away(model)
+        mean[self.n_free :] = 0.0
+        # D times the slope by Omega times D.
+        inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
+        in_units = (prior.residual / self.unit)[:, None]
+        directions = 2.0 * (inner @ prior.loadings) / in_units
+        directions += prior.loadings * in_units / FAR**2
+        by_residual = 2.0 * inner.diagonal()
+        logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
+        logs += self._one_each(prior.residual / self.unit / FAR - OFF_ZERO)
+        if isinstance(model.likelihood, GaussianLikelihood):
+            logs = np.append(logs, slope_by_log_precision(found, model.likelihood))
+        return np.concatenate([mean * self.unit, directions.ravel(), logs])
+
+    def covariance_of_mean(self, model: PriorModel, found: Moments) -> Float:
+        """Return the posterior covariance of the mean, shape (p, p), given all else.
+
+        The consensus itself is N(0, I / ridge), and the information about the mean is
+        L^-T (U I - spread) L^-1.
+        """
+        held, free = self.information_about_mean(model, found), self.n_free
+        covariance = np.zeros_like(held)
+        values, axes = np.linalg.eigh(held[:free, :free])
+        known = np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0)
+        covariance[:free, :free] = (axes[:, known] / values[known]) @ axes[:, known].T
+        return covariance
+
+    def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
+        """Return the information about the mean, shape (p, p), items integrated out."""
+        inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
+        known = found.n_people * np.eye(len(inverse)) - found.spread
+        held = inverse.T @ known @ inverse
+        held[weights, weights] += model.ridge * np.eye(self.n_weights)
+        if isinstance(self.tasks, ItemEffects) and isinstance(found, ItemEffectMoments):
+            crossed = found.sums.crossed
+            known_of_items = found.sums.known + 1.0 / self.tasks.items.variance
+            # In z, and then turned: items are many more than coordinates.
+            held -= inverse.T @ (crossed.T @ (crossed / known_of_items[:, None])) @ inverse
+        return np.asarray(held)
+
+    def learn_ridge(self, model: PriorModel, found: Moments) -> float:
+        """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""
+        unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
+        # Every direction of the consensus that is well known counts.
+        well_known = self.n_weights - model.ridge * float(unsure.sum())
+        away = self.away(model)
+        return max(well_known, _LEAST_KNOWN) / max(float(away @ away), _LEAST_KNOWN)
+
+
+# Keeps the ridge within reason for a crowd that knows nothing, or has no consensus.
+_LEAST_KNOWN = 1e-3
+
+
+def _missing(found: Moments) -> Float:
+    """Return U I - second: twice the gradient of J by Omega, in the basis of L."""
+    return np.asarray(found.n_people * np.eye(len(found.first)) - found.second)
+
+
+def slope_by_log_precision(found: Moments, likelihood: GaussianLikelihood) -> float:
+    """Return the derivative of J by the logarithm of a regression's precision."""
+    squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
+    explained = found.n_people * len(found.first) - np.trace(found.spread)
+    return float(0.5 * (squares + explained - found.comparisons))

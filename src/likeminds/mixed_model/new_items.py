@@ -1,0 +1,71 @@
+"""Posteriors of items not seen in training, from a few labels, the people held fixed."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from likeminds._util.array_types import Float, FloatArray, Index
+from likeminds._util.batched_linalg import solve
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.response_style import PointwiseLoss
+
+# Steps of Newton's method, and what they may leave to go.
+_STEPS = 50
+_ENOUGH = 1e-8
+
+
+def fold_in(
+    unknown: ItemPosteriors,
+    item: Index,
+    told: PointwiseLoss,
+    *,
+    weight: FloatArray,
+    eta: Float,
+    sure: Float,
+    v: Float,
+) -> ItemPosteriors:
+    """Return the posteriors of items of which only the prior is known, given labels.
+
+    Parameters
+    ----------
+    unknown : ItemPosteriors
+        The items.
+    item, weight : arrays of shape (n,)
+        The item of each label, and how much it counts.
+    told : PointwiseLoss
+        The labels.
+    eta, sure : arrays of shape (n,)
+        The score without the item's own part, for the person who gave the label, and its
+        variance, which lowers the information of the label.
+    v : array of shape (n, r)
+        That person's weights of the learned features.
+    """
+    n_items, size = len(unknown.effects), 1 + unknown.n_factors
+    rows = np.column_stack([np.ones(len(item)), v])
+    prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
+    state = np.zeros((n_items, size))
+    order = np.argsort(item, kind="stable")
+    starts = np.searchsorted(item[order], np.arange(n_items))
+    held = np.diag(prior)
+    for _ in range(_STEPS):
+        pull, h = told.at(eta + np.einsum("na,na->n", rows, state[item]))
+        h = weight * h
+        left = 1.0 / (1.0 + h * sure)
+        pull = left * weight * pull
+        slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
+        outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
+        precision = np.add.reduceat(outer[order], starts, axis=0) + held
+        step = solve(precision, slope[:, :, None])[:, :, 0]
+        # Steps longer than a few units overshoot where labels are all alike.
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        state = state + step / np.maximum(longest / 2.0, 1.0)
+        if float(longest.max()) < _ENOUGH:
+            break
+    covariance = np.linalg.inv(precision)
+    return replace(
+        unknown,
+        effects=state[:, 0],
+        doubt=covariance[:, 0, 0],
+        factors=state[:, 1:],
+        unsure=np.ascontiguousarray(covariance[:, 1:, 1:]),
+    )

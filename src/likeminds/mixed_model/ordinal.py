@@ -1,0 +1,384 @@
+"""Likelihoods of grades: a cumulative logit, and a normal distribution of standardised grades.
+
+    cumulative:  P(grade <= k) = logistic(s_i c_k - slope eta)    cuts c_k shared by the crowd
+    normal:      (grade - m_i) / s_i = eta + noise                noise with a person's own variance
+
+People use a scale differently. The shift of a person is the intercept of eta (and m_i), which the
+prior shrinks; how wide a part of the scale they use is s_i, from the spread of their own grades,
+shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from likeminds._util.array_types import Float, FloatArray, Index
+from likeminds._util.batched_linalg import row_dots
+from likeminds._util.lazy_imports import LazyModule
+from likeminds.data.grades import MOST_GRADES
+from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.grade_counts import GradeCounts
+from likeminds.mixed_model.likelihoods import DiagonalCurvature, LossDerivatives
+from likeminds.mixed_model.predictive_probabilities import damping, mean_between
+
+optimize: Any = LazyModule("scipy.optimize")
+
+# People with fewer grades than this say nothing about how spreads differ.
+_ENOUGH_GRADES = 4
+# Nodes over which posteriors of scores are averaged.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+# Newton's steps to people's shifts, the longest of them, and the least variance of shifts. Far from
+# all cuts the likelihood is nearly flat: an unlimited step leads farther away still.
+_SHIFT_STEPS = 8
+_LONGEST_SHIFT = 1.0
+_LEAST_VARIANCE = 1e-6
+# The least distance between two cuts.
+_LEAST_STEP = 1e-3
+
+
+@dataclass(frozen=True)
+class GradeScale:
+    """The grades of a crowd: bins, and how widely people spread theirs.
+
+    Attributes
+    ----------
+    edges : array of shape (K - 1,)
+        The highest grade of each bin but the last.
+    levels : array of shape (K,)
+        The grade of each bin: itself, or the mean where several are in one bin.
+    spread, differ : float
+        The typical standard deviation of a person's grades, and the standard deviation of its
+        logarithm between people.
+    centre : float
+        The mean grade.
+    """
+
+    edges: Float
+    levels: Float
+    spread: float
+    differ: float
+    centre: float
+
+    @classmethod
+    def of(cls, grades: FloatArray, people: Index) -> "GradeScale":
+        """Learn bins and spreads from everybody's grades."""
+        return cls.given(GradeCounts.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradeCounts) -> "GradeScale":
+        """Learn bins and spreads from how often grades were given."""
+        edges = said.values[:-1]
+        if len(said.values) > MOST_GRADES:
+            edges = said.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
+            edges = edges[edges < said.values[-1]]
+        codes = np.searchsorted(edges, said.values)
+        total = np.bincount(codes, weights=said.values * said.counts)
+        levels = total / np.bincount(codes, weights=said.counts)
+        able = (said.n >= _ENOUGH_GRADES) & (said.variances > 0)
+        if not able.any():
+            return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
+        logs, chance = 0.5 * np.log(said.variances[able]), 0.5 / (said.n[able] - 1.0)
+        between = float(logs.var() - chance.mean())
+        spread = float(np.exp(logs.mean()))
+        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), said.mean)
+
+    def codes(self, grades: FloatArray) -> Index:
+        """Return the bin of each grade."""
+        return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
+
+    def spreads(self, said: GradeCounts) -> Float:
+        """Return everybody's standard deviation, shrunk towards the typical one."""
+        free = np.maximum(said.n - 1.0, 0.0)
+        # One more observation of the typical spread keeps logarithms finite.
+        pooled = (free * said.variances + self.spread**2) / (free + 1.0)
+        share = self.differ**2 / (self.differ**2 + 0.5 / (free + 1.0))
+        return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
+
+    def centres(self, said: GradeCounts) -> Float:
+        """Return everybody's mean grade, that of the crowd counting once more."""
+        return np.asarray((said.n * said.means + self.centre) / (said.n + 1.0))
+
+
+@dataclass(frozen=True)
+class CumulativeLogit:
+    """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins.
+
+    Attributes
+    ----------
+    scale : GradeScale
+        The crowd's grades.
+    cuts : array of shape (K - 1,)
+        The cuts c_k, ascending.
+    use : array of shape (n_people,)
+        How far apart everybody's cuts are, s_i.
+    slope : float
+        What scores are multiplied with; one where they were learned by this likelihood.
+    shifts : array of shape (n_people,), optional
+        What is added to everybody's scores, where these have no person's own zero in them.
+    """
+
+    people_have: ClassVar = ("use", "shifts")
+
+    scale: GradeScale
+    cuts: Float
+    use: Float
+    slope: float = 1.0
+    shifts: Float | None = None
+
+    is_quadratic = False
+    # The largest second derivative of a label's loss.
+    bend = 0.5
+
+    @classmethod
+    def first(cls, grades: FloatArray, people: Index) -> "CumulativeLogit":
+        """Return cuts that give every grade the share it has, where scores differ by about one."""
+        return cls.given(GradeCounts.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradeCounts) -> "CumulativeLogit":
+        """Return the same from how often grades were given."""
+        scale = GradeScale.given(said)
+        counts = np.bincount(scale.codes(said.values), weights=said.counts)
+        share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
+        cuts = np.log(share / (1.0 - share)) * np.sqrt(1.0 + 3.0 / np.pi**2)
+        return cls(scale, _apart(cuts), scale.spread / scale.spreads(said))
+
+    def of_people(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
+        """Return the same for other people: the narrower their grades, the farther their cuts."""
+        assert grades is not None
+        said = GradeCounts.of(grades, people)
+        return replace(self, use=self.scale.spread / self.scale.spreads(said))
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        above, below = self._sides(
+            eta, task.response.astype(np.intp), self.use[task.people][:, None]
+        )
+        chance = np.maximum(above - below, 1e-300)
+        h = above * (1.0 - above) + below * (1.0 - below)
+        third = above * (1.0 - above) * (1.0 - 2.0 * above)
+        third += below * (1.0 - below) * (1.0 - 2.0 * below)
+        return LossDerivatives(
+            -row_dots(task.weight, np.log(chance)),
+            task.weight * (above + below - 1.0),
+            DiagonalCurvature(np.sqrt(task.weight * h), -third / np.maximum(h, 1e-300)),
+        )
+
+    def each(
+        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+    ) -> Float:
+        """Return the loss of every label, where scores are known with some variance."""
+        rough = damping(self.slope**2 * variance)
+        codes = np.asarray(response, dtype=np.intp)
+        above, below = self._sides(eta / rough, codes, self.use[people] / rough)
+        return np.asarray(-np.log(np.maximum(above - below, 1e-300)))
+
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:
+        """Return the mean latent utility eta + noise, given each grade: between two cuts."""
+        codes, use = np.asarray(response, dtype=np.intp), self.use[people]
+        low, up = self._bounds(codes)
+        return mean_between(self.slope * eta, use * low, use * up) / self.slope
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the mean information of one more grade."""
+        up_to = expit(self.cuts - eta[:, None])
+        edge = np.zeros((len(eta), 1))
+        up_to = np.hstack([edge, up_to, edge + 1.0])
+        f = up_to * (1.0 - up_to)
+        return np.asarray((np.diff(up_to, axis=1) * (f[:, 1:] + f[:, :-1])).sum(axis=1))
+
+    def chances(self, eta: Float, variance: Float, use: Float) -> Float:
+        """Return the probability of each bin, (n, K), where scores are only known roughly."""
+        rough = np.sqrt(1.0 + np.pi / 8.0 * self.slope**2 * variance)[:, None]
+        inner = expit((use[:, None] * self.cuts - self.slope * eta[:, None]) / rough)
+        edge = np.zeros((len(eta), 1))
+        return np.asarray(np.diff(np.hstack([edge, inner, edge + 1.0]), axis=1))
+
+    def slopes(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
+        """Return minus the slope of every label's loss by eta, and its curvature, of shape (n,)."""
+        above, below = self._sides(eta, codes, use)
+        h = above * (1.0 - above) + below * (1.0 - below)
+        return self.slope * (above + below - 1.0), self.slope**2 * h
+
+    def ways(self, people: Index) -> tuple[Float, Float]:
+        """Return how people use the scale, and what is added to their scores (-1: the crowd's)."""
+        shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
+        return np.append(self.use, 1.0)[people], np.append(shifts, 0.0)[people]
+
+    def with_shifts(
+        self, codes: Index, people: Index, eta: Float, *, variance: float | None = None
+    ) -> "CumulativeLogit":
+        """Return everybody's shift, shrunk by as much as those of the crowd are alike.
+
+        Of a few people, that is not to be learned: ``variance`` says it.
+        """
+        n_people = len(self.use)
+        shifts = np.zeros(n_people) if self.shifts is None else self.shifts
+        held = max(1.0 if variance is None else variance, _LEAST_VARIANCE)
+        for _ in range(_SHIFT_STEPS):
+            slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
+            pull = np.bincount(people, weights=slope, minlength=n_people)
+            known = np.bincount(people, weights=h, minlength=n_people) + 1.0 / held
+            step = (pull - shifts / held) / known
+            shifts = shifts + np.clip(step, -_LONGEST_SHIFT, _LONGEST_SHIFT)
+            if variance is None:
+                held = max(float((shifts**2 + 1.0 / known).mean()), _LEAST_VARIANCE)
+        return replace(self, shifts=shifts)
+
+    def refined(
+        self, codes: Index, use: Float, eta: Float, variance: Float, *, free_slope: bool
+    ) -> "CumulativeLogit":
+        """Return the cuts that make grades most likely, on average over posteriors of scores.
+
+        ``use`` is that of every grade's person.
+        """
+        spread = np.sqrt(variance)
+        nodes = [(eta + node * spread, w) for node, w in zip(_NODES, _WEIGHTS, strict=True)]
+
+        def objective(vector: Float) -> tuple[float, Float]:
+            cuts, slope = _decode(vector)
+            model = replace(self, cuts=cuts, slope=slope)
+            value, by_cut, by_slope = 0.0, np.zeros(len(cuts)), 0.0
+            for at, w in nodes:
+                above, below = model._sides(at, codes, use)
+                chance = np.maximum(above - below, 1e-12)
+                value -= w * float(np.log(chance).sum())
+                up = np.where(above < 1.0, above * (1.0 - above), 0.0) / chance
+                low = below * (1.0 - below) / chance
+                by_cut -= w * _by_cut(up * use, low * use, codes, len(cuts))
+                by_slope -= w * float((at * (above + below - 1.0)).sum())
+            slopes = np.append(np.cumsum(by_cut[::-1])[::-1], by_slope * slope * free_slope)
+            slopes[1:-1] *= np.exp(vector[1:-1])
+            total = float(_WEIGHTS.sum()) * len(codes)
+            return value / total, slopes / total
+
+        start = _encode(self.cuts, self.slope)
+        found = optimize.minimize(
+            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 100}
+        )
+        cuts, slope = _decode(found.x)
+        return replace(self, cuts=cuts, slope=slope)
+
+    def _sides(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
+        """Return the probabilities of a grade no higher than each row's, and of a lower one."""
+        low, up = self._bounds(codes)
+        score = self.slope * eta
+        return expit(use * up - score), expit(use * low - score)
+
+    def _bounds(self, codes: Index) -> tuple[Float, Float]:
+        """Return the cuts below and above each grade."""
+        padded = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        return padded[codes], padded[codes + 1]
+
+
+def _by_cut(up: Float, low: Float, codes: Index, n_cuts: int) -> Float:
+    """Return sums over rows by the cut above them, less sums by the cut below them."""
+    above = np.bincount(codes, weights=up, minlength=n_cuts + 1)[:n_cuts]
+    return np.asarray(above - np.bincount(codes, weights=low, minlength=n_cuts + 1)[1:])
+
+
+def _encode(cuts: Float, slope: float) -> Float:
+    steps = np.log(np.maximum(np.diff(cuts), _LEAST_STEP))
+    return np.concatenate([cuts[:1], steps, [np.log(slope)]])
+
+
+def _decode(vector: Float) -> tuple[Float, float]:
+    return np.cumsum(np.append(vector[0], np.exp(vector[1:-1]))), float(np.exp(vector[-1]))
+
+
+def _apart(cuts: Float) -> Float:
+    """Return cuts of which no two are the same."""
+    steps = np.maximum(np.diff(cuts), _LEAST_STEP)
+    return np.asarray(np.concatenate([cuts[:1], cuts[0] + np.cumsum(steps)]))
+
+
+@dataclass(frozen=True)
+class StandardNormal:
+    """weight/2 (y - eta)^2 of standardised grades y; the weight has the person's precision in it.
+
+    Attributes
+    ----------
+    scale : GradeScale
+        The crowd's grades.
+    centres, spreads : arrays of shape (n_people,)
+        What is taken from everybody's grades, and what they are divided by.
+    precision : array of shape (n_people,)
+        One over the variance of everybody's noise.
+    typical : float
+        That of people not seen in training.
+    """
+
+    people_have: ClassVar = ("centres", "spreads", "precision")
+
+    scale: GradeScale
+    centres: Float
+    spreads: Float
+    precision: Float
+    typical: float
+
+    is_quadratic = True
+    bend = 1.0
+
+    @classmethod
+    def first(cls, grades: FloatArray, people: Index) -> "StandardNormal":
+        """Return everybody's mean and spread, with noise of half their variance."""
+        return cls.given(GradeCounts.of(grades, people))
+
+    @classmethod
+    def given(cls, said: GradeCounts) -> "StandardNormal":
+        """Return the same from how grades were given."""
+        nobody = np.zeros(0)
+        return cls(GradeScale.given(said), nobody, nobody, nobody, 2.0)._of(said)
+
+    def of_people(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
+        """Return the same for other people, whose noise is the typical one."""
+        assert grades is not None
+        return self._of(GradeCounts.of(grades, people))
+
+    def _of(self, said: GradeCounts) -> "StandardNormal":
+        spreads, centres = self.scale.spreads(said), self.scale.centres(said)
+        precision = np.full(len(spreads), self.typical)
+        return replace(self, centres=centres, spreads=spreads, precision=precision)
+
+    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        left = self.standardised(task.response.astype(np.intp), task.people[:, None]) - eta
+        pull = task.weight * left
+        return LossDerivatives(
+            0.5 * row_dots(pull, left), pull, DiagonalCurvature(np.sqrt(task.weight))
+        )
+
+    def each(self, eta: Float, response: Float, people: Index) -> Float:
+        """Return the loss of every label, of weight one."""
+        codes = np.asarray(response, dtype=np.intp)
+        return np.asarray(0.5 * (self.standardised(codes, people) - eta) ** 2)
+
+    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+        """Return the latent utility eta + noise, which is the standardised grade."""
+        return self.standardised(np.asarray(response, dtype=np.intp), people)
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the same for all items."""
+        return np.full(len(eta), self.typical)
+
+    def standardised(self, codes: Index, people: Index) -> Float:
+        """Return grades less the person's mean, over the person's spread."""
+        return np.asarray((self.scale.levels[codes] - self.centres[people]) / self.spreads[people])
+
+    def refined(self, n: Float, squares: Float) -> "StandardNormal":
+        """Return the precision of everybody's noise, shrunk towards the typical one.
+
+        ``squares`` are sums of squared errors of everybody's n grades.
+        """
+        typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
+        # As many observations of the typical noise as make up for chance in most people.
+        precision = (n + _HELD) / (squares + _HELD / typical)
+        return replace(self, precision=precision, typical=typical)
+
+
+# Observations of the typical noise that everybody's own is shrunk by.
+_HELD = 8.0
+
+Graded = CumulativeLogit | StandardNormal

@@ -1,0 +1,428 @@
+"""Posterior distributions of people's weights, and of the scores and ranks they imply."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.batched_linalg import row_dots
+from likeminds._util.checks import as_matrix, listing
+from likeminds._util.map_reduce import of_rows
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import compact, lookup
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
+from likeminds.mixed_model.likelihoods import Likelihood
+from likeminds.mixed_model.new_items import fold_in
+from likeminds.mixed_model.ordinal import StandardNormal
+from likeminds.mixed_model.own_item_labels import Answered
+from likeminds.mixed_model.prediction_rows import PredictionRows
+from likeminds.mixed_model.predictive_probabilities import label_probability
+from likeminds.mixed_model.response_style import (
+    GradePredictions,
+    PointwiseLabelLoss,
+    PointwiseLoss,
+    ResponseStyle,
+)
+
+# Rankings drawn from a posterior for the credible intervals of ranks.
+_DRAWS = 2000
+# Rows whose uncertainty is computed at a time: nobody's is copied for all rows.
+_ROWS_AT_ONCE = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior distributions of some people's weights: normal, by Laplace's approximation.
+
+    A person's covariance is Omega - K'K with a matrix K of few rows: the prior's, less the
+    reduction of variance in the directions that the labels tell most about.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        Who they are.
+    points : array of shape (n_people, p)
+        Modes, in coordinates: weights of the features, the intercept where there is one, and
+        last the weights of the features of items that were learned.
+    known : array of shape (n_people, m, p)
+        The matrices K.
+    coordinates, prior, likelihood
+        What the numbers refer to; the prior includes the uncertainty of its parameters.
+    items : ItemPosteriors, optional
+        Posteriors of items, where they have effects of their own. `Annotations` say which
+        items they are; rows of features are taken for items that nobody has labelled.
+    ways : ResponseStyle, optional
+        How they turn scores into grades, where the crowd gave grades.
+    answered : Answered, optional
+        Residuals of the items that new users labelled: part of these items' scores.
+    unknown : {"error", "consensus"}, default="error"
+        Without features, what items get that nobody labelled: an error, or the average score.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> households = load_electricity()
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(households)
+    >>> somebody = households.of_person("household-007")
+    >>> belief = ranker.newcomer(somebody.X[:8], somebody.labels[:8])
+    >>> belief.coef.shape, belief.decision_function(somebody.X[8:10]).shape
+    ((1, 6), (2,))
+    >>> bool((belief.standard_error(somebody.X) > 0).all())
+    True
+    """
+
+    users: IdArray
+    points: Float
+    known: FloatArray
+    coordinates: Design
+    prior: GaussianPrior
+    likelihood: Likelihood
+    items: ItemPosteriors | None = None
+    ways: ResponseStyle | None = None
+    answered: Answered | None = None
+    unknown: str = "error"
+
+    @classmethod
+    def given(
+        cls,
+        crowd: FittedPrior,
+        users: IdArray,
+        points: Float,
+        known: FloatArray,
+        ways: ResponseStyle | None = None,
+        *,
+        unknown: str = "error",
+    ) -> "Posterior":
+        """Return the posteriors of people, given the crowd's predictive prior."""
+        prior, likelihood, items = crowd.predictive, crowd.likelihood, crowd.items
+        about = (crowd.coordinates, prior, likelihood, items, ways)
+        return cls(users, points, known, *about, unknown=unknown)
+
+    @property
+    def coef(self) -> Float:
+        """Weights of the features, shape (n_people, n_features)."""
+        return self.coordinates.weights(self.points)
+
+    @property
+    def intercept(self) -> Float:
+        """What to add to a score to get the log-odds of a positive label, shape (n_people,)."""
+        n_weights, size = self.coordinates.n_weights, self.coordinates.size
+        at_origin = self.points[:, n_weights:size].sum(axis=1)
+        return np.asarray(at_origin - self.coef @ self.coordinates.origin)
+
+    def decision_function(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Score items, each for its person (without ``users``, for the only one there is)."""
+        rows, people = self._rows(X, users)
+        scores, ids = np.einsum("nd,nd->n", rows, self.coef[people]), self._ids(X)
+        if self.items is None or ids is None or not isinstance(X, Annotations):
+            return np.asarray(scores)
+        own = self.items.of(X.item_ids).take(X.item_codes)
+        scores += own.scores(self.points[people, self.coordinates.size :])
+        if self.answered is not None:
+            scores += self.answered.at(people, X.items)
+        return np.asarray(scores)
+
+    def standard_error(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the standard errors of scores, relative to the average item's score."""
+        rows, people = self._rows(X, users)
+        return self.deviation(self.see(rows, self._ids(X)), people)
+
+    def probability_above(
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Return the probability that item a of each row ranks above item b."""
+        return self.chance_above(*self._pairs(a, b, users))
+
+    def probability_preferred(
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Return the probability that, of items a and b of each row, a gets the better label."""
+        return self.chance_preferred(*self._pairs(a, b, users))
+
+    def predict_grades(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> GradePredictions:
+        """Return the grades that people would give: their probabilities, and the expected one."""
+        rows, people = self._rows(X, users)
+        return self.grades(self.see(rows, self._ids(X)), people)
+
+    def rank_interval(
+        self, items: ArrayLike | Annotations, user: Hashable | None = None, level: float = 0.9
+    ) -> tuple[Index, Index]:
+        """Return the lowest and highest rank (1 is best) that each item may have for a person."""
+        rows, person = self._rows_for(items, user)
+        return self.ranks(self.see(rows, self._ids(items)), person, level)
+
+    def next_items(
+        self, items: ArrayLike | Annotations, user: Hashable | None = None, n: int = 1
+    ) -> Index:
+        """Return which items to ask a person about next, the most telling first."""
+        rows, person = self._rows_for(items, user)
+        return self.most_telling(self.see(rows, self._ids(items)), person, n)
+
+    def see(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
+        """Return rows of features as people see them; ``ids`` say which items they are."""
+        return PredictionRows.of(features, self.coordinates, self.items, ids)
+
+    def deviation(
+        self, seen: PredictionRows, people: Index, less: PredictionRows | None = None
+    ) -> Float:
+        """Return standard deviations of scores (-1: of somebody unknown), or of their differences.
+
+        Without ``less``, scores are seen from the average item's.
+        """
+
+        def vary(some: slice) -> Float:
+            owner = people[some]
+            rows = seen.rows[some] if less is None else seen.rows[some] - less.rows[some]
+            whitened = rows @ self.prior.root
+            told = np.einsum("nmp,np->nm", self.known[owner], rows)
+            known = np.where(owner >= 0, row_dots(told, told), 0.0)
+            return np.asarray(row_dots(whitened, whitened) - known)
+
+        variance = of_rows(vary, len(seen), _ROWS_AT_ONCE)
+        variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
+        variance += self._beyond(seen, less)
+        if less is not None:
+            variance += self._of_items(less, people)
+            variance[seen.same_as(less)] = 0.0
+        return np.sqrt(variance)
+
+    def _beyond(self, seen: PredictionRows, less: PredictionRows | None = None) -> Float | float:
+        """Return the variance of scores that lies beyond the coordinates."""
+        if seen.features is None:
+            return 0.0
+        away = seen.features.astype(np.float64)
+        away -= self.coordinates.origin if less is None or less.features is None else less.features
+        return self.prior.beyond * self.coordinates.squares_beyond(away)
+
+    def _of_items(self, seen: PredictionRows, people: Index) -> Float:
+        """Return the variance of scores that is due to their items."""
+        if seen.own is None:
+            return np.zeros(len(seen))
+        size = self.coordinates.size
+        v = np.vstack([self.points, self.prior.mean])[people, size:]
+        whole = self.prior.covariance[size:, size:]
+        known = self.known[people][:, :, size:].astype(np.float64)
+        told = np.einsum("nma,nmb->nab", known, known)
+        covariance = whole - np.where((people >= 0)[:, None, None], told, 0.0)
+        return seen.variance(v, covariance)
+
+    def chance_above(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+        """Return the probability that the items of a score higher than those of b."""
+        deviation = self.deviation(a, people, less=b)
+        # Two equal items are certain to be tied.
+        apart = np.where(deviation > 0, deviation, np.inf)
+        return np.asarray(ndtr(self._apart(a, b, people) / apart))
+
+    def chance_preferred(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+        """Return the probability that the items of a get better labels than those of b."""
+        if isinstance(self.likelihood, StandardNormal):
+            noise = self.deviation(a, people, less=b) ** 2 + 2.0 / self.likelihood.typical
+            return np.asarray(ndtr(self._apart(a, b, people) / np.sqrt(noise)))
+        if self.likelihood.is_quadratic:
+            raise TypeError(
+                "Scores that were learned as a regression are no log-odds, so that they say "
+                'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
+            )
+        deviation = self.deviation(a, people, less=b)
+        return label_probability(self._apart(a, b, people), deviation)
+
+    def grades(self, seen: PredictionRows, people: Index) -> GradePredictions:
+        """Return the grades that items would get (-1: from anybody)."""
+        if self.ways is None:
+            raise ValueError("This ranker has not learned from grades: there are none to predict.")
+        return self.ways.predict(*self.from_zero(seen, people), people)
+
+    def with_ways(self, ways: ResponseStyle, said: Annotations | None) -> "Posterior":
+        """Return newcomers with their own ways of grading, by their grades if they gave any."""
+        if said is None or said.grades is None:
+            return replace(self, ways=ways.of_strangers(len(self.users)))
+        eta, _ = self.from_zero(self.see(said.X, self._ids(said)), said.user_codes)
+        return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
+
+    def from_zero(self, seen: PredictionRows, people: Index) -> tuple[Float, Float]:
+        """Return scores from the common zero of all people (-1: of anybody), and variances."""
+        rows = seen.rows.copy()
+        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        points = np.vstack([self.points, self.prior.mean])[people]
+        scores = np.einsum("np,np->n", rows, points) + seen.effects
+        return scores, self.deviation(replace(seen, rows=rows), people) ** 2
+
+    def items_from(self, said: Annotations, people: Index) -> ItemPosteriors:
+        """Return the posteriors of items not seen in training, from labels that ``people`` gave."""
+        if self.items is None:
+            raise ValueError("Items have no character of their own here.")
+        item, which = compact(said.item_codes, said.n_items)
+        unknown = replace(self.items.nobody_knows(len(which)), ids=said.item_ids[which])
+        size = self.coordinates.size
+        points = np.vstack([self.points, self.prior.mean])[people]
+        told: PointwiseLoss = PointwiseLabelLoss(said.labels)
+        if said.grades is not None and self.ways is not None:
+            told = self.ways.told(said.grades, people)
+        # Their own factors are not known yet: these coordinates are zero.
+        rows = np.zeros(points.shape)
+        rows[:, :size] = self.coordinates.rows(said.X)
+        weight = np.ones(len(said)) if said.weights is None else said.weights
+        return fold_in(
+            unknown,
+            item,
+            told,
+            weight=weight,
+            eta=np.einsum("np,np->n", rows, points),
+            sure=self.deviation(PredictionRows(rows), people) ** 2,
+            v=points[:, size:],
+        )
+
+    def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
+        """Return a credible interval of each item's rank, from rankings drawn at random."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, but is {level}.")
+        values, vectors = np.linalg.eigh(self.covariance(person))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        rng = np.random.default_rng(0)
+        draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
+        scores = seen.rows @ draws
+        if seen.own is not None:
+            scores += seen.own.drawn(draws[self.coordinates.size :], rng)
+        if seen.features is not None:
+            scores += self._drawn_beyond(seen.features, rng)
+        place = np.empty(scores.shape, dtype=np.intp)
+        order = np.argsort(-scores, axis=0)
+        np.put_along_axis(place, order, np.arange(len(seen))[:, None], axis=0)
+        outside = 0.5 * (1.0 - level)
+        low = np.quantile(place, outside, axis=1, method="inverted_cdf")
+        high = np.quantile(place, 1.0 - outside, axis=1, method="inverted_cdf")
+        return low.astype(np.intp) + 1, high.astype(np.intp) + 1
+
+    def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
+        """Draw what lies beyond the coordinates of scores, for items at once: (n, draws)."""
+        rows = self.coordinates.rows(features)
+        products = self.coordinates.products_beyond(features, rows)
+        assert products is not None
+        values, vectors = np.linalg.eigh(self.prior.beyond * products)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
+
+    def most_telling(self, seen: PredictionRows, person: int, n: int) -> Index:
+        """Choose, one after the other, the items whose labels shrink the uncertainty most.
+
+        The uncertainty is the sum over the items of the variance of the score, as seen from
+        their mean score; a label is credited with its expected reduction (to first order). Where
+        items have effects of their own, a label reduces the item's variance, too, and that
+        variance lowers its information about the person.
+        """
+        if not 1 <= n <= len(seen):
+            raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
+        rows = seen.rows.copy()
+        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        contrasts = seen.rows - seen.rows.mean(axis=0)
+        wanted = contrasts.T @ contrasts
+        covariance = self.covariance(person)
+        expected_information = self.likelihood.expected_information(
+            rows @ self._point(person) + seen.effects
+        )
+        # What lies beyond the coordinates is an item's own, nearly: items share little there.
+        own = self._of_items(seen, np.full(len(seen), person)) + self._beyond(seen)
+        chosen: list[int] = []
+        for _ in range(n):
+            reached = rows @ covariance
+            gain = np.einsum("mp,mp->m", reached @ wanted, reached)
+            gain += 2.0 * own * np.einsum("mp,mp->m", reached, contrasts)
+            gain += own**2 * (1.0 - 1.0 / len(seen))
+            blurred = 1.0 + expected_information * (np.einsum("mp,mp->m", reached, rows) + own)
+            gain *= expected_information / blurred
+            gain[chosen] = -np.inf
+            best = int(gain.argmax())
+            step = reached[best]
+            covariance = (
+                covariance - np.outer(step, step) * expected_information[best] / blurred[best]
+            )
+            chosen.append(best)
+        return np.array(chosen)
+
+    def covariance(self, person: int) -> Float:
+        """Return a person's covariance in coordinates, shape (p, p); -1 is the prior's."""
+        if person < 0:
+            return self.prior.covariance
+        known = self.known[person].astype(np.float64)
+        return np.asarray(self.prior.covariance - known.T @ known)
+
+    def _apart(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+        """Return how much higher the items of a score than those of b (-1: for the consensus)."""
+        weights = np.vstack([self.points, self.prior.mean])[people]
+        mean = np.einsum("nd,nd->n", a.rows - b.rows, weights)
+        return np.asarray(mean + a.effects - b.effects)
+
+    def _pairs(
+        self,
+        a: ArrayLike | Annotations,
+        b: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None,
+    ) -> tuple[PredictionRows, PredictionRows, Index]:
+        first, people = self._rows(a, users)
+        second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
+        if first.shape != second.shape:
+            raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
+        return self.see(first, self._ids(a)), self.see(second, self._ids(b)), people
+
+    def _point(self, person: int) -> Float:
+        return self.prior.mean if person < 0 else np.asarray(self.points[person])
+
+    def _rows_for(
+        self, items: ArrayLike | Annotations, user: Hashable | None
+    ) -> tuple[FloatArray, int]:
+        """Return items' features, and the position of the person who is asked about them."""
+        known = items if isinstance(items, Annotations) else as_matrix(items, "items")
+        rows, people = self._rows(known, None if user is None else [user] * len(known))
+        return rows, int(people[0])
+
+    def _rows(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+    ) -> tuple[FloatArray, Index]:
+        if isinstance(X, Annotations):
+            users = X.users if users is None and len(self.users) > 1 else users
+            rows = X.X
+        else:
+            rows = as_matrix(X, "X")
+        if rows.shape[1] != len(self.coordinates.origin):
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but there are {len(self.coordinates.origin)}."
+            )
+        if users is None:
+            if len(self.users) > 1:
+                raise ValueError(
+                    f"There are {len(self.users)} people: say with users= whose scores to give."
+                )
+            return rows, np.zeros(len(rows), dtype=np.intp)
+        people = lookup(users, self.users, "users")
+        if len(people) != len(rows):
+            raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
+        if (people < 0).any():
+            strangers = np.asarray(list(users), dtype=object)[people < 0]
+            raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
+        return rows, people
+
+    def _ids(self, said: object) -> IdArray | None:
+        """Return which items rows are of; refuse items of which nothing is known."""
+        ids = said.items if isinstance(said, Annotations) and said.has_items else None
+        has_features = len(self.coordinates.origin) > 0
+        if self.unknown == "error" and self.items is not None and not has_features:
+            refuse_new_items(ids, self.items.ids)
+        return ids

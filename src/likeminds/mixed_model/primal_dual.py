@@ -1,0 +1,325 @@
+"""The equations of people's modes, given the prior: in weights, or in the pulls of their rows.
+
+A person's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so that in z the prior is
+the identity. People with more rows than coordinates are solved in z (*primal*, matrices of
+coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
+of rows x rows).
+
+Where features of items are learned, their uncertainty adds a penalty (see `crossed`): a
+quadratic form in z, one for each person (`UserPenalty`). In z it adds to their precision. In the
+pulls
+it is part of their prior: what is said above of z then holds of y, with z = A y.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from likeminds._util.array_types import Float, Index
+from likeminds._util.batched_linalg import (
+    half_log_determinant,
+    inverse_and_log,
+    row_dots,
+    solve_nearly,
+    times,
+    times_back,
+)
+from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.likelihoods import Curvature
+from likeminds.mixed_model.user_penalty import UserPenalty
+
+# What a step that is nearly solved for leaves of it: it gains this squared less than it might.
+_LEFT = 0.03
+
+
+@dataclass(frozen=True)
+class PosteriorCovariance:
+    """The covariance S of z, and what is needed of it.
+
+    Attributes
+    ----------
+    log_determinant : array of shape (b,)
+        Half of log |S^-1|.
+    total : array of shape (p, p)
+        The sum of S over the people.
+    variance : array of shape (b, n)
+        The variance of R' eta, where R R' is the likelihood's curvature.
+    inner : array
+        S itself (primal), or (I + R' X X' R)^-1 (dual).
+    with_scores : array of shape (b, n, p)
+        The covariance of R' eta with z.
+    """
+
+    log_determinant: Float
+    total: Float
+    variance: Float
+    inner: Float
+    with_scores: Float
+
+
+@dataclass(frozen=True)
+class Primal:
+    """People with at least as many rows as coordinates; the state is z.
+
+    Rows are held column by column: coordinates may be few, and loops over few numbers are slow.
+    """
+
+    nearly: ClassVar = False
+
+    rows: Float
+    offset: Float
+    held: UserPenalty | None = None
+
+    def of(self, people: Index) -> "Primal":
+        """Return the system of some of the people, by their places in the block."""
+        held = None if self.held is None else self.held.of(people)
+        columns = self.rows.transpose(0, 2, 1)[people]
+        return Primal(columns.transpose(0, 2, 1), self.offset[people], held)
+
+    def without_held(self) -> "Primal":
+        """Return the system in y, where the penalty is part of the prior."""
+        return self if self.held is None else Primal(self.held.of_rows(self.rows), self.offset)
+
+    def start(self, pulls: Float) -> Float:
+        """Return the state that has these pulls."""
+        state = times_back(self.rows, pulls)
+        return state if self.held is None else self.held.of_vectors(self.held.of_vectors(state))
+
+    def eta(self, state: Float) -> Float:
+        """Return everybody's eta."""
+        return self.offset + times(self.rows, state)
+
+    def penalty(self, state: Float, eta: Float) -> Float:
+        """Return half the squared length of z, and what is held besides."""
+        del eta
+        return 0.5 * row_dots(state, self._pulled(state))
+
+    def _pulled(self, state: Float) -> Float:
+        """Return the gradient of the penalty."""
+        return state if self.held is None else state + self.held.pulls(state)
+
+    def matrices(self, curvature: Curvature) -> Float:
+        """Return the precisions S^-1 of z, which Newton's method divides by: (b, p, p)."""
+        precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
+        if self.held is not None:
+            precision += self.held.added
+        return precision
+
+    def newton(
+        self, state: Float, eta: Float, pull: Float, curvature: Curvature, matrices: Float | None
+    ) -> tuple[Float, Float]:
+        """Return the step that Newton's method proposes, and what it promises to gain."""
+        del eta, curvature
+        assert matrices is not None
+        slope = times_back(self.rows, pull) - self._pulled(state)
+        step = np.asarray(np.linalg.solve(matrices, slope[:, :, None])[:, :, 0])
+        return step, 0.5 * row_dots(slope, step)
+
+    def z(self, state: Float) -> Float:
+        """Return everybody's z: the state."""
+        return state
+
+    def log_determinant(self, matrices: Float) -> Float:
+        """Return half of log |S^-1|, given the precisions."""
+        return half_log_determinant(matrices)
+
+    def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
+        """Return everybody's posterior covariance; ``matrices`` are those of `matrices`."""
+        scaled = curvature.times_root_back(self.rows)
+        if matrices is None:
+            matrices = self.matrices(curvature)
+        covariance, half = inverse_and_log(matrices)
+        columns = scaled.transpose(0, 2, 1)
+        with_scores = covariance @ columns
+        return PosteriorCovariance(
+            half,
+            covariance.sum(axis=0),
+            np.einsum("bpn,bpn->bn", with_scores, columns),
+            covariance,
+            with_scores.transpose(0, 2, 1),
+        )
+
+    def shift(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
+        return times(
+            spread.inner, times_back(self.rows, curvature.grad_half_logdet(spread.variance))
+        )
+
+    def seen_along(
+        self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
+    ) -> Float:
+        """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
+        del curvature
+        return np.asarray(directions.T @ spread.inner @ directions)
+
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
+        """Return the directions of z known best, (b, most, p), and 1 - their variances."""
+        values, vectors = np.linalg.eigh(self.matrices(curvature))
+        best = vectors[:, :, ::-1][:, :, :most].transpose(0, 2, 1)
+        return best, 1.0 - 1.0 / np.maximum(values[:, ::-1][:, :most], 1.0)
+
+
+@dataclass(frozen=True)
+class Dual:
+    """People with fewer rows than coordinates; the state is the pulls of their rows.
+
+    ``nearly`` is for large crowds: steps are solved for by products alone, to within a small share.
+    """
+
+    rows: Float
+    offset: Float
+    gram: Float
+    held: UserPenalty | None = None
+    nearly: bool = False
+
+    def of(self, people: Index) -> "Dual":
+        """Return the system of some of the people, by their places in the block."""
+        held = None if self.held is None else self.held.of(people)
+        rows, offset, gram = self.rows[people], self.offset[people], self.gram[people]
+        return Dual(rows, offset, gram, held, self.nearly)
+
+    def without_held(self) -> "Dual":
+        """Return the system in y, where the penalty is part of the prior."""
+        return replace(self, held=None)
+
+    def start(self, pulls: Float) -> Float:
+        """Return the state that has these pulls."""
+        return pulls
+
+    def eta(self, state: Float) -> Float:
+        """Return everybody's eta."""
+        return self.offset + times(self.gram, state)
+
+    def penalty(self, state: Float, eta: Float) -> Float:
+        """Return half the squared length of z = X'a."""
+        return 0.5 * row_dots(state, eta - self.offset)
+
+    def matrices(self, curvature: Curvature) -> Float:
+        """Return I + R' X X' R, which Newton's method divides by: (b, n, n)."""
+        half = curvature.times_root_back(self.gram).transpose(0, 2, 1)
+        return _plus_identity(curvature.times_root_back(half))
+
+    def newton(
+        self, state: Float, eta: Float, pull: Float, curvature: Curvature, matrices: Float | None
+    ) -> tuple[Float, Float]:
+        """Return the step that Newton's method proposes, and what it promises to gain.
+
+        Of one that is nearly solved for, nobody knows before it is taken.
+        """
+        if matrices is None:
+            step = self._nearly_newton(state, pull, curvature)
+            return step, np.full(len(step), np.inf)
+        scores = eta - self.offset
+        wanted = curvature.times_root(curvature.times_root_back(scores)) + pull
+        right = curvature.times_root_back(times(self.gram, wanted))
+        solved = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+        step = wanted - curvature.times_root(np.asarray(solved)) - state
+        return step, 0.5 * row_dots(pull - state, times(self.gram, step))
+
+    def _nearly_newton(self, state: Float, pull: Float, curvature: Curvature) -> Float:
+        """Return it nearly: a - state - R (I + R'GR)^-1 R'G (a - state), a the pulls wanted.
+
+        What is solved for is nothing at the mode, so that a share of it may be left out.
+        """
+
+        def times_inner(vectors: Float) -> Float:
+            seen = times(self.gram, curvature.times_root(vectors))
+            return np.asarray(vectors + curvature.times_root_back(seen))
+
+        right = curvature.times_root_back(times(self.gram, pull - state))
+        solved = solve_nearly(times_inner, right, _LEFT)
+        return np.asarray(pull - state - curvature.times_root(solved))
+
+    def z(self, state: Float) -> Float:
+        """Return everybody's z."""
+        inner = times_back(self.rows, state)
+        return inner if self.held is None else self.held.of_vectors(inner)
+
+    def log_determinant(self, matrices: Float) -> Float:
+        """Return half of log |S^-1|, given I + R' X X' R."""
+        return self._with_held(half_log_determinant(matrices))
+
+    def _with_held(self, half: Float) -> Float:
+        return half if self.held is None else half + self.held.log_determinant
+
+    def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
+        """Return everybody's posterior covariance; ``matrices`` are those of `matrices`."""
+        if matrices is None:
+            matrices = self.matrices(curvature)
+        inner, half = inverse_and_log(matrices)
+        n_people, n_rows, size = self.rows.shape
+        scaled = curvature.times_root_back(self.rows)
+        whole = n_people * np.eye(size)
+        if self.held is not None:
+            scaled, whole = self.held.of_rows(scaled), self.held.squared()
+        reduced = inner @ scaled
+        flat = scaled.reshape(n_people * n_rows, size)
+        return PosteriorCovariance(
+            self._with_held(half),
+            whole - flat.T @ reduced.reshape(n_people * n_rows, size),
+            1.0 - np.einsum("bnn->bn", inner),
+            inner,
+            reduced,
+        )
+
+    def shift(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
+        slope = curvature.grad_half_logdet(spread.variance)
+        less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
+        return np.asarray(slope - curvature.times_root(less))
+
+    def seen_along(
+        self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
+    ) -> Float:
+        """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
+        seen = np.repeat(directions.T[None], len(self.rows), axis=0)
+        seen = seen if self.held is None else self.held.of_rows(seen)
+        scaled = curvature.times_root_back(self.rows) @ seen.transpose(0, 2, 1)
+        known = scaled.transpose(0, 2, 1) @ spread.inner @ scaled
+        return np.asarray(seen @ seen.transpose(0, 2, 1) - known)
+
+    def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
+        """Return the directions of z known best, (b, most, p), and 1 - their variances."""
+        values, vectors = np.linalg.eigh(self.matrices(curvature))
+        values, vectors = values[:, ::-1][:, :most], vectors[:, :, ::-1][:, :, :most]
+        known = values > 1.0 + 1e-12
+        scale = np.where(known, 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300)), 0.0)
+        best = (vectors * scale[:, None, :]).transpose(0, 2, 1)
+        scaled = curvature.times_root_back(self.rows)
+        return best @ scaled, np.where(known, 1.0 - 1.0 / values, 0.0)
+
+
+def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -> Primal | Dual:
+    """Return the primal or dual system of a block, with rows whitened by the prior."""
+    offset = task.rows @ prior.mean
+    if prior.shifts is not None:
+        offset += times(task.rows, prior.shifts[task.people])
+    if task.offset is not None:
+        offset += task.offset
+    held = None
+    if task.held is not None:
+        held = UserPenalty(task.held, prior.root[-task.held.shape[1] :])
+    n_rows, size = task.rows.shape[1:]
+    if task.beyond is None and n_rows >= size:
+        columns = prior.whitened_columns(task.rows.transpose(0, 2, 1))
+        return Primal(columns.transpose(0, 2, 1), offset, held)
+    rows = prior.whitened(task.rows)
+    if held is not None:
+        rows = held.of_rows(rows)
+    gram = rows @ rows.transpose(0, 2, 1)
+    if task.beyond is not None:
+        gram += prior.beyond * task.beyond
+    return Dual(rows, offset, gram, held, nearly and task.beyond is None)
+
+
+def _plus_identity(matrices: Float) -> Float:
+    diagonal = np.einsum("bii->bi", matrices)
+    diagonal += 1.0
+    return matrices
+
+
+def _gram(rows: Float) -> Float:
+    """Return X'X for each person."""
+    return np.asarray(rows.transpose(0, 2, 1) @ rows)

@@ -1,0 +1,126 @@
+"""Effects of items integrated out one by one, once people are learned.
+
+While people and items are learned (`shared`), b_j is the mode of what its labels say, and tau is
+judged by modes: where labels are few, both are too near to zero, as usual with Laplace's method.
+Here people stay where they are, and
+
+    L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
+
+is computed at a few b. The mean is over the person's posterior without this very label, a normal
+distribution that is known, approximately, from that with it. Then
+
+    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior: see `items`)
+
+and b_j and its variance are those of the distribution that is integrated. L_j is a few numbers per
+item, sums over labels like all others. Integrals are sums over equidistant points, which for such
+functions leave errors of a few thousandths.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float
+from likeminds.mixed_model.blocks import ResponseBlock
+from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
+from likeminds.mixed_model.laplace_moments import EStepParams
+from likeminds.mixed_model.likelihoods import DiagonalCurvature, LogisticLikelihood
+from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.scatter_sums import SparseItemSums
+
+# Where L_j is computed: so many standard deviations from the mean.
+_POINTS = 1.25 * np.arange(-4.0, 5.0)
+# Where tau^2 becomes so many times larger or smaller, points are chosen anew, at most so often.
+_FAR, _VISITS = 1.25, 3
+# In all, it becomes at most so many times larger or smaller: where labels can be separated
+# perfectly, it would grow for ever.
+_FARTHEST = 4.0
+# Steps to tau^2, and what they may leave of it.
+_STEPS, _ENOUGH = 100, 1e-10
+# Of what a score is known by, the least share that is not from its own label.
+_LEAST_OTHERS = 1e-6
+_LEAST = 1e-12
+
+
+def integrate_effects(
+    objective: MarginalLikelihood, model: PriorModel
+) -> tuple[ItemPosteriors, PriorModel]:
+    """Return items with tau and b_j found anew, and the model with their mean in its intercept."""
+    tasks = objective.tasks
+    assert isinstance(tasks, ItemEffects)
+    bounds = tasks.items.variance / _FARTHEST, tasks.items.variance * _FARTHEST
+    for _ in range(_VISITS):
+        before, likely = tasks.items, likely_effects(replace(objective, tasks=tasks), model)
+        items, centre = integrated(before, likely, tasks.labelled, bounds)
+        mean = model.prior.mean.copy()
+        mean[objective.n_weights] += centre
+        model = replace(model, prior=replace(model.prior, mean=mean))
+        tasks = tasks.with_items(items)
+        if 1.0 / _FAR < items.variance / before.variance < _FAR:
+            break
+    return items, model
+
+
+def likely_effects(objective: MarginalLikelihood, model: PriorModel) -> Float:
+    """Return the logarithm of L_j at every item's `points_of`."""
+    found: SparseItemSums
+    found, _ = objective.tasks.visit(_of_block, objective.terms(model), objective.pulls.own)
+    return np.hstack(found.whole)
+
+
+def integrated(
+    items: ItemPosteriors, likely: Float, labelled: Bool, bounds: tuple[float, float]
+) -> tuple[ItemPosteriors, float]:
+    """Return items with tau and b_j found anew, and the mean taken from the latter.
+
+    ``likely`` is what `likely_effects` returns; tau^2 stays within ``bounds``.
+    """
+    b, likely, variance = points_of(items)[labelled], likely[labelled], items.variance
+    mean, doubt = _moments(b, likely, variance)
+    for _ in range(_STEPS):
+        before, variance = variance, update_tau2(variance, mean**2 + doubt, doubt)
+        variance = float(np.clip(variance, *bounds))
+        mean, doubt = _moments(b, likely, variance)
+        if abs(variance - before) <= _ENOUGH * before:
+            break
+    centre = float(mean.mean())
+    effects, doubts = np.zeros(len(labelled)), np.full(len(labelled), variance)
+    effects[labelled], doubts[labelled] = mean - centre, doubt
+    return replace(items, effects=effects, doubt=doubts, variance=variance), centre
+
+
+def points_of(items: ItemPosteriors) -> Float:
+    """Return where L_j is computed, shape (m, number of points)."""
+    return np.asarray(items.effects[:, None] + np.sqrt(items.doubt)[:, None] * _POINTS)
+
+
+def _moments(b: Float, likely: Float, variance: float) -> tuple[Float, Float]:
+    """Return mean and variance of every b_j, given log L_j at some points, and tau^2."""
+    logs = likely - 0.5 * b**2 / variance
+    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = np.einsum("jk,jk->j", weight, b)
+    return mean, np.einsum("jk,jk->j", weight, (b - mean[:, None]) ** 2)
+
+
+def _of_block(
+    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+) -> tuple[SparseItemSums, WarmStart | None]:
+    """Return the logarithm of L_j of a block's labels."""
+    tasks, mode, likelihood = block.tasks, terms.mode_of(block, kept), terms.likelihood
+    assert isinstance(tasks, ItemEffectBlocks)
+    assert isinstance(likelihood, LogisticLikelihood | CumulativeLogit)
+    curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
+    assert isinstance(curvature, DiagonalCurvature)
+    told = np.minimum(mode.spread.variance, 1.0 - _LEAST_OTHERS)
+    variance = told / np.maximum(curvature.root**2, _LEAST) / (1.0 - told)
+    others = mode.eta - variance * mode.said.pull
+    unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
+    sums = []
+    for point in _POINTS:
+        cost = likelihood.each(others + point * unit, task.response, task.people[:, None], variance)
+        sums.append(of_block.sums(-task.weight * cost))
+    return SparseItemSums(of_block.items, sums, len(tasks.items.effects)), mode.kept

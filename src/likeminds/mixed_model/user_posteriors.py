@@ -1,0 +1,225 @@
+"""Everybody's posterior, once the prior is learned: its mode, and what labels say of the rest."""
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._util.array_types import Float, Index
+from likeminds._util.batched_linalg import solve, times
+from likeminds._util.threads import one_blas_thread
+from likeminds.mixed_model.blocks import PaddedRows, ResponseBlock, Responses, people_of
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
+from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.likelihoods import Curvature
+from likeminds.mixed_model.lognormal_prior import (
+    LogNormalPrior,
+    curvature_of_logs,
+    find_mode_of_logs,
+    known_from,
+    moments_of_weights,
+    weights_of_logs,
+)
+from likeminds.mixed_model.map_newton import EXACT, PosteriorMode, WarmStart
+from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
+from likeminds.mixed_model.sign_constraints import keep_signs
+
+Single = NDArray[np.float32]
+
+# With so many times more rows than are kept, eigenvectors are not worth their time; subspaces are
+# turned so often instead.
+_MANY = 2
+_ROUNDS = 1
+# What keeps nearly dependent columns apart, in single precision.
+_LIFT = 3e-5
+
+
+def posterior_of(
+    tasks: Responses,
+    n_people: int,
+    crowd: FittedPrior,
+    *,
+    pulls: WarmStarts,
+    rank: int,
+    shifts: Float | None = None,
+    quick: bool = False,
+) -> tuple[Float, NDArray[np.float32]]:
+    """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
+
+    The mode is that of the prior; the uncertainty includes that of the prior's parameters. Where
+    a crowd has covariates, people whose own are not known may have any: their prior is the wider
+    one, in which covariates are integrated out. Of the others, K says that they are known.
+
+    ``quick`` is for large crowds: steps to modes are solved for nearly (so exactly that another
+    partitioning of the people moves nobody by more than a millionth of how far apart they are), and
+    K, whose numbers are single precision, is computed in that, and by subspace iteration. It then
+    says a little less than it might, never more.
+    """
+    settling = PosteriorFinder.of(crowd, rank, shifts, quick=quick)
+    told = crowd.told(shifts, n_people)
+    points, known = settling.without_labels(crowd, told)
+    with one_blas_thread():
+        answers = tasks.ask(find_user_posteriors, settling, pulls.own)
+        few = _unknown(tasks, told) if told.shape[1] else None
+        if few is not None:
+            answers = chain(answers, few.ask(find_user_posteriors, settling.of_unknown(crowd)))
+        for people, found, inner in answers:
+            points[people], known[people, : inner.shape[1]] = found, inner
+    return points, known
+
+
+def _unknown(tasks: Responses, told: Float) -> Responses | None:
+    """Return the labels of those of whom no covariate is known, where others' are."""
+    nothing = np.all(told == 0.0, axis=(1, 2))
+    chosen = nothing[np.sort(np.concatenate(list(tasks.ask(people_of, None))))]
+    return tasks.of_people(chosen) if chosen.any() else None
+
+
+@dataclass(frozen=True)
+class PosteriorFinder:
+    """How posteriors are found: modes under a prior, and K under the predictive one."""
+
+    terms: EStepParams
+    predictive: GaussianPrior
+    rank: int
+    signs: Float | None
+    logs: LogNormalPrior | None
+    quick: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        crowd: FittedPrior,
+        rank: int,
+        shifts: Float | MeanShifts | None = None,
+        *,
+        quick: bool = False,
+    ) -> "PosteriorFinder":
+        """Return how the posteriors of a crowd are found: see `posterior_of`."""
+        prior = crowd.prior.shifted(shifts)
+        predictive = prior if crowd.wider is None else crowd.wider
+        terms = EStepParams(prior, crowd.likelihood, EXACT, nearly=quick)
+        rank = min(rank, len(prior.mean))
+        return cls(terms, predictive, rank, crowd.signs, crowd.logs, quick)
+
+    def of_unknown(self, crowd: FittedPrior) -> "PosteriorFinder":
+        """Return how those are settled of whom no covariate is known, where others' are."""
+        terms = EStepParams(crowd.everybody, crowd.likelihood)
+        return replace(self, terms=terms, predictive=crowd.predictive)
+
+    def without_labels(self, crowd: FittedPrior, told: Float) -> tuple[Float, NDArray[np.float32]]:
+        """Return modes and matrices K of people without labels, to be filled in.
+
+        ``told`` are the rows of K that covariates take, of shape (n_people, m, p).
+        """
+        size = len(self.terms.prior.mean)
+        # The penalty for the uncertainty of items takes a few rows more, and so do covariates.
+        n_rows = self.rank + (0 if crowd.items is None else crowd.items.n_factors)
+        known = np.zeros((len(told), n_rows + told.shape[1], size), dtype=np.float32)
+        known[:, n_rows:] = told
+        return self.terms.prior.means(np.arange(len(told))), known
+
+
+def find_user_posteriors(
+    block: ResponseBlock, settling: PosteriorFinder, kept: WarmStart | None
+) -> tuple[Index, Float, NDArray[np.float32]]:
+    """Return a block's people, their points, and their matrices K."""
+    prior, predictive = settling.terms.prior, settling.predictive
+    if settling.logs is not None:
+        return _settle_logs(block.task, settling, settling.logs)
+    mode = settling.terms.mode_of(block, kept)
+    people = mode.task.people
+    found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
+    if settling.signs is not None:
+        found = keep_signs(found, mode.task, prior, settling.terms.likelihood, settling.signs)
+    few = settling.rank * _MANY <= mode.task.rows.shape[1] < len(prior.mean)
+    if settling.quick and few and settling.rank > 0 and mode.task.held is None:
+        return people, found, _nearly_known(mode, predictive, settling.rank)
+    system = mode.system if predictive is prior else system_of(mode.task, predictive)
+    if mode.task.beyond is None:
+        inner = _known(system, mode.said.curvature, settling.rank)
+    else:
+        inner = _shortened(
+            _known(system, mode.said.curvature, mode.task.rows.shape[1]), settling.rank
+        )
+    return people, found, (inner @ predictive.root.T).astype(np.float32)
+
+
+def _settle_logs(
+    task: PaddedRows, settling: PosteriorFinder, logs: LogNormalPrior
+) -> tuple[Index, Float, NDArray[np.float32]]:
+    """Return the same where some weights are log-normal: means, and K for their covariance."""
+    likelihood = settling.terms.likelihood
+    mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
+    found, said = mode.logs, mode.said
+    if settling.signs is not None:
+        found = keep_signs(found, task, logs.prior, likelihood, settling.signs, logs=logs.signs)
+        said = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
+    root = logs.wider.root
+    precision = curvature_of_logs(task, found, said, root, logs.signs)
+    covariance = root @ np.linalg.inv(precision) @ root.T
+    points, covariance = moments_of_weights(found, covariance, logs.signs)
+    inner = known_from(covariance, settling.predictive, settling.rank)
+    return task.people, points, inner.astype(np.float32)
+
+
+def _shortened(known: Float, most: int) -> Float:
+    """Return matrices of fewer rows, (b, most, p), that have the largest share of K'K.
+
+    Where rows have something beyond the coordinates, what they tell most of may be there.
+    """
+    if known.shape[1] <= most:
+        return known
+    _, vectors = np.linalg.eigh(known @ known.transpose(0, 2, 1))
+    return np.asarray(vectors[:, :, -most:].transpose(0, 2, 1) @ known)
+
+
+def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
+    """Return matrices K of few rows, (b, m, p), with the covariance I - K'K of z."""
+    if system.held is not None:
+        inner = system.held.of_rows(_known(system.without_held(), curvature, most))
+        return np.concatenate([system.held.known(), inner], axis=1)
+    if isinstance(system, Dual) and system.rows.shape[1] <= most:
+        # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
+        factor: Float = np.asarray(np.linalg.cholesky(system.matrices(curvature)), dtype=np.float64)
+        return solve(factor, curvature.times_root_back(system.rows))
+    directions, shrunk = system.information(curvature, most)
+    return np.asarray(np.sqrt(shrunk)[:, :, None] * directions)
+
+
+def _nearly_known(mode: PosteriorMode, prior: GaussianPrior, most: int) -> Single:
+    """Return nearly the K of `_known`, in weights, several times faster than by eigenvectors.
+
+    With Z = R'X in the basis of z, and any matrix Q, (I + Z Z') and Q make the posterior given
+    Q'Z alone: K = (Q'Q + Q'Z Z'Q)^-1/2 Q'Z. Power iteration turns Q towards what Z says most
+    about; whatever Q is, nothing is claimed that the labels do not say.
+    """
+    rows: Any = mode.task.rows.astype(np.float32) @ prior.root.astype(np.float32)
+    Z = mode.said.curvature.times_root_back(rows).astype(np.float32, copy=False)
+    back = Z.transpose(0, 2, 1)
+    lot = np.random.default_rng(0).standard_normal((Z.shape[1], most)).astype(np.float32)
+    Q = Z @ (back @ lot)
+    for _ in range(_ROUNDS):
+        Q = Z @ (back @ _orthonormal(Q))
+    Q = _orthonormal(Q)
+    across = Q.transpose(0, 2, 1)
+    seen = across @ Z
+    factor = np.linalg.cholesky(_lifted(across @ Q + seen @ seen.transpose(0, 2, 1)))
+    return np.asarray(np.linalg.solve(factor, seen) @ prior.root.T.astype(np.float32))
+
+
+def _orthonormal(Q: Single) -> Single:
+    """Return columns with the same span, nearly orthonormal, by Cholesky factors."""
+    Q = Q / (np.sqrt(np.einsum("bnm,bnm->bm", Q, Q)) + np.float32(1e-30))[:, None, :]
+    inverse = np.linalg.inv(np.linalg.cholesky(_lifted(Q.transpose(0, 2, 1) @ Q)))
+    return np.asarray(Q @ inverse.transpose(0, 2, 1))
+
+
+def _lifted(gram: Single) -> Single:
+    """Return matrices that are positive definite in spite of rounding; K says less for it."""
+    diagonal = np.einsum("bmm->bm", gram)
+    diagonal += np.float32(_LIFT) * (np.float32(1.0) + diagonal)
+    return gram

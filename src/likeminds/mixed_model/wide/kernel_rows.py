@@ -1,0 +1,244 @@
+"""Everybody's rows as combinations of items: scores in, pulls out, and inner products of rows.
+
+With few labels a person, all that a posterior needs of wide features are the scores of items
+under a few vectors of weights, and the inner products of a person's rows, which no step changes.
+So the table of items is passed over twice in a step, by two thin products, whatever is learned.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+
+import numpy as np
+from scipy import sparse
+
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows, of_each_person, task_of
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.losses import PriorLoss
+
+# What is gathered at a time to multiply a person's rows with each other.
+_GATHERED_BYTES = 1 << 21
+# The inner products of a block's rows take no more than this.
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class KernelBlock:
+    """A few people's rows, without their features.
+
+    Attributes
+    ----------
+    task : PaddedRows
+        The labels; its rows hold the intercept's coordinate alone, shape (b, n, 0 or 1).
+    gram : array of shape (b, n, n)
+        The inner products of a person's rows in the features.
+    first : int
+        The number of the block's first row among all rows.
+    """
+
+    task: PaddedRows
+    gram: Float
+    first: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many people there are, and rows of each."""
+        n_people, n_rows, _ = self.task.rows.shape
+        return n_people, n_rows
+
+    def take(self, rows: Float) -> Float:
+        """Return the block's part of an array with a row for each row: (b, n, columns)."""
+        n_people, n_rows = self.shape
+        part = rows[self.first : self.first + n_people * n_rows]
+        return part.reshape(n_people, n_rows, *rows.shape[1:])
+
+
+@dataclass(frozen=True)
+class KernelRows(InMemoryResponses):
+    """Everybody's rows, as a table of items and who said what about which.
+
+    Attributes
+    ----------
+    table : array of shape (m, d)
+        Items in coordinates: centred, and scaled. In the precision of the features.
+    mixing : sparse matrix of shape (rows, m)
+        The items that rows are made of: one each, or a difference of two.
+    blocks : sequence of KernelBlock
+        The labels of a few people each.
+    people : sequence of arrays
+        The positions of each block's people among those who have labels.
+    """
+
+    table: FloatArray
+    mixing: sparse.csr_matrix
+    blocks: Sequence[KernelBlock]
+    people: Sequence[Index]
+
+    @classmethod
+    def of_annotations(
+        cls, annotations: Annotations, loss: PriorLoss, coordinates: Design
+    ) -> "KernelRows":
+        """Group labels by person, as a loss does."""
+        items, place = np.unique(annotations.feature_rows, return_inverse=True)
+        table = coordinates.moved(annotations.features, items)
+        tasks = loss.tasks(_numbered(annotations), _numbers(intercept=coordinates.intercept))
+        blocks: list[KernelBlock] = []
+        parts: list[sparse.csr_matrix] = []
+        first = 0
+        for task in tasks.ask(task_of, None):
+            for named in _compared(_ItemKernelBlock.of(task, place)).pieces():
+                blocks.append(KernelBlock(named.task, named.gram(table), first))
+                parts.append(named.mixing(len(items)))
+                first += parts[-1].shape[0]
+        everybody = np.sort(np.concatenate([block.task.people for block in blocks]))
+        people = [np.searchsorted(everybody, block.task.people) for block in blocks]
+        return cls(table, sparse.vstack(parts, format="csr"), blocks, people)
+
+    @property
+    def plan(self) -> Sequence[Index]:
+        """The people (positions in the rows) of each block."""
+        return self.people
+
+    @property
+    def n_people(self) -> int:
+        """How many people have labels."""
+        return sum(len(people) for people in self.people)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the blocks take."""
+        return sum(block.gram.nbytes for block in self.blocks)
+
+    def task(self, number: int) -> PaddedRows:
+        """Return one block's labels."""
+        return self.blocks[number].task
+
+    def scores(self, weights: Float) -> Float:
+        """Return the rows times weights of the features, shape (d, k): (rows, k)."""
+        of_items = self.table @ weights.astype(self.table.dtype)
+        return np.asarray(self.mixing @ of_items.astype(np.float64))
+
+    def back(self, pulls: Float) -> Float:
+        """Return pulls of rows, shape (rows, k), as weights of the features: (d, k)."""
+        by_item = np.asarray(self._unmixing @ pulls)
+        return np.asarray(self.table.T @ by_item.astype(self.table.dtype), dtype=np.float64)
+
+    @cached_property
+    def _unmixing(self) -> sparse.csr_matrix:
+        return self.mixing.T.tocsr()
+
+    def of_people(self, chosen: Bool) -> "KernelRows":
+        """Return the rows of some of the people (a mask over those who have labels)."""
+        position = np.cumsum(chosen) - 1
+        blocks, plan, kept, first = [], [], [], 0
+        for block, people in zip(self.blocks, self.people, strict=True):
+            own = np.flatnonzero(chosen[people])
+            if not len(own):
+                continue
+            n_rows = block.shape[1]
+            rows = block.first + own[:, None] * n_rows + np.arange(n_rows)
+            task = of_each_person(block.task, itemgetter(own))
+            blocks.append(KernelBlock(task, block.gram[own], first))
+            plan.append(position[people[own]])
+            kept.append(rows.ravel())
+            first += rows.size
+        mixing = self.mixing[np.concatenate(kept)]
+        used = np.unique(mixing.indices)
+        parts = (mixing.data, np.searchsorted(used, mixing.indices), mixing.indptr)
+        mixing = sparse.csr_matrix(parts, shape=(mixing.shape[0], len(used)))
+        return KernelRows(self.table[used], mixing, blocks, plan)
+
+
+@dataclass(frozen=True)
+class _ItemKernelBlock:
+    """A block whose rows are known by the items they are made of.
+
+    Attributes
+    ----------
+    task : PaddedRows
+        The labels, with the intercept's coordinate alone.
+    items : array of shape (b, n, t)
+        The items of each row (places in the table).
+    signs : array of shape (b, n, t)
+        How often they count: 1, -1, or 0 where there is none.
+    """
+
+    task: PaddedRows
+    items: Index
+    signs: Float
+
+    @classmethod
+    def of(cls, task: PaddedRows, place: Index) -> "_ItemKernelBlock":
+        """Read the numbers of labels that stand in the place of features."""
+        number = task.rows[:, :, :1]
+        label = np.abs(number).astype(np.intp) - 1
+        items = np.where(label >= 0, place[label], 0)
+        return cls(replace(task, rows=task.rows[:, :, 1:]), items, np.sign(number))
+
+    def pieces(self) -> Iterator["_ItemKernelBlock"]:
+        """Yield smaller blocks, such that inner products stay in the cache."""
+        n_people, n_rows, _ = self.items.shape
+        at_once = max(1, _BLOCK_BYTES // (8 * n_rows**2))
+        for start in range(0, n_people, at_once):
+            own = slice(start, start + at_once)
+            task = of_each_person(self.task, itemgetter(own))
+            yield _ItemKernelBlock(task, self.items[own], self.signs[own])
+
+    def mixing(self, n_items: int) -> sparse.csr_matrix:
+        """Return the items that rows are made of: (rows, n_items)."""
+        n_rows, each = self.items.shape[0] * self.items.shape[1], self.items.shape[2]
+        begin = np.arange(n_rows + 1) * each
+        parts = (self.signs.ravel(), self.items.ravel(), begin)
+        return sparse.csr_matrix(parts, shape=(n_rows, n_items))
+
+    def gram(self, table: FloatArray) -> Float:
+        """Return the inner products of everybody's rows: (b, n, n)."""
+        n_people, n_rows, each = self.items.shape
+        gram = np.empty((n_people, n_rows, n_rows))
+        at_once = max(1, _GATHERED_BYTES // (n_rows * table.itemsize * table.shape[1]))
+        for start in range(0, n_people, at_once):
+            piece = slice(start, start + at_once)
+            signs = self.signs[piece].astype(table.dtype)[..., None]
+            rows = table[self.items[piece, :, 0]]
+            rows *= signs[:, :, 0]
+            for other in range(1, each):
+                rows += table[self.items[piece, :, other]] * signs[:, :, other]
+            gram[piece] = rows @ rows.transpose(0, 2, 1)
+        return gram
+
+
+def _compared(named: _ItemKernelBlock) -> _ItemKernelBlock:
+    """Return choices between two as labels of their differences, which is the same."""
+    task = named.task
+    if task.set_size != 2 or np.any(task.log_count):
+        return named
+    half = replace(
+        task,
+        rows=task.rows[:, ::2] - task.rows[:, 1::2],
+        response=task.response[:, ::2],
+        weight=task.weight[:, ::2],
+        places=None,
+        set_size=1,
+        log_count=0.0,
+    )
+    items = np.concatenate([named.items[:, ::2], named.items[:, 1::2]], axis=2)
+    signs = np.concatenate([named.signs[:, ::2], -named.signs[:, 1::2]], axis=2)
+    return _ItemKernelBlock(half, items, signs)
+
+
+def _numbered(annotations: Annotations) -> Annotations:
+    """Return labels whose only feature is their number, from 1 (0 stands for nothing)."""
+    n_labels = len(annotations)
+    return annotations._with(
+        features=np.arange(1.0, n_labels + 1.0)[:, None],
+        feature_rows=np.arange(n_labels),
+        feature_names=("number",),
+        features_per="row",
+    )
+
+
+def _numbers(*, intercept: bool) -> Design:
+    return Design(np.zeros(1), np.ones(1), None, intercept)

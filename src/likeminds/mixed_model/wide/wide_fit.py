@@ -1,0 +1,230 @@
+"""Learning the prior from wide features: the consensus first, then as many directions as help.
+
+Omega is s^2 I plus a few leading directions. The consensus and every direction have a ridge
+penalty of their own, the one that makes them most likely: of thousands of numbers, only what the
+labels tell is kept. How many directions there are, held-out people say: their labels have to be
+likelier with them than without, by more than chance.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float
+from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.blocks import Responses
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.laplace_moments import WarmStarts
+from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model
+from likeminds.mixed_model.likelihoods import Likelihood
+from likeminds.mixed_model.losses import PriorLoss
+from likeminds.mixed_model.marginal_likelihood import LOW_RANK, PriorModel
+from likeminds.mixed_model.wide.basis_reduction import few_coordinates, in_few, with_doubt
+from likeminds.mixed_model.wide.kernel_rows import KernelRows
+from likeminds.mixed_model.wide.leading_directions import first_directions
+from likeminds.mixed_model.wide.ridge_penalties import InformationSpectrum
+from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMoments, WideMarginalLikelihood
+from likeminds.solvers.solver import Callback
+
+# Numbers of directions tried, as long as more of them are better; with fewer people, none are.
+_TRIED = (1, 2, 4, 8)
+_FEWEST = 40
+# People asked about it, at most.
+_ASKED = 600
+# Rounds in which ridges are learned, steps in each, and how exact they are.
+_ROUNDS, _STEPS, _ROUGH = 4, 20, 1e-4
+_ROUNDS_OF_HALF = 2
+# Ridges that move by less than this share are learned.
+_SETTLED = 0.05
+# Standard errors by which held-out people gain from more directions.
+_SURE = 2.0
+
+
+@dataclass(frozen=True)
+class FittedWideModel:
+    """A model with the ridges that suit it, and what was found on the way."""
+
+    objective: WideMarginalLikelihood
+    found: RowMoments
+    spectrum: InformationSpectrum
+
+    @property
+    def model(self) -> PriorModel:
+        """The model."""
+        return self.objective.model
+
+
+def learn_wide(
+    rows: KernelRows,
+    n_weights: int,
+    size: int,
+    n_groups: int | None,
+    *,
+    likelihood: Likelihood,
+    centre: Float | float = 0.0,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> tuple[PriorFit, InformationSpectrum]:
+    """Learn the prior; parameters are those of `mixed_model.fit_prior.learn`.
+
+    Returns
+    -------
+    learned : PriorFit
+        In all coordinates; ``unsure`` is left out.
+    spectrum : InformationSpectrum
+        That of the information about the consensus.
+    """
+    model = first_model(size, n_weights, likelihood, centre)
+    model = replace(model, ridge=float(n_weights))
+    unit = model.prior.residual
+    start = WideMarginalLikelihood(rows, n_weights, model, unit, shape=LOW_RANK)
+    at = settle(start)
+    criterion: list[float] = []
+    if n_groups is None:
+        n_groups, criterion = count_directions(at)
+    if n_groups:
+        at = settle(with_directions(at, n_groups), at.spectrum)
+    exact = replace(at.objective, enough=min(at.objective.enough, EXACTER * tol))
+    found = descend(exact, tol=tol, max_iter=max_iter, callback=callback)
+    found = replace(found, n_groups=n_groups, criterion=criterion, shape=LOW_RANK)
+    return found, at.spectrum
+
+
+def learn_in_rows(
+    loss: PriorLoss,
+    said: Annotations,
+    coordinates: Design,
+    n_groups: int | None,
+    *,
+    likelihood: Likelihood,
+    centre: Float | float,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> tuple[PriorFit, Responses, Design]:
+    """Learn the prior; return it, and everybody's labels, in a few coordinates."""
+    rows = KernelRows.of_annotations(said, loss, coordinates)
+    learned, spectrum = learn_wide(
+        rows,
+        coordinates.n_weights,
+        coordinates.size,
+        n_groups,
+        likelihood=likelihood,
+        centre=centre,
+        tol=tol,
+        max_iter=max_iter,
+        callback=callback,
+    )
+    few = few_coordinates(learned, rows, coordinates)
+    tasks = loss.tasks(said, few)
+    learned = in_few(learned, coordinates, few)
+    return with_doubt(learned, tasks, few, spectrum, coordinates.n_weights), tasks, few
+
+
+def settle(
+    objective: WideMarginalLikelihood,
+    spectrum: InformationSpectrum | None = None,
+    n_rounds: int = _ROUNDS,
+) -> FittedWideModel:
+    """Learn a model roughly, with its ridges.
+
+    The spectrum of the information hardly changes from round to round: it is found once.
+    """
+    for _ in range(n_rounds):
+        model = descend(objective, tol=_ROUGH, max_iter=_STEPS).model
+        objective = replace(objective, model=model)
+        found = objective.look(model)
+        if spectrum is None:
+            spectrum = InformationSpectrum.of(found.told, objective.n_weights)
+        new = _with_ridges(objective, found, spectrum)
+        moved = np.abs(np.log(_ridges(new) / _ridges(objective))).max()
+        objective = new
+        if moved < _SETTLED:
+            break
+    assert spectrum is not None
+    return FittedWideModel(objective, found, spectrum)
+
+
+def _ridges(objective: WideMarginalLikelihood) -> Float:
+    return np.append(objective.ridges, objective.model.ridge)
+
+
+def _with_ridges(
+    objective: WideMarginalLikelihood, found: RowMoments, spectrum: InformationSpectrum
+) -> WideMarginalLikelihood:
+    model = objective.model
+    away = objective.away(model)
+    ridge = spectrum.ridge(model.ridge, float(away @ away))
+    B = objective.directions(model)[: objective.n_weights]
+    # Labels tell the less of a direction, the less is known of where people are along it.
+    known = np.einsum("dk,dk->k", B, found.told.times(B)) / found.n_people if B.size else ()
+    ridges = [
+        spectrum.times(float(share)).ridge(last, float(b @ b))
+        for last, b, share in zip(objective.ridges, B.T, known, strict=True)
+    ]
+    return replace(objective, model=replace(model, ridge=ridge), ridges=np.array(ridges))
+
+
+def with_directions(at: FittedWideModel, n: int) -> WideMarginalLikelihood:
+    """Return the objective with so many directions more, at a good start."""
+    objective, model = at.objective, at.model
+    prior = model.prior
+    B = np.zeros((len(prior.mean), n))
+    B[: objective.n_weights] = first_directions(model, at.found, n)
+    prior = replace(prior, loadings=B / prior.residual[:, None])
+    ridges = np.full(n, model.ridge)
+    pulls = objective.pulls.copy()
+    return replace(objective, model=replace(model, prior=prior), ridges=ridges, pulls=pulls)
+
+
+def count_directions(at: FittedWideModel) -> tuple[int, list[float]]:
+    """Return how many directions make the labels of held-out people likeliest.
+
+    And the labels' cost by number of directions tried, from none: each half of the people is
+    judged by what was learned from the other half.
+    """
+    rows = at.objective.rows
+    if rows.n_people < _FEWEST:
+        return 0, []
+    # At random: people may come in an order that goes with what they think.
+    place = np.random.default_rng(0).permutation(rows.n_people)
+    n_asked = min(_ASKED, rows.n_people)
+    one, other = place < n_asked // 2, (place >= n_asked // 2) & (place < n_asked)
+    folds = [_WideFold.of(at, *halves) for halves in ((one, other), (other, one))]
+    costs = [np.concatenate([fold.cost(0) for fold in folds])]
+    best = 0
+    tried = [n for n in _TRIED if n <= at.objective.n_weights]
+    for number, n in enumerate(tried, 1):
+        costs.append(np.concatenate([fold.cost(n) for fold in folds]))
+        gain = costs[best] - costs[number]
+        if gain.sum() <= _SURE * gain.std() * np.sqrt(len(gain)):
+            break
+        best = number
+    return [0, *tried][best], [float(cost.sum()) for cost in costs]
+
+
+@dataclass(frozen=True)
+class _WideFold:
+    """People from whom the prior is learned, and others whose labels are foretold."""
+
+    at: FittedWideModel
+    other: WideMarginalLikelihood
+
+    @classmethod
+    def of(cls, at: FittedWideModel, one: Bool, other: Bool) -> "_WideFold":
+        own = _only(at.objective, one)
+        spectrum = at.spectrum.times(own.rows.n_people / at.found.n_people)
+        return cls(settle(own, spectrum, 1), _only(at.objective, other))
+
+    def cost(self, n: int) -> Float:
+        """Return what the labels of each of the others cost, with so many directions."""
+        if not n:
+            return self.other.look(self.at.model).objectives
+        own = settle(with_directions(self.at, n), self.at.spectrum, _ROUNDS_OF_HALF)
+        return self.other.look(own.model).objectives
+
+
+def _only(objective: WideMarginalLikelihood, chosen: Bool) -> WideMarginalLikelihood:
+    rows = objective.rows.of_people(chosen)
+    return replace(objective, tasks=rows, pulls=WarmStarts())

@@ -1,0 +1,150 @@
+"""The answer scale of a ranker: which answers about an item it takes, and what they are called."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import IdArray
+from likeminds.data.label_parsing import LabelReading, same_label
+
+# Spellings of yes and no, besides those that the labels had.
+_YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "-1")
+# So many grades may be bins, of which each holds several: any number falls into one.
+_FINE = 20
+
+
+@dataclass(frozen=True)
+class AnswerScale:
+    """Answers from worst to best: no and yes, or grades as the labels had them.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        The number of each answer: the grade, the position of a word, 0 and 1 for no and yes.
+    words : tuple of str
+        What each answer is called.
+    reading : LabelReading or None
+        How labels were read when the ranker was fitted.
+
+    Examples
+    --------
+    >>> graded = LabelReading(threshold=2.0, grades=())
+    >>> stars = AnswerScale((1.0, 2.0, 3.0), ("1", "2", "3"), graded)
+    >>> stars.read(3), stars.read("2"), stars.read(True)
+    (3.0, 2.0, 3.0)
+    >>> AnswerScale((0.0, 1.0), ("No", "Yes"), LabelReading("agree", "disagree")).read("Agree")
+    1.0
+    """
+
+    levels: tuple[float, ...]
+    words: tuple[str, ...]
+    reading: LabelReading | None = None
+
+    @classmethod
+    def of_ranker(cls, ranker: Any) -> "AnswerScale":
+        """Return the scale on which the users of a fitted ranker answered."""
+        reading: LabelReading | None = ranker.learned("label_reading_")
+        levels = _levels(ranker)
+        if reading is not None and reading.grades is not None and levels is not None:
+            words = reading.grades or [f"{level:.3g}" for level in levels]
+            if reading.grades:
+                levels = [float(place) for place in range(len(words))]
+            return cls(tuple(levels), tuple(map(str, words)), reading)
+        named = () if reading is None else (reading.negative, reading.positive)
+        if len(named) == 2 and all(isinstance(word, str) for word in named):
+            return cls((0.0, 1.0), tuple(str(word).capitalize() for word in named), reading)
+        agrees = ranker.verb.words == "agree with it"
+        return cls((0.0, 1.0), ("Disagree", "Agree") if agrees else ("No", "Yes"), reading)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether answers are grades."""
+        return self.reading is not None and self.reading.grades is not None and bool(self.levels)
+
+    def read(self, answer: Hashable) -> float:
+        """Return the number of an answer; a yes to grades is a grade in the middle of the upper.
+
+        Parameters
+        ----------
+        answer : bool, number or str
+            As the labels had it, as it is called, or true and false.
+        """
+        if isinstance(answer, bool | np.bool_):
+            return self._typical(bool(answer)) if self.is_graded else float(answer)
+        text = str(answer).strip().lower()
+        names = [word.lower() for word in self.words]
+        if text in names:
+            return self.levels[names.index(text)]
+        number = _as_number(text)
+        if number is not None and not self._has_words and self._spans(number):
+            return number
+        found = None if self.is_graded else self._as_before(answer, text)
+        if found is None:
+            ends = f"a number from {self.words[0]} to {self.words[-1]}"
+            known = ", ".join(self.words) if self._has_words or not self.is_graded else ends
+            raise ValueError(f"There is no answer {answer!r}: give {known}.")
+        return found
+
+    def holds(self, level: float) -> bool:
+        """Whether a number is on the scale."""
+        return level in self.levels or (self.is_graded and self._spans(level))
+
+    def _spans(self, number: float) -> bool:
+        fine = len(self.levels) >= _FINE
+        return self.is_graded and (fine or self.levels[0] <= number <= self.levels[-1])
+
+    def _as_before(self, answer: Hashable, text: str) -> float | None:
+        """Read a yes or a no as the labels were read, or in its usual spellings."""
+        reading = self.reading
+        if reading is not None and isinstance(reading.threshold, float):
+            number = _as_number(text)
+            return None if number is None else float(number > reading.threshold)
+        if reading is not None:
+            for level, word in ((0.0, reading.negative), (1.0, reading.positive)):
+                if word is not None and same_label(word, answer):
+                    return level
+        return float(text in _YES) if text in _YES + _NO else None
+
+    def value_of(self, level: float) -> bool | float | str:
+        """Return an answer by its number, as the labels had it."""
+        if not self.is_graded:
+            return bool(level)
+        return self.words[int(level)] if self._has_words else level
+
+    def labels_of(self, levels: Sequence[float]) -> tuple[IdArray, LabelReading | None]:
+        """Return answers as labels of `Annotations`, and how they are read."""
+        values = [self.value_of(level) for level in levels]
+        if not self.is_graded:
+            return np.array(values, dtype=bool), None
+        return np.array(values, dtype=object if self._has_words else float), self.reading
+
+    @property
+    def _has_words(self) -> bool:
+        return self.reading is not None and bool(self.reading.grades)
+
+    def _typical(self, yes: bool) -> float:
+        assert self.reading is not None
+        levels = [one for one in self.levels if (one > float(self.reading.threshold or 0.0)) is yes]
+        levels = levels or list(self.levels)
+        return levels[len(levels) // 2]
+
+
+def _levels(ranker: Any) -> list[float] | None:
+    """Return the grades that a ranker knows, ascending; None where it has learned from none."""
+    grading, kept = ranker.learned("grading_"), ranker.learned("annotations_")
+    if grading is not None:
+        return [float(level) for level in grading.scale.levels]
+    if kept is not None and kept.grades is not None:
+        return [float(level) for level in np.unique(kept.grades)]
+    return None
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

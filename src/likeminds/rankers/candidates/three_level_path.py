@@ -1,0 +1,187 @@
+"""Candidates of the three-level ranker, none of which touches a row again.
+
+One eigendecomposition of the statistics of a fold's complement serves all candidates, which
+form paths along which each starts from its neighbour's solution.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from likeminds._util.array_types import Float, Index
+from likeminds.components import Component
+from likeminds.losses import QuadraticLoss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.candidates.folds import (
+    Candidate,
+    Fold,
+    FromStatistics,
+    Split,
+    StatisticsFold,
+)
+from likeminds.solvers import FastSolver, Solution
+from likeminds.solvers.eigendecomposition import AbstractEigendecomposition
+from likeminds.solvers.solver import Callback, Parts
+
+# The default grid: penalties as multiples of what ThreeLevelRanker takes by default.
+_ALPHA_CONSENSUS = (1e-4, 1e-2)
+_ALPHA_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_SHRINKAGE_SHARE = (0.0, 0.03, 0.1, 0.3)
+_N_GROUPS = (1, 2, 4)
+# Without groups, the last of these is the consensus and nothing else.
+_ALPHA_ALONE_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
+# Candidates are compared at this tolerance: much finer than what tells them apart.
+_TOL, _STEPS = 1e-2, 20
+# Parameters that the eigenvectors depend on, and what a ranker learns on the way to them.
+_OF_THE_LOSS = ("loss", "standardize", "item_effects", "alpha_item")
+_MEASURED = ("scale_", "item_weight_", "known_items_")
+
+
+def default_grid(alpha_group: float) -> list[Candidate]:
+    """Return candidates from "everybody alone" to "consensus only", around a penalty."""
+    with_groups = [
+        {
+            "alpha_consensus": alpha,
+            "alpha_group": times * alpha_group,
+            "group_shrinkage": share * times * alpha_group,
+            "n_groups": n_groups,
+        }
+        for alpha in _ALPHA_CONSENSUS
+        for times in _ALPHA_GROUP_TIMES
+        for share in _SHRINKAGE_SHARE
+        for n_groups in _N_GROUPS
+    ]
+    without = [
+        {
+            "alpha_consensus": alpha,
+            "alpha_group": times * alpha_group,
+            "group_shrinkage": 0.0,
+            "n_groups": 0,
+        }
+        for alpha in _ALPHA_CONSENSUS
+        for times in _ALPHA_ALONE_TIMES
+    ]
+    return without + with_groups
+
+
+@dataclass(frozen=True)
+class ThreeLevels(FromStatistics):
+    """How the three-level ranker is tuned: paths of neighbours, from few groups to many."""
+
+    def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
+        """Leave out what the ranker refuses; put neighbours next to each other."""
+        usual = self.ranker._usual_alpha(statistics)
+        most = min(statistics.n_people, statistics.n_features)
+        given = self.ranker.get_params(deep=False)
+        admissible = []
+        for candidate in candidates:
+            asked = given | candidate
+            alpha = usual if asked["alpha_group"] is None else asked["alpha_group"]
+            if asked["group_shrinkage"] <= alpha and (asked["n_groups"] or 0) <= most:
+                admissible.append(candidate)
+        if candidates and not admissible:
+            raise ValueError(
+                "No candidate of param_grid is admissible: group_shrinkage must not be larger "
+                f"than alpha_group, nor n_groups than {most}."
+            )
+        return _snake(sorted(admissible, key=self.simplicity), self.simplicity)
+
+    def simplicity(self, candidate: Candidate) -> tuple[float, ...]:
+        """Order candidates from simple to complex: few groups and large penalties first."""
+        alpha = candidate.get("alpha_group")
+        alpha = 1.0 if alpha is None else alpha
+        return (
+            candidate.get("n_groups") or 0,
+            -candidate.get("alpha_consensus", 0.0),
+            -candidate.get("alpha_personal", 0.0),
+            -candidate.get("group_shrinkage", 0.0) / (alpha or 1.0),
+            -alpha,
+        )
+
+    def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:
+        """Divide those alive by their number of groups: a path for each."""
+        by_groups: dict[Any, list[int]] = {}
+        for c in alive.tolist():
+            by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
+        return list(by_groups.values())
+
+    def fold(self, split: Split) -> Fold:
+        """Return a fold whose one eigendecomposition serves all candidates."""
+        return _DecomposedFold(self._with(tol=_TOL, max_iter=_STEPS), split)
+
+
+def _snake(
+    ordered: list[Candidate], simplicity: Callable[[Candidate], tuple[float, ...]]
+) -> list[Candidate]:
+    """Turn every other run of falling penalties round, so that neighbours are near."""
+    path: list[Candidate] = []
+    for number, (_, run) in enumerate(groupby(ordered, key=lambda c: simplicity(c)[:-1])):
+        path.extend(run if number % 2 == 0 else reversed(list(run)))
+    return path
+
+
+@dataclass(frozen=True)
+class _DecomposedFold(StatisticsFold):
+    """A fold that keeps the eigenvectors of its loss, and the units of its features."""
+
+    # One for each loss, choice of units and use of opinions: a grid may hold several.
+    _known: list[tuple[Candidate, dict[str, Any], AbstractEigendecomposition]] = field(
+        default_factory=list
+    )
+
+    def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
+        """Fit each candidate from its predecessor's solution."""
+        ranker, last = copy(self.ranker), None
+        for candidate in path:
+            ranker.set_params(**candidate)
+            statistics, _ = self._learned_from(ranker)
+            decomposition = self._decompose(ranker)
+            ranker.set_params(solver=_PathSolver(decomposition, last))
+            solution = ranker._solve(decomposition.loss, statistics)
+            if solution.interrupted:
+                raise KeyboardInterrupt
+            last = solution.parts
+            ranker._set_parts(last, statistics.has_pairs)
+            yield self._linear_scores(ranker, statistics)
+
+    def _decompose(self, ranker: Any) -> AbstractEigendecomposition:
+        """Give the ranker its units and opinions of items; return its loss's eigenvectors."""
+        asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
+        for known, measured, decomposition in self._known:
+            if known == asked:
+                vars(ranker).update(measured)
+                return decomposition
+        loss = ranker._measure(*self._learned_from(ranker))
+        measured = {name: getattr(ranker, name, None) for name in _MEASURED}
+        decomposition = FastSolver().decompose(loss)
+        self._known.append((asked, measured, decomposition))
+        return decomposition
+
+
+@dataclass(frozen=True)
+class _PathSolver:
+    """A solver that has the eigenvectors already, and a solution to start from."""
+
+    decomposition: AbstractEigendecomposition
+    last: Parts | None
+
+    def solve(
+        self,
+        loss: QuadraticLoss,  # noqa: ARG002 - it is the decomposition's
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,  # noqa: ARG002 - the last solution is
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        return FastSolver(n_starts=1).solve_decomposed(
+            self.decomposition,
+            components,
+            start=self.last,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+        )

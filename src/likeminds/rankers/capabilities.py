@@ -1,0 +1,132 @@
+"""The interface of models: one ranker, or one for each of several attributes."""
+
+from collections.abc import Mapping
+from copy import copy
+from enum import Enum
+from typing import Any
+
+from likeminds._util.array_types import FloatArray, IdArray
+from likeminds._util.checks import listing
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.grammar import Verb
+from likeminds._util.lazy_attributes import LazyAttributes
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import as_id_array, lookup
+
+# The name of the attribute where there is only one, without a name.
+NAMELESS = ""
+
+
+class ReadableModel(LazyAttributes):
+    """Base of rankers and of models with several attributes.
+
+    Attributes
+    ----------
+    rankers_ : dict
+        The fitted ranker of each attribute; of a single ranker, itself, called `NAMELESS`.
+    people_ : array
+        Everybody it knows.
+    feature_names_ : array of str
+        The features.
+    """
+
+    rankers_: dict[str, Any]
+    people_: IdArray
+    feature_names_: IdArray
+
+    @property
+    def chosen_(self) -> Any:
+        """The model, out of the search that found it."""
+        return self.learned("best_estimator_") or self
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether it tells several attributes apart, by name."""
+        return NAMELESS not in self.rankers_
+
+    def learned(self, name: str) -> Any:
+        """Return a fitted attribute that not every model has; None where this one has none."""
+        return getattr(self, name, None)
+
+    @property
+    def verb(self) -> Verb:
+        """What people do with items, as far as the labels said; of files of old, "like"."""
+        return Verb.of(self.learned("verb_"))
+
+    @property
+    def item_names(self) -> dict[Any, str]:
+        """Titles, names or texts of items, by their ids; empty where the model has none."""
+        held = self.learned("item_names_")
+        if held is None:
+            return {}
+        return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
+
+    def name_items(self, names: Mapping[Any, str] | None) -> None:
+        """Keep titles, names or texts of items, by their ids, with the model."""
+        if names:
+            called = as_id_array(list(names.values()), "names")
+            self.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
+
+    def ranker_of(self, attribute: str) -> Any:
+        """Return the ranker of an attribute."""
+        if str(attribute) not in self.rankers_:
+            there = listing(list(self.rankers_))
+            hint = did_you_mean(attribute, self.rankers_)
+            raise KeyError(f"There is no attribute {attribute!r}; there are {there}.{hint}")
+        return self.rankers_[str(attribute)]
+
+    @property
+    def kept_(self) -> Annotations | None:
+        """The labels and items it was fitted to, where it still has them."""
+        kept = (ranker.learned("annotations_") for ranker in self.rankers_.values())
+        return next((said for said in kept if said is not None), None)
+
+    def kept_items(self) -> tuple[IdArray, FloatArray] | None:
+        """Return the items it was fitted to and can score, and their features, where it has them.
+
+        A part of some annotations has the items of the whole, labelled or not.
+        """
+        if self.kept_ is None:
+            return None
+        ids, features = self.kept_.distinct_items()
+        scorable = self.chosen_.scorable_ids()
+        known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
+        return ids[known], features[known]
+
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of all items that have a score; None where features score any item."""
+        return None
+
+    def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
+        """Return the fingerprint of what it was fitted to, if that is known."""
+        marks = self.learned("fingerprints_") or {}
+        mark: str | None = marks.get(attribute)
+        return mark or self.ranker_of(attribute).learned("fingerprint_")
+
+
+def with_consensus(ranker: Any) -> Any:
+    """Return a ranker that scores unknown users and items, whatever its ``unknown`` says."""
+    if not isinstance(ranker, ReadableModel):  # an estimator of the caller's
+        return ranker
+    lenient: Any = copy(ranker.chosen_)
+    lenient.unknown = "consensus"
+    return lenient
+
+
+class Capability(Enum):
+    """Methods that only some models have, each with the message for the others."""
+
+    UPDATES = ("update", "takes no more labels: fit it to all of them")
+    NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")
+    LEVELS = ("group_", "has no group level: nothing says who thinks alike")
+    PART_WORTHS = ("wtp", "has no table of part-worths: fit a HierarchicalRanker")
+    UNCERTAINTY = ("standard_error", "does not know how sure it is of its scores")
+
+    def of(self, model: Any) -> bool:
+        """Say whether a model has it."""
+        return hasattr(model, self.value[0])
+
+    def require(self, model: Any) -> None:
+        """Refuse a model that does not have it."""
+        if not self.of(model):
+            raise TypeError(f"{type(model).__name__} {self.value[1]}.")

@@ -1,0 +1,177 @@
+"""The items that somebody asks a ranker about: their features, and what was learned about them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.frame_backend import Frames
+from likeminds._util.grammar import counted
+from likeminds.data.annotations import Annotations
+from likeminds.data.id_coercion import write_as_known
+from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+
+# People whose names a mistaken one is compared with.
+_COMPARED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTableView:
+    """Distinct items with their features, as a ranker sees them.
+
+    Attributes
+    ----------
+    ranker : Ranker
+        Who sees them.
+    ids : array of shape (n_items,)
+        Which they are.
+    features : array of shape (n_items, n_features)
+        What they are like.
+    """
+
+    ranker: Any
+    ids: IdArray
+    features: FloatArray
+
+    @classmethod
+    def of(cls, ranker: Any, items: Any) -> "ItemTableView":
+        """Take items as a mapping to features or as annotations; None are those it has kept."""
+        check_is_fitted(ranker)
+        if isinstance(items, ItemTableView):
+            return cls(ranker, items.ids, items.features)
+        if items is None:
+            kept = ranker.kept_items()
+            if kept is None:
+                raise ValueError(
+                    "Which items? This model has kept none of those it was fitted to: pass items=."
+                )
+            return cls(ranker, *kept)
+        if isinstance(items, Annotations):
+            return cls(ranker, *items.distinct_items())
+        if not isinstance(items, Mapping):
+            raise TypeError(
+                "items must map each item to its features, or be Annotations, not "
+                f"{type(items).__name__}."
+            )
+        rows = np.asarray(list(items.values()), dtype=np.float64)
+        return cls(ranker, as_id_array(list(items), "items"), rows)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def names(self) -> dict[Any, str]:
+        """What the ranker calls items, by their ids."""
+        return dict(self.ranker.item_names)
+
+    def place_of(self, item: Hashable) -> int:
+        """Return where an item is, by its id or its name; suggest others if it is nowhere."""
+        return int(self.places_of([item])[0])
+
+    def places_of(self, items: Sequence[Hashable]) -> Index:
+        """Return where items are, by their ids or names."""
+        return places_of_items(items, self.ids, self.names)
+
+    @cached_property
+    def learned(self) -> ItemPosteriors | None:
+        """What the ranker has learned about each item; items it cannot score are refused."""
+        found: ItemPosteriors | None = self.ranker.chosen_.learned_about(self.ids)
+        return found
+
+    @cached_property
+    def rows(self) -> Float:
+        """The features, and the columns that were learned beside them: (n_items, p)."""
+        features = np.asarray(self.features, dtype=np.float64)
+        return features if self.learned is None else np.hstack([features, self.learned.factors])
+
+    @cached_property
+    def effects(self) -> Float:
+        """What all see in each item beyond its features; zeros where that was not learned."""
+        return np.zeros(len(self)) if self.learned is None else self.learned.effects
+
+
+def gives_grades(ranker: Any) -> bool:
+    """Say whether a ranker predicts grades."""
+    return ranker.chosen_.learned("grading_") is not None
+
+
+def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
+    """Return where items are among ids, each by its id or its name.
+
+    Examples
+    --------
+    >>> ids = np.array(["f1", "f2"], dtype=object)
+    >>> places_of_items(["f2", "Heat (1995)"], ids, {"f1": "Heat (1995)"})
+    array([1, 0])
+    """
+    codes, asked = encode(items, "items")
+    places = lookup(write_as_known(asked, ids, "items"), ids, "items")
+    if (places < 0).any() and names:
+        called: dict[str, list[int]] = {}
+        there = lookup(list(names), ids, "items").tolist()
+        for name, place in zip(names.values(), there, strict=True):
+            called.setdefault(name, []).extend([place] if place >= 0 else [])
+        for row in np.flatnonzero(places < 0).tolist():
+            meant = called.get(str(asked[row]), [])
+            if len(meant) > 1:
+                raise ValueError(
+                    f"{len(meant)} items are called {asked[row]!r}: {listing(ids[meant])}. "
+                    "Give the id."
+                )
+            places[row] = meant[0] if meant else -1
+    missing = asked[places < 0].tolist()
+    if missing:
+        hint = did_you_mean(missing[0], [*names.values(), *ids[:_COMPARED].tolist()])
+        raise KeyError(
+            f"There is no item {listing(list(map(repr, missing)))} among these "
+            f"{counted(len(ids), 'item')}.{hint}"
+        )
+    return places[codes]
+
+
+def columns_of(ranker: Any) -> tuple[str, ...]:
+    """Return the names of the columns of `ItemTableView.rows`."""
+    learned = ranker.learned_items()
+    n_factors = 0 if learned is None else learned.n_factors
+    names = [str(name) for name in ranker.feature_names_]
+    return (*names, *(f"learned_{n}" for n in range(1, n_factors + 1)))
+
+
+def weights_of_all(ranker: Any) -> Float:
+    """Return everybody's weights of these columns: (n_people, p)."""
+    learned = ranker.learned_items()
+    if learned is None or not learned.n_factors:
+        return np.asarray(ranker.coef_)
+    return np.hstack([ranker.coef_, ranker.factor_weights_])
+
+
+def place_of_person(ranker: Any, person: Hashable) -> int:
+    """Return where somebody is among the ranker's people; suggest others if nowhere."""
+    check_is_fitted(ranker)
+    place = int(ranker._places_of([person])[0])
+    if place < 0:
+        known = ranker.users_
+        raise KeyError(
+            f"There is no person {person!r} in this model, which knows "
+            f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
+            f"{did_you_mean(person, known[:_COMPARED].tolist())}"
+        )
+    return place
+
+
+def person_at(ranker: Any, place: int) -> Any:
+    """Return who is at a place among the ranker's people, as a plain Python object."""
+    return ranker.users_[place : place + 1].tolist()[0]
+
+
+def frames_of(ranker: Any) -> Frames:
+    """Return which kind of tables the caller works with, as far as the ranker has seen any."""
+    kept = ranker.kept_
+    return "pyarrow" if kept is None else kept.frames

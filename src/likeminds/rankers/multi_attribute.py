@@ -1,0 +1,325 @@
+"""Several attributes of the same items: one ranker for each."""
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._util.array_types import Float, IdArray
+from likeminds._util.checks import as_matrix, listing
+from likeminds._util.grammar import guess_verb
+from likeminds.data.annotations import Annotations
+from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.id_coercion import write_as_known
+from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.array_validation import item_ids_of, refuse_strangers
+from likeminds.rankers.attribute_queries import AttributeQueries
+from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.capabilities import Capability, ReadableModel, with_consensus
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.ranker import Ranker
+
+# Called after each attribute with its name, how many are done, and of how many.
+Callback = Callable[[str, int, int], None]
+ByAttribute = Annotations | Mapping[str, Annotations]
+
+
+class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: ignore[misc]
+    """One ranker per attribute, over the same features; people may differ by attribute.
+
+    Parameters
+    ----------
+    ranker : ranker, optional
+        What is fitted to each attribute; by default a `HierarchicalRanker`.
+    n_jobs : int, optional
+        How many attributes are fitted at the same time (joblib).
+
+    Attributes
+    ----------
+    attributes_ : list of str
+        The attributes.
+    rankers_ : dict
+        The fitted ranker of each.
+    people_ : array
+        Everybody who labelled any of them.
+    feature_names_ : array of str
+        The features.
+    fingerprints_ : dict of str
+        The fingerprint of each attribute's training data (`likeminds.data.fingerprints`).
+
+    Examples
+    --------
+    >>> from likeminds import AttributeModel, make_schools
+    >>> crowds = {
+    ...     name: make_schools(20, 20, 50, 6, 2, random_state=seed).annotations
+    ...     for seed, name in enumerate(["comfortable", "pointy"])
+    ... }
+    >>> model = AttributeModel().fit(crowds)
+    >>> shoes = crowds["pointy"].features
+    >>> model.decision_function(shoes, users=[3] * 50).shape
+    (50, 2)
+    >>> model.rank(shoes, 3, like=["comfortable"], not_like=["pointy"], k=5).shape
+    (5,)
+    """
+
+    fingerprints_: dict[str, str]
+
+    def __init__(self, ranker: Ranker | None = None, *, n_jobs: int | None = None) -> None:
+        self.ranker = ranker
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ByAttribute, y: None = None, *, callback: Callback | None = None) -> Self:
+        """Fit one ranker to each attribute.
+
+        Parameters
+        ----------
+        X : mapping from attribute to Annotations, or Annotations with attributes
+            The labels (`Annotations.from_frame` reads a column of attributes).
+        y : None
+            Annotations carry their labels.
+        callback : callable, optional
+            Called as ``callback(attribute, done, total)`` whenever an attribute is done.
+
+        Returns
+        -------
+        self
+        """
+        del y
+        self._read_all()
+        parts = _by_attribute(X)
+        self.feature_names_ = _common_features(parts)
+        self.n_features_in_ = len(self.feature_names_)
+        self.attributes_ = list(parts)
+        self.rankers_, self.fingerprints_ = {}, {}
+        self._learn(parts, callback)
+        return self
+
+    def update(self, X: ByAttribute, *, callback: Callback | None = None) -> Self:
+        """Add labels, of attributes and people known or new.
+
+        Parameters
+        ----------
+        X, callback
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if self.learned("rankers_") is None:
+            return self.fit(X, callback=callback)
+        parts = _by_attribute(X)
+        if _common_features(parts).tolist() != self.feature_names_.tolist():
+            raise ValueError(f"The model's features are others: {listing(self.feature_names_)}.")
+        for name in parts:
+            if name in self.rankers_:
+                Capability.UPDATES.require(self.rankers_[name])
+        self._learn(parts, callback)
+        self.attributes_ = list(self.rankers_)
+        return self
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        attribute: str | None = None,
+    ) -> Float:
+        """Score each row for its person, by one attribute or by all.
+
+        Parameters
+        ----------
+        X, users
+            As in `ThreeLevelRanker.decision_function`. People who labelled other attributes
+            only get the consensus.
+        attribute : str, optional
+            Which one.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_attributes) without ``attribute``
+        """
+        check_is_fitted(self)
+        owners = users if users is None or isinstance(users, np.ndarray) else list(users)
+        asked = X.user_ids if isinstance(X, Annotations) else owners
+        if asked is not None:
+            distinct = encode(asked, "users")[1]
+            known = write_as_known(distinct, self.people_, "users")
+            refuse_strangers(distinct, lookup(known, self.people_, "users") < 0)
+        names = self.rankers_ if attribute is None else [attribute]
+        scores = []
+        for name in names:
+            ranker = self.ranker_of(name)
+            ranker.chosen_._refuse_new_items(item_ids_of(X, None, 0))
+            scores.append(with_consensus(ranker).decision_function(X, owners))
+        return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
+
+    def scores(self, X: ByAttribute) -> dict[str, float]:
+        """Return, by attribute, the mean over people of their AUC."""
+        check_is_fitted(self)
+        return {
+            name: float(self.ranker_of(name).score(part)) for name, part in _by_attribute(X).items()
+        }
+
+    def score(self, X: ByAttribute, y: None = None) -> float:
+        """Return the mean of `scores` over the attributes."""
+        del y
+        return float(np.mean(list(self.scores(X).values())))
+
+    def newcomer(self, X: ByAttribute) -> "AttributeNewcomers":
+        """Return the posteriors of new people, by attribute, from their labels, without a refit.
+
+        Parameters
+        ----------
+        X : mapping from attribute to Annotations, or Annotations with attributes
+            Their labels. Of an attribute that somebody did not label they get the consensus.
+
+        Returns
+        -------
+        AttributeNewcomers
+        """
+        check_is_fitted(self)
+        beliefs = {}
+        for name, part in _by_attribute(X).items():
+            ranker = self.ranker_of(name)
+            Capability.NEWCOMERS.require(ranker)
+            beliefs[name] = ranker.newcomer(part)
+        return AttributeNewcomers(self, beliefs)
+
+    def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:
+        new = HierarchicalRanker() if self.ranker is None else self.ranker
+        tasks = [(self.rankers_.get(name), clone(new), name, parts[name]) for name in parts]
+        work = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        found, told = {}, []
+        for done in work(delayed(_learn_one)(*task) for task in tasks):
+            found[done.name] = done
+            told += done.warnings
+            if callback is not None:
+                callback(done.name, len(found), len(tasks))
+        for name in parts:
+            before = self.fingerprints_.get(name)
+            mark = found[name].fingerprint
+            self.rankers_[name] = found[name].ranker
+            self.fingerprints_[name] = mark if before is None else joint_fingerprint(before, mark)
+        ids = [ranker.users_.tolist() for ranker in self.rankers_.values()]
+        self.people_ = encode([person for some in ids for person in some], "users")[1]
+        for category, message in told:
+            warnings.warn(message, category, stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeNewcomers(AttributeQueries):
+    """Posteriors of new people, by attribute.
+
+    Attributes
+    ----------
+    model : AttributeModel
+        The model whose rankers are their prior.
+    beliefs : dict of Posterior
+        Their posteriors, by the attributes they labelled.
+    """
+
+    model: AttributeModel
+    beliefs: dict[str, Posterior]
+
+    @property
+    def attributes_(self) -> list[str]:  # type: ignore[override]
+        """The attributes of the model."""
+        return self.model.attributes_
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        attribute: str | None = None,
+    ) -> Float:
+        """Score each row for its person, by one attribute or by all.
+
+        Without ``users``, the rows are those of the only newcomer there is.
+        """
+        rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
+        owners = X.users if isinstance(X, Annotations) else users
+        owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
+        refuse_strangers(owners, lookup(owners, self._people, "users") < 0)
+        if attribute is None:
+            by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
+            return np.column_stack(by_name)
+        scores = np.asarray(rows @ self.model.ranker_of(attribute).consensus_)
+        belief = self.beliefs.get(str(attribute))
+        if belief is not None:
+            known = lookup(owners, belief.users, "users") >= 0
+            if known.any():
+                scores[known] = belief.decision_function(rows[known], owners[known])
+        return scores
+
+    @property
+    def _people(self) -> IdArray:
+        everybody = [p for b in self.beliefs.values() for p in b.users.tolist()]
+        return encode(everybody, "users")[1]
+
+    def _only_one(self, n_rows: int) -> IdArray:
+        people = self._people
+        if len(people) > 1:
+            raise ValueError(
+                f"There are {len(people)} people: say with users= whose scores to give."
+            )
+        return people.repeat(n_rows)
+
+
+@dataclass(frozen=True)
+class _AttributeFit:
+    name: str
+    ranker: Any
+    fingerprint: str
+    warnings: list[tuple[type[Warning], str]]
+
+
+def _learn_one(known: Any, new: Any, name: str, part: Annotations) -> _AttributeFit:
+    """Fit one attribute, or add to what is known of it; perhaps in a process of its own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            ranker = new.fit(part) if known is None else known.update(part)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    if was_interrupted(ranker):
+        raise KeyboardInterrupt
+    told = [(warning.category, f"{name}: {warning.message}") for warning in caught]
+    return _AttributeFit(name, ranker, fingerprint(part), told)
+
+
+def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
+    if isinstance(given, Annotations):
+        return {str(name): part for name, part in given.by_attribute().items()}
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(
+            "Give a mapping from attribute to Annotations, or Annotations with attributes, "
+            f"not {given!r}."
+        )
+    for name, part in given.items():
+        if not isinstance(part, Annotations):
+            raise TypeError(f"{name} must be Annotations, but is a {type(part).__name__}.")
+    return {str(name): _speaking(part, str(name)) for name, part in given.items()}
+
+
+def _speaking(part: Annotations, attribute: str) -> Annotations:
+    """Return labels with a verb: their own, or what the name of the attribute says."""
+    guessed = guess_verb(attribute) if part.verb is None else None
+    return part if guessed is None else part.with_verb(guessed)
+
+
+def _common_features(parts: Mapping[str, Annotations]) -> IdArray:
+    first, *others = parts
+    for name in others:
+        if parts[name].feature_names != parts[first].feature_names:
+            raise ValueError(
+                f"Attributes are about the same features, but those of {name!r} differ from "
+                f"those of {first!r}."
+            )
+    return np.array(parts[first].feature_names, dtype=object)

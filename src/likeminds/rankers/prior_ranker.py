@@ -1,0 +1,388 @@
+"""Base of the rankers with a learned prior: fitted attributes, scores and uncertainties."""
+
+from collections.abc import Hashable, Iterable
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.batched_linalg import row_dots
+from likeminds._util.checks import listing
+from likeminds._util.map_reduce import of_rows
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.mixed_model.covariate_means import CovariateEffects
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.new_users import NewUserPosteriors
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers import graded_answers, newcomers, probabilities
+from likeminds.rankers.array_validation import refuse_strangers
+from likeminds.rankers.capabilities import with_consensus
+from likeminds.rankers.item_table import place_of_person
+from likeminds.rankers.statistics_rankers import UpdatableRanker
+
+# What everybody's points tell.
+_WEIGHTS = ("coef_", "group_", "personal_")
+# Rows of wide features that are scored at a time.
+_ROWS_AT_ONCE = 1 << 10
+
+
+class PriorRanker(UpdatableRanker):
+    """Base: fitted attributes, scores and uncertainties from prior and posteriors."""
+
+    loss: str | PriorLoss
+    covariance_rank: int
+    loss_: str
+    positive_share_: float
+    crowd_: FittedPrior
+    scale_: Float
+    n_groups_: int
+    information_: FloatArray
+    group_: Float
+    personal_: Float
+    points_: Float
+
+    newcomer = newcomers.newcomer
+    predict_grades = graded_answers.predict_grades
+    predict_proba = probabilities.predict_proba
+    probability_above = probabilities.probability_above
+    probability_preferred = probabilities.probability_preferred
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Score each row for its person, as in `ThreeLevelRanker.decision_function`.
+
+        Users not seen in training get what goes with their covariates, where annotations have
+        these and the ranker has learned from such; otherwise ``unknown`` says what happens.
+        """
+        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
+            return super().decision_function(X, users, items)
+        strange = self._places_of(X.users) < 0
+        shifts = self.crowd_.shifts(X.people, X.user_ids)
+        assert shifts is not None
+        if self.unknown == "error":
+            described = np.any(shifts != 0.0, axis=1)[X.user_codes]
+            refuse_strangers(X.users, strange & ~described)
+        self._item_ids(X, items, X.X)
+        scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
+        if strange.any():
+            added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
+            scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
+        return np.asarray(scores)
+
+    def learned_items(self) -> ItemPosteriors | None:
+        """Return what was learned about items beyond their features; None for nothing."""
+        return self.crowd_.items
+
+    def standard_error(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Return the standard error of each row's score, as seen from the average item's.
+
+        Parameters
+        ----------
+        X, users, items
+            As in `decision_function`. With ``unknown="consensus"``, users not seen in training
+            are as uncertain as the prior.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        rows, people = self._rows_and_people(X, users)
+        beliefs, people = self._beliefs_of(people)
+        return beliefs.deviation(beliefs.see(rows, self._item_ids(X, items, rows)), people)
+
+    def rank_interval(
+        self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
+    ) -> tuple[Index, Index]:
+        """Return the lowest and the highest rank that each item may have for a person.
+
+        Parameters
+        ----------
+        items : array of shape (n_items, n_features), or Annotations
+            What is ranked; of `Annotations`, the item of each row.
+        user : id
+            For whom.
+        level : float, default=0.9
+            The probability that an item's rank lies in its interval.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_items,)
+            Ranks; 1 is best.
+        """
+        rows, beliefs, person = self._rows_for(items, user)
+        return beliefs.ranks(beliefs.see(rows, self._item_ids(items, None, rows)), person, level)
+
+    def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
+        """Return which items to ask a person about next: those that tell most about the ranking.
+
+        Parameters
+        ----------
+        items : array of shape (n_items, n_features), or Annotations
+            What can be asked about; of `Annotations`, the item of each row.
+        user : id
+            Whom to ask; for new users, ``newcomer(X, y).next_items(items)``.
+        n : int, default=1
+            How many.
+
+        Returns
+        -------
+        array of shape (n,)
+            Positions among the items, the most telling first.
+        """
+        rows, beliefs, person = self._rows_for(items, user)
+        seen = beliefs.see(rows, self._item_ids(items, None, rows))
+        return beliefs.most_telling(seen, person, n)
+
+    def _rows_for(
+        self, items: ArrayLike | Annotations, user: Hashable
+    ) -> tuple[FloatArray, Posterior, int]:
+        """Return items' features, and the posterior of the person who is asked about them."""
+        if isinstance(items, Annotations):
+            check_is_fitted(self)
+            self._check_width(items)
+            rows, people = items.X, self._people([user])
+        else:
+            check_is_fitted(self)
+            rows, people = self._split_user_column(items)[0], self._people([user])
+        beliefs, people = self._beliefs_of(people[:1])
+        return rows, beliefs, int(people[0])
+
+    def new_items(self, said: Annotations) -> Self:
+        """Return a ranker that also knows items it has not seen, from a few labels of each.
+
+        Nothing is refitted: people's weights and the prior of items are held fixed, and the new
+        items get their posterior. It is for items what `newcomer` is for people.
+
+        Parameters
+        ----------
+        said : Annotations
+            Labels of items not seen in training, by people who were (of others, only the prior
+            is known).
+
+        Returns
+        -------
+        a copy of the ranker
+        """
+        check_is_fitted(self)
+        self._check_width(said)
+        items = self._items()
+        if not said.has_items:
+            raise ValueError("new_items needs to know what the labels are about: pass items=.")
+        named = said.item_ids[np.unique(said.item_codes)]
+        known = lookup(named, items.ids, "items") >= 0
+        if known.any():
+            raise ValueError(
+                f"new_items takes labels of new items, but {listing(named[known])} are known "
+                "already: use update for them."
+            )
+        beliefs, people = self._beliefs_of(self._people(said.users))
+        self._joint_reading(said)
+        wiser = copy(self)
+        found = beliefs.items_from(said, people)
+        wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
+        return wiser
+
+    def _set_prior(
+        self, learned: PriorFit, coordinates: Design, traits: CovariateEffects | None
+    ) -> None:
+        model = learned.model
+        wider = model.prior.predictive(learned.unsure, learned.n_groups, learned.unsure_beyond)
+        if traits is not None:
+            wider = wider.widened(traits.unsure)
+        self.crowd_ = FittedPrior(
+            coordinates, model.prior, model.likelihood, wider, traits, learned.items
+        )
+        self.scale_ = coordinates.scale
+        self.objective_trace_ = np.array(learned.trace)
+        self.objective_ = learned.trace[-1]
+        self.n_iter_ = len(learned.trace) - 1
+        self.converged_ = learned.converged
+        self.criterion_ = np.array(learned.criterion)
+        self.sampling_ = learned.sampling
+        self.n_groups_ = learned.n_groups
+        self.covariance_ = learned.shape.kind
+
+    def _set_levels(self, points: Float) -> None:
+        prior, coordinates = self.crowd_.everybody, self.crowd_.coordinates
+        n_weights = coordinates.n_weights
+        directions = prior.directions(self.n_groups_, n_weights)
+        self.consensus_ = coordinates.weights(prior.mean)
+        for name in ("points_", *_WEIGHTS):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+        if coordinates.beyond:
+            self.points_ = points
+        else:
+            self._set_weights(points)
+        self.directions_ = coordinates.weights(directions.T)
+        self.factor_weights_ = points[:, coordinates.size :]
+        at_origin = points[:, n_weights : coordinates.size].sum(axis=1)
+        self.intercept_ = at_origin
+        if coordinates.intercept and coordinates.beyond:
+            from_origin = coordinates.differences(coordinates.origin[None])[0]
+            self.intercept_ = at_origin - points @ from_origin
+        elif coordinates.intercept:
+            self.intercept_ = at_origin - self.coef_ @ coordinates.origin
+        spread = np.eye(n_weights) if coordinates.spread is None else coordinates.spread
+        covariance = prior.covariance[:n_weights, :n_weights]
+        beyond = prior.beyond * coordinates.beyond
+        self.explained_ = _explained(covariance, directions, spread, beyond)
+        self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
+
+    def _set_weights(self, points: Float) -> None:
+        self.group_, self.personal_ = self.crowd_.levels(points, self.n_groups_)
+        self.coef_ = self.consensus_ + self.group_ + self.personal_
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Weights of wide features are made of points when they are first asked for.
+            if name in _WEIGHTS and "points_" in self._fitted_names():
+                self._set_weights(self.points_)
+                return self.__dict__[name]
+            return super().__getattr__(name)
+
+    def _fitted_names(self) -> list[str]:
+        """Return the names of the fitted attributes, but for those that others tell."""
+        names = super()._fitted_names()
+        return [n for n in names if n not in _WEIGHTS] if "points_" in names else names
+
+    @property
+    def scores_by_weights(self) -> bool:
+        """Not of wide features: they are points times coordinates."""
+        return self.learned("points_") is None
+
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+        """Return scores; of wide features in coordinates, without anybody's weights."""
+        points = self.learned("points_")
+        if points is None:
+            return super()._scores(rows, people, items)
+        crowd = self.crowd_
+
+        def score(some: slice) -> Float:
+            own = points[people[some]]
+            own[people[some] < 0] = crowd.prior.mean
+            return row_dots(crowd.coordinates.differences(rows[some]), own)
+
+        return of_rows(score, len(rows), _ROWS_AT_ONCE)
+
+    @property
+    def n_item_factors_(self) -> int:
+        """How many features of items were learned."""
+        return 0 if self.crowd_.items is None else self.crowd_.items.n_factors
+
+    @property
+    def items_(self) -> IdArray:
+        """The items that have effects of their own."""
+        return self._items().ids
+
+    @property
+    def item_effect_(self) -> Float:
+        """The effect of each item on everybody's score, beyond its features: b_j."""
+        return self._items().effects
+
+    @property
+    def item_effect_error_(self) -> Float:
+        """The posterior standard deviation of each item's effect."""
+        return np.asarray(np.sqrt(self._items().doubt))
+
+    @property
+    def item_factors_(self) -> Float:
+        """The features of items that were learned, shape (n_items, n_item_factors_)."""
+        return self._items().factors
+
+    def _items(self) -> ItemPosteriors:
+        if self.crowd_.items is None:
+            raise AttributeError("Items have no character of their own here: see item_effects_.")
+        return self.crowd_.items
+
+    def _prior_loss(self) -> PriorLoss:
+        return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
+
+    def _newcomers(self) -> NewUserPosteriors:
+        crowd, loss = self.crowd_, self._prior_loss()
+        return NewUserPosteriors(crowd, loss, self.positive_share_, self.covariance_rank)
+
+    def beliefs_about(self, user: Hashable) -> Posterior:
+        """Return the posterior of one person seen in training; nobody else's weights are read.
+
+        Parameters
+        ----------
+        user : id
+            Who.
+
+        Returns
+        -------
+        Beliefs
+            As `newcomer` returns them.
+        """
+        check_is_fitted(self)
+        place = place_of_person(self, user)
+        return self._beliefs(slice(place, place + 1))
+
+    def _beliefs_of(self, people: Index) -> tuple[Posterior, Index]:
+        """Return the posteriors of those asked about (-1: anybody), and where each now is."""
+        known, codes = np.unique(people[people >= 0], return_inverse=True)
+        places = np.full(len(people), -1, dtype=np.intp)
+        places[people >= 0] = codes
+        # Somebody has to be there, even if all are strangers.
+        return self._beliefs(known if len(known) else slice(0, 1)), places
+
+    def _beliefs(self, people: slice | Index = slice(None)) -> Posterior:
+        """Return the posteriors of people seen in training."""
+        points = self.learned("points_")
+        if points is None:
+            coef, intercept = self.coef_[people], self.intercept_[people]
+            points = self.crowd_.coordinates.points(coef, intercept)
+        else:
+            points = points[people]
+        if self.crowd_.items is not None:
+            points = np.hstack([points, self.factor_weights_[people]])
+        ways = newcomers.ways_of(self)
+        ways = None if ways is None else ways.some(people)
+        known = self.information_[people]
+        users = self.users_[people]
+        return Posterior.given(self.crowd_, users, points, known, ways, unknown=self.unknown)
+
+
+def _explained(
+    covariance: Float, directions: Float, spread: Float, beyond: float
+) -> dict[str, float]:
+    """Return the shares of the variance of scores along the directions, and across them.
+
+    ``beyond`` is the variance that lies beyond the coordinates.
+    """
+    projected = directions @ (directions.T @ covariance @ directions) @ directions.T
+    whole = float((spread * covariance).sum()) + beyond
+    share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
+    return {"group": share, "personal": 1.0 - share}
+
+
+def _explained_by(
+    traits: CovariateEffects | None, covariance: Float, spread: Float
+) -> dict[str, float]:
+    """Return the share of the variance of scores that goes with each covariate of people."""
+    if traits is None:
+        return {}
+    whole, size = float((spread * covariance).sum()), len(covariance)
+    return {
+        name: float((spread * traits.covariance_by(name)[:size, :size]).sum()) / (whole or 1.0)
+        for name in traits.encoder.names
+    }

@@ -1,0 +1,241 @@
+"""What every ranker does: it is fitted, scores and is scored, with the scikit-learn manners."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags, Tags
+
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.checks import as_weights
+from likeminds._util.map_reduce import of_rows
+from likeminds._util.progress import expected_information
+from likeminds.data.annotations import Annotations
+from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
+from likeminds.metrics.concordance import mean_concordance
+from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
+from likeminds.rankers import array_validation
+from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
+from likeminds.rankers.candidates.folds import FromRows
+from likeminds.rankers.capabilities import NAMELESS
+from likeminds.rankers.convenience import ConvenienceMixin
+from likeminds.rankers.label_validation import LabelValidation
+
+# Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
+_ROWS_AT_ONCE = 1 << 15
+
+
+class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignore[misc]
+    """Base of the rankers: one vector of weights per person.
+
+    A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; what the
+    caller has becomes `Annotations` on the way in (`LabelValidation`), and weights become scores
+    on the way out.
+    """
+
+    # How a search tunes it.
+    _tuning: ClassVar[type[FromRows]] = FromRows
+    # Whether fits report their steps themselves; those of others are reported as one step.
+    _has_steps: ClassVar[bool] = False
+
+    verbose: bool = False
+    coef_: Float
+    consensus_: Float
+    factor_weights_: Float
+
+    @property
+    def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
+        """The ranker itself, by the name of its only attribute."""
+        return {NAMELESS: self}
+
+    @property
+    def people_(self) -> IdArray:  # type: ignore[override]
+        """Everybody it knows: ``users_``."""
+        return self.users_
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike | Annotations | AnnotationFolder | array_validation.RemoteAnnotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn everybody's ranking.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), data frame, Annotations or AnnotationFolder
+            One row per label. With `Annotations`, leave out all other arguments; with an
+            `AnnotationFolder`, labels need not fit in memory; `cluster.Shards` are elsewhere.
+        y : array of shape (n_rows,)
+            The labels, two values; the larger one is positive. More than two numbers are
+            grades, where ``users`` say who gave them.
+        users : array of shape (n_rows,), optional
+            Who gave the label, as ids of any hashable kind. Without it, all rows are one
+            person's (unless ``user_column`` names a column of X).
+        sample_weight : array of shape (n_rows,), optional
+            How much each label counts.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        with expected_information(
+            self.verbose and not self._has_steps, f"{type(self).__name__}, step"
+        ) as tell:
+            if isinstance(X, array_validation.RemoteAnnotations):
+                X.teach(self)
+            else:
+                self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+            tell(1, "solved")
+        return self
+
+    def decision_function(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Score each row for its person: the higher, the more the item is to their liking.
+
+        Scores order the items of one person; their zero means nothing, and those of two people
+        are not comparable. Rows of features alone are scored as items nobody has labelled.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), data frame, or Annotations
+            The items.
+        users : array of shape (n_rows,), optional
+            For whom each row is scored. Without it (and without ``user_column``), for the
+            one person the ranker was fitted to, or for the consensus if there were several.
+        items : array of shape (n_rows,), optional
+            The id of each row's item, for rankers that know items by their ids. Rankers without
+            features refuse items not seen in training, unless ``unknown="consensus"``.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        rows, people = self._rows_and_people(X, users)
+        return self._scores(rows, people, self._item_ids(X, items, rows))
+
+    def _item_ids(
+        self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
+    ) -> IdArray | None:
+        """Return the id of each row's item; refuse items of which nothing is known."""
+        ids = array_validation.item_ids_of(X, items, len(rows))
+        self._refuse_new_items(ids)
+        return ids
+
+    def _refuse_new_items(self, ids: IdArray | None) -> None:
+        """Refuse items that can only be scored as average, unless the caller asked for that."""
+        known = self.scorable_ids()
+        if self.unknown == "error" and known is not None:
+            refuse_new_items(ids, known)
+
+    def scorable_ids(self) -> IdArray | None:
+        """Return the ids of all items that have a score; None where features score any item."""
+        known = self.learned_items()
+        return None if known is None or len(self.feature_names_) else known.ids
+
+    def learned_about(self, ids: IdArray) -> ItemPosteriors | None:
+        """Return what was learned about some items; refuse items of which nothing is known."""
+        self._refuse_new_items(ids)
+        known = self.learned_items()
+        return None if known is None else known.of(ids)
+
+    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+        def score(some: slice) -> Float:
+            weights = self._weights_of(people[some])
+            return np.asarray(np.einsum("nd,nd->n", rows[some], weights))
+
+        return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, people)
+
+    def _weights_of(self, people: Index) -> Float:
+        """Return the weights of people (-1: of all); who is not asked about is not read."""
+        known = people >= 0
+        if known.all():
+            return self.coef_[people]
+        # Not np.tile: without features it returns the consensus itself, read-only from a file.
+        weights = np.repeat(self.consensus_[np.newaxis], len(people), axis=0)
+        if known.any():
+            weights[known] = self.coef_[people[known]]
+        return weights
+
+    @property
+    def scores_by_weights(self) -> bool:
+        """Whether scores are ``coef_`` times features, and what was learned about items."""
+        return True
+
+    def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
+        """Return what items add beyond features; zero where nobody says which they are."""
+        known = self.learned_items()
+        if items is None or known is None:
+            return 0.0
+        weights = np.zeros((len(people), known.n_factors))
+        if known.n_factors:
+            theirs = people >= 0
+            weights[theirs] = self.factor_weights_[people[theirs]]
+        return known.scores_of(items, weights)
+
+    def consensus_scores(self, said: Annotations) -> Float:
+        """Return scores by what all agree on; what they see in items is part of it."""
+        items = array_validation.item_ids_of(said, None, len(said))
+        return np.asarray(self.chosen_._scores(said.X, np.full(len(said), -1), items))
+
+    def learned_items(self) -> ItemPosteriors | None:
+        """Return what was learned about items beyond their features; None for nothing."""
+        return cast("ItemPosteriors | None", self.learned("known_items_"))
+
+    @property
+    def item_effects_(self) -> bool:
+        """Whether items have effects of their own."""
+        return self.learned_items() is not None
+
+    def score(
+        self,
+        X: ArrayLike | Annotations | array_validation.RemoteAnnotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean over people of the AUC of their rows; of grades, of the concordance.
+
+        People with labels of one kind only have no AUC and are left out of the mean.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        if isinstance(X, array_validation.RemoteAnnotations):
+            array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            return X.score(self)
+        scores = self.decision_function(X, users)
+        if isinstance(X, Annotations):
+            array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            self._joint_reading(X)
+            return mean_concordance(X.outcomes, scores, X.users, X.weights)
+        features, column = self._split_user_column(X)
+        owners = column if users is None else users
+        owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
+        graded = self.label_reading_ if self._graded else None
+        said = array_validation.outcomes(y, len(scores), self.classes_, graded)
+        return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
+
+    def _fit_annotations(self, annotations: Annotations) -> None:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Tags:
+        # Labels are two-valued, as a classifier's; but a ranker ranks, and predicts no label.
+        tags: Tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

@@ -1,0 +1,254 @@
+"""Why an item has its score for somebody: by level and by feature, with its uncertainty."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._util.array_types import Float
+from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.grammar import signed, written_grade
+from likeminds._util.html import html_page, html_table
+from likeminds.rankers.item_table import (
+    ItemTableView,
+    columns_of,
+    frames_of,
+    gives_grades,
+    place_of_person,
+)
+
+LEVELS = ("consensus", "group", "personal")
+# Half the width of an interval of 90 %, in standard errors.
+WIDTH = 1.645
+# Features that are named in a text; the table has all.
+_MOST_TOLD = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreDecomposition:
+    """A score, taken apart.
+
+    The score is that above the average item's: a sum over levels and features of weights times how
+    the item differs from the average, and of what all see in the item beyond its features.
+
+    Attributes
+    ----------
+    person, item : id
+        Whose score of what; nobody (None) is what all agree on.
+    score : float
+        Above that of the average item.
+    error : float or None
+        Its standard error, where the ranker knows that.
+    probability : float or None
+        That of a positive label, where scores say so (see `predict_proba`).
+    expected : float, str or None
+        The expected grade, where the ranker learned from grades; for words, the nearest.
+    levels : dict
+        The parts of ``consensus``, ``group``, ``personal`` and ``item``, which add up to the score.
+    features : tuple of dict
+        What each feature adds, by level and in ``total``, with its ``value`` and that of the
+        ``average`` item; those that move the score most come first.
+    frames : str
+        The kind of table that `table` returns.
+    """
+
+    person: Hashable | None
+    item: Hashable | None
+    score: float
+    error: float | None
+    probability: float | None
+    levels: dict[str, float]
+    features: tuple[dict[str, Any], ...]
+    frames: Frames = "pyarrow"
+    expected: Any = None
+
+    @property
+    def interval(self) -> list[float] | None:
+        """An interval of 90 % around the score."""
+        return interval(self.score, self.error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, for JSON."""
+        return {
+            "person": self.person,
+            "item": self.item,
+            "score": self.score,
+            "error": self.error,
+            "interval": self.interval,
+            "probability": self.probability,
+            "expected": self.expected,
+            "levels": dict(self.levels),
+            "features": [dict(one) for one in self.features],
+        }
+
+    def table(self) -> Any:
+        """Return a table with a row per feature, and a last one for the item's own effect."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
+
+        names = ("feature", "value", "average", *LEVELS, "total")
+        rows: list[dict[str, Any]] = [*self.features]
+        if self.levels["item"]:
+            rows.append({"feature": "(the item itself)", "total": self.levels["item"]})
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        kinds = [pa.string(), *[pa.float64()] * (len(names) - 1)]
+        schema = pa.schema(list(zip(names, kinds, strict=True)))
+        return as_kind(pa.table(columns, schema=schema), self.frames)
+
+    def __str__(self) -> str:
+        parts = [f"  {name:<10}{signed(value, 2)}" for name, value in self.levels.items()]
+        moved = [
+            f"  {one['feature']} = {one['value']:.3g} (average {one['average']:.3g}): "
+            f"{signed(one['total'], 2)}"
+            for one in self.features[:_MOST_TOLD]
+        ]
+        by_feature = ["by feature, what moves it most first:", *moved] if moved else []
+        return "\n".join([self._headline(), *parts, *by_feature])
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        levels = [{"level": name, "adds": value} for name, value in self.levels.items()]
+        features = [{"feature": one["feature"], **one} for one in self.features]
+        return html_page(self._headline(), html_table(levels), html_table(features))
+
+    def _headline(self) -> str:
+        whose = "All people" if self.person is None else self.person
+        sure = ""
+        if self.interval is not None:
+            low, high = self.interval
+            sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
+        chance = "" if self.probability is None else f", chance of a yes {self.probability:.0%}"
+        if self.expected is not None:
+            chance = f", expected grade {written_grade(self.expected)}"
+        return f"{whose} on {self.item}: {beside_average(self.score)}{sure}{chance}"
+
+
+def beside_average(score: float) -> str:
+    """Say where a score is, seen from the average item's.
+
+    Examples
+    --------
+    >>> beside_average(0.812), beside_average(-3.7)
+    ('0.81 above the average item', '3.70 below the average item')
+    """
+    return f"{abs(score):.2f} {'below' if score < 0 else 'above'} the average item"
+
+
+def interval(score: float, error: float | None) -> list[float] | None:
+    """Return an interval of 90 % around a score."""
+    return None if error is None else [score - WIDTH * error, score + WIDTH * error]
+
+
+def take_apart(
+    weights: Float, names: Sequence[str], row: Float, centre: Float, effect: float
+) -> dict[str, Any]:
+    """Return the ``score``, ``levels`` and ``features`` of `Reasons`.
+
+    Parameters
+    ----------
+    weights : array of shape (3, p)
+        Of consensus, group and personal.
+    names : sequence of str
+        What the columns are called.
+    row, centre : arrays of shape (p,)
+        The item, and the average one.
+    effect : float
+        What all see in the item beyond that, above the average item's.
+
+    Examples
+    --------
+    >>> weights = np.array([[1.0, 0.0], [0.5, 0.0], [0.0, -1.0]])
+    >>> found = take_apart(weights, ["a", "b"], np.array([2.0, 1.0]), np.zeros(2), 0.25)
+    >>> found["score"], found["levels"]
+    (2.25, {'consensus': 2.0, 'group': 1.0, 'personal': -1.0, 'item': 0.25})
+    """
+    apart = np.asarray(row, dtype=np.float64) - centre
+    parts = weights * apart
+    total = parts.sum(axis=0)
+    levels = dict(zip(LEVELS, parts.sum(axis=1).tolist(), strict=True)) | {"item": float(effect)}
+    features = [
+        {"feature": names[j], "value": float(row[j]), "average": float(centre[j])}
+        | dict(zip(LEVELS, parts[:, j].tolist(), strict=True))
+        | {"total": float(total[j])}
+        for j in np.argsort(-np.abs(total), kind="stable").tolist()
+    ]
+    score = float(total.sum() + effect)
+    return {"score": score, "levels": levels, "features": tuple(features)}
+
+
+def explain(
+    ranker: Any, person: Hashable | None, item: Hashable, items: Any = None
+) -> ScoreDecomposition:
+    """Say why an item has its score for a person: by level and by feature, with its uncertainty.
+
+    Parameters
+    ----------
+    person : id or None
+        Whose score; None is what all agree on.
+    item : id
+        Of which item.
+    items : mapping from item to features, or Annotations, optional
+        Where the item is; without them, those that the ranker was fitted to, where it has kept
+        them. The average item, with which it is compared, is that of these.
+
+    Returns
+    -------
+    Reasons
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
+    >>> offers = {"cheap": [7.0, 1, 1, 0, 0, 0], "dear": [9.0, 1, 1, 0, 0, 0]}
+    >>> why = ranker.explain("household-001", "cheap", offers)
+    >>> why.features[0]["feature"], why.score > 0
+    ('price', True)
+    """
+    check_is_fitted(ranker)
+    ranker = ranker.chosen_
+    if not hasattr(ranker, "group_"):
+        raise TypeError(
+            f"{type(ranker).__name__} does not tell consensus, group and personal apart: use "
+            "HierarchicalRanker or ThreeLevelRanker."
+        )
+    shown = ItemTableView.of(ranker, items)
+    place = shown.place_of(item)
+    row, known = shown.features[[place]], shown.ids[[place]]
+    owner = None if person is None else ranker.users_[[place_of_person(ranker, person)]]
+    found = take_apart(
+        _levels_of(ranker, person),
+        columns_of(ranker),
+        shown.rows[place],
+        shown.rows.mean(axis=0),
+        float(shown.effects[place] - shown.effects.mean()),
+    )
+    error = chance = expected = None
+    if hasattr(ranker, "standard_error"):
+        error = float(ranker.standard_error(row, owner, known)[0])
+        if ranker.crowd_.coordinates.intercept:
+            chance = float(ranker.predict_proba(row, owner, known)[0, 1])
+    if gives_grades(ranker):
+        expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]
+    frames = frames_of(ranker)
+    return ScoreDecomposition(
+        person, item, error=error, probability=chance, frames=frames, expected=expected, **found
+    )
+
+
+def _levels_of(ranker: Any, person: Hashable | None) -> Float:
+    """Return somebody's weights by level, (3, p); those of learned columns are the group's."""
+    shared = np.asarray(ranker.consensus_)
+    if person is None:
+        parts = np.stack([shared, 0.0 * shared, 0.0 * shared])
+    else:
+        place = place_of_person(ranker, person)
+        parts = np.stack([shared, ranker.group_[place], ranker.personal_[place]])
+    learned = ranker.learned_items()
+    if learned is None or not learned.n_factors:
+        return parts
+    none = np.zeros(learned.n_factors)
+    own = none if person is None else ranker.factor_weights_[place]
+    return np.hstack([parts, np.stack([none, own, none])])

@@ -1,0 +1,218 @@
+"""Put a report together and write it, whole or not at all."""
+
+from collections.abc import Hashable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from likeminds._util.atomic_files import place_for, write_whole
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted, signed
+from likeminds.data.annotations import Annotations
+from likeminds.plots.figures import require_matplotlib
+from likeminds.rankers.capabilities import NAMELESS, ReadableModel
+from likeminds.report import page as html
+from likeminds.report import sections
+from likeminds.report.facts import ReportFacts
+from likeminds.report.hero_plot import first_picture
+from likeminds.report.page import Html
+from likeminds.report.sentences import finding, interval, numbers, summary
+
+_SECTIONS = (
+    sections.schools_section,
+    sections.agreed_section,
+    sections.divisive_section,
+    sections.standing_section,
+    sections.accuracy_section,
+    sections.people_section,
+    sections.fit_section,
+)
+
+
+def write_report(
+    model: ReadableModel | Mapping[Any, Any],
+    path: str | PathLike[str],
+    annotations: Annotations | None = None,
+    images: Any = None,
+    title: str | None = None,
+    *,
+    held_out: Annotations | None = None,
+    n_schools: int | str = "auto",
+    diagnostics: bool = True,
+    texts: Mapping[Any, str] | None = None,
+) -> Path:
+    """Write one self-contained HTML page about a model.
+
+    It begins with a paragraph that a busy person can stop after; then come the schools of
+    thought, the items that all of them like and those that divide people, where people stand,
+    how accurate the rankings are, what the labels say about the annotators, and how the model
+    was fitted. Pictures are inlined, nothing is loaded from elsewhere, no script runs.
+
+    Parameters
+    ----------
+    model : ranker, `AttributeModel`, or mapping from attribute to ranker
+        What was fitted. Several attributes make one page with a part for each.
+    path : path
+        Where to; an existing file is replaced only once the new one is complete.
+    annotations : Annotations, optional
+        What the model was fitted to (with its attributes, if there are several). By default
+        what the ranker still has; without any, there are no items and no accuracy.
+    images : mapping from item id to picture, or sequence in the order of the items, optional
+        Paths or arrays; items are then shown as thumbnails.
+    title : str, optional
+        What the page is about; it stands above the first heading, which says what was found.
+        By default the attribute.
+    held_out : Annotations, optional
+        Labels that the model has not seen, to judge accuracy and annotators by. Without them
+        the ranker is fitted five more times, to parts of ``annotations``.
+    n_schools : int or "auto", default="auto"
+        As in `find_schools`.
+    diagnostics : bool, default=True
+        Whether to judge accuracy and annotators where that takes fitting again.
+    texts : mapping from item id to str, optional
+        What items say, or are called; as in `find_schools`.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from likeminds import ThreeLevelRanker, make_schools, write_report
+    >>> crowd = make_schools(40, 30, 100, 6, 2, contested=0.5, random_state=0).annotations
+    >>> ranker = ThreeLevelRanker().fit(crowd)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(ranker, f"{folder}/crowd.html", crowd, diagnostics=False)
+    ...     "They form 2 schools of thought" in page.read_text()
+    True
+    """
+    target = place_for(path, "the report")
+    require_matplotlib()
+    rankers = _rankers_of(model)
+    facts = {
+        attribute: ReportFacts.gather(
+            ranker,
+            _about(attribute, annotations, len(rankers)),
+            _about(attribute, held_out, len(rankers)),
+            images,
+            n_schools=n_schools,
+            judge_people=diagnostics,
+            texts=texts,
+        )
+        for attribute, ranker in rankers.items()
+    }
+    if len(facts) == 1:
+        ((attribute, only),) = facts.items()
+        content = _page_of_one(attribute, only, title)
+    else:
+        content = _page_of_many(facts, title)
+    write_whole(target, content.encode())
+    return target
+
+
+def _rankers_of(model: ReadableModel | Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    if not isinstance(model, ReadableModel | Mapping):
+        raise TypeError(f"Expected a model of this library, but got {type(model).__name__}.")
+    rankers: Mapping[Any, Any] = model.rankers_ if isinstance(model, ReadableModel) else model
+    if not rankers:
+        raise ValueError("The model has no attributes: there is nothing to report.")
+    return dict(rankers)
+
+
+def _about(
+    attribute: Hashable, annotations: Annotations | None, n_rankers: int
+) -> Annotations | None:
+    """Return the annotations of one attribute."""
+    if annotations is None or annotations.attribute_ids is None:
+        if annotations is not None and n_rankers > 1:
+            raise ValueError(
+                f"The model has {n_rankers} attributes, but the annotations tell none apart: "
+                "give them attributes=."
+            )
+        return annotations
+    if attribute != NAMELESS:
+        return annotations.of_attribute(attribute)
+    if annotations.n_attributes > 1:
+        raise ValueError(
+            f"The ranker is about one attribute, but the annotations are about "
+            f"{annotations.n_attributes}: {listing(annotations.attribute_ids)}. Choose one with "
+            "annotations.of_attribute(...)."
+        )
+    return annotations.of_attribute(annotations.attribute_ids[0])
+
+
+def _page_of_one(attribute: Hashable, facts: ReportFacts, title: str | None) -> str:
+    about = title or (None if attribute == NAMELESS else str(attribute))
+    first = html.join([*_first_words(facts), first_picture(facts)])
+    return html.page(finding(facts), first, *_parts(facts, 2), _footer(), kicker=about)
+
+
+def _first_words(facts: ReportFacts) -> list[Html]:
+    told = [html.tag("li", html.tag("strong", n), what) for what, n in numbers(facts).items()]
+    return [
+        html.paragraph(summary(facts), kind="lead"),
+        html.tag("ul", *told, class_="numbers"),
+    ]
+
+
+def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
+    rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
+    header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "to check"]
+    # What nothing is known about has no column.
+    told = [column for column in range(len(header)) if any(row[column] for row in rows)]
+    header, *rows = ([row[column] for column in told] for row in (header, *rows))
+    contents = {f"part-{n}": str(attribute) for n, attribute in enumerate(facts, start=1)}
+    parts = [
+        html.section(
+            str(attribute),
+            html.paragraph(html.tag("strong", finding(found))),
+            *_first_words(found),
+            first_picture(found),
+            *_parts(found, 3),
+            anchor=anchor,
+        )
+        for anchor, (attribute, found) in zip(contents, facts.items(), strict=True)
+    ]
+    first = [html.paragraph(_of_all(facts), kind="lead"), html.table(header, rows)]
+    name = title or f"What people make of {listing(list(facts))}"
+    return html.page(name, html.join(first), *parts, _footer(), contents=contents)
+
+
+def _of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
+    known = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
+    divided = [name for name, n_schools in known.items() if n_schools > 1]
+    united = [name for name, n_schools in known.items() if n_schools == 1]
+    what = f"The model is about {counted(len(facts), 'attribute')}."
+    if divided:
+        what += f" People are divided into schools of thought on {listing(divided)}."
+    if united:
+        what += f" They form no separate schools on {listing(united)}."
+    gains = {
+        str(name): found[2].mean for name, f in facts.items() if (found := f.accuracy()) is not None
+    }
+    if gains:
+        most = max(gains, key=lambda name: gains[name])
+        what += f" Knowing who it is helps most on {most}: {signed(gains[most])} in AUC."
+    return what
+
+
+def _overview_row(attribute: Hashable, facts: ReportFacts) -> list[str]:
+    accuracy = facts.accuracy()
+    counts = None if facts.diagnostics is None else facts.diagnostics.counts
+    return [
+        str(attribute),
+        f"{facts.n_people:,}",
+        "" if facts.schools is None else str(len(facts.schools)),
+        "" if accuracy is None else interval(accuracy[0]),
+        "" if accuracy is None else interval(accuracy[1]),
+        "" if counts is None else str(sum(counts[v] for v in ("reversed", "constant", "random"))),
+    ]
+
+
+def _parts(facts: ReportFacts, level: int) -> list[Html]:
+    return [make(facts, level) for make in _SECTIONS]
+
+
+def _footer() -> Html:
+    return html.tag("footer", "Written by likeminds. Everything on this page is in this one file.")

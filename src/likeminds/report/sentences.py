@@ -1,0 +1,157 @@
+"""Sentences of a report."""
+
+import numpy as np
+
+from likeminds._util.checks import listing
+from likeminds._util.grammar import counted
+from likeminds.metrics.by_person import MetricByPerson
+from likeminds.report.facts import ReportFacts
+from likeminds.schools.school_names import are_named, leading
+
+_MOST_WISHES = 6
+_VERDICTS = (
+    ("random", "seems", "seem", "to answer at random"),
+    ("reversed", "seems", "seem", "to exchange yes and no"),
+    ("constant", "gives", "give", "the same answer whatever the item"),
+)
+
+
+def summary(facts: ReportFacts) -> str:
+    """Return what a busy person should know, in a few sentences."""
+    sentences = [_who(facts), *_camps(facts), *_severity(facts)]
+    sentences += [*_accuracy(facts), *_strange(facts)]
+    return " ".join(sentences)
+
+
+def finding(facts: ReportFacts) -> str:
+    """Return what was found, in one line: the title of a page."""
+    people = counted(facts.n_people, "person", "people")
+    schools, verb = facts.schools, facts.verb
+    what = f"what they {'want' if verb.wishes else verb.many()}"
+    if schools is None:
+        return f"What {people} {'want' if verb.wishes else verb.many()}"
+    if len(schools) > 1:
+        how = "form" if schools.suggested else "cut into"
+        return f"{people} {how} {_in_words(len(schools))} schools of thought on {what}"
+    if schools.axes:
+        return f"{people} differ gradually on {what}, without separate camps"
+    ranked = f"{people} rank alike on {what}, as far as these labels show"
+    return f"{ranked}, but differ in threshold" if _differ_in_threshold(facts) else ranked
+
+
+def numbers(facts: ReportFacts) -> dict[str, str]:
+    """Return the few numbers that one looks for first, by what they are."""
+    told = {"people": f"{facts.n_people:,}"}
+    if facts.annotations is not None:
+        told |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
+    if facts.schools is not None and len(facts.schools) > 1:
+        told["schools of thought"] = str(len(facts.schools))
+    found = facts.accuracy()
+    if found is not None:
+        own, shared, _ = found
+        told["of held-out pairs in order by own rankings"] = f"{own.mean:.0%}"
+        told["of them by the consensus"] = f"{shared.mean:.0%}"
+    return told
+
+
+def _in_words(number: int) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[number] if number < len(words) else f"{number:,}"
+
+
+def agreed(facts: ReportFacts) -> str:
+    """Say what all agree on, strongest first."""
+    if facts.schools is None:
+        return ""
+    consensus = facts.explained.consensus
+    n_leading = len(leading(np.array([one["strength"] for one in consensus])))
+    return ", ".join(one["wish"] for one in consensus[: min(n_leading, _MOST_WISHES)])
+
+
+def interval(metric: MetricByPerson) -> str:
+    """Return a mean and its 95 % interval over people."""
+    half = 1.96 * metric.standard_error
+    return f"{metric.mean:.3f} ({metric.mean - half:.3f} to {min(metric.mean + half, 1):.3f})"
+
+
+def _who(facts: ReportFacts) -> str:
+    people = counted(facts.n_people, "person", "people")
+    if facts.annotations is None:
+        return f"The model knows {people}."
+    said, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
+    if facts.annotations.n_choices:
+        return f"{people} made {said}, on {items}."
+    return f"{people} gave {said} about {items}."
+
+
+def _camps(facts: ReportFacts) -> list[str]:
+    schools = facts.schools
+    if schools is None:
+        return ["The model has no group level, so that it tells no schools of thought apart."]
+    # Where nobody named the features, they would say nothing in a first paragraph.
+    named = any(are_named([name]) for name in schools.feature_names)
+    wanted = agreed(facts) if named else ""
+    verb = facts.verb
+    want = f"want {wanted}" if verb.wishes else verb.many(wanted)
+    said = [f"On the whole they {want}."] if wanted else []
+    # Ids of pictures say nothing; the pictures themselves come below.
+    told = named or (facts.items is not None and facts.images is None)
+    if len(schools) > 1:
+        how = "They form" if schools.suggested else "As asked, they are cut into"
+        sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
+        sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
+        return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
+    if not schools.axes:
+        return [*said, "Their rankings do not differ as far as these labels show."]
+    low, high = (_first_clause(end, facts) for end in (schools.axes[0].low, schools.axes[0].high))
+    ends = f", most of all between one end that {low} and one that {high}"
+    return [
+        *said,
+        f"They form no separate schools of thought but differ gradually{ends if told else ''}.",
+    ]
+
+
+def _differ_in_threshold(facts: ReportFacts) -> bool:
+    schools = facts.schools
+    return schools is not None and schools.severity is not None and schools.severity.differs
+
+
+def _severity(facts: ReportFacts) -> list[str]:
+    """Tell who says yes most and least readily, where that differs by more than chance."""
+    if facts.schools is None or facts.schools.severity is None or not _differ_in_threshold(facts):
+        return []
+    return [f"How readily they say yes differs, too: {facts.schools.severity}."]
+
+
+def _first_clause(said: str, facts: ReportFacts) -> str:
+    """Return what people do, without what they do not: the other end does that."""
+    return said.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
+
+
+def _accuracy(facts: ReportFacts) -> list[str]:
+    found = facts.accuracy()
+    if found is None:
+        return []
+    own, shared, difference = found
+    sentence = (
+        f"A person's own ranking puts {own.mean:.0%} of pairs of held-out labels in the right "
+        f"order, the consensus {shared.mean:.0%}"
+    )
+    if difference.low <= 0 <= difference.high:
+        return [f"{sentence}: knowing who it is does not measurably help."]
+    better = "helps" if difference.mean > 0 else "hurts"
+    return [f"{sentence}: knowing who it is {better}."]
+
+
+def _strange(facts: ReportFacts) -> list[str]:
+    said = []
+    for verdict, one, many, how in _VERDICTS:
+        found = () if facts.diagnostics is None else facts.diagnostics.of(verdict)
+        if len(found):
+            people, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
+            said.append(f"{people} {verb} {how} ({listing(found)}).")
+    if facts.schools is not None and facts.schools.loner.any():
+        alone = facts.schools.loners
+        verb = "sees" if len(alone) == 1 else "see"
+        said.append(f"{counted(len(alone), 'person', 'people')} {verb} it their own way.")
+    return said

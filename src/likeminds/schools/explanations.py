@@ -1,0 +1,342 @@
+"""What there is to say about a ranker, as plain values: a crowd, a person, a school, an item.
+
+The command line, the demo, the report and the pictures all say it from here.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.grammar import Verb
+from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
+from likeminds.rankers.ranking import best_of, expected_grades, repeated
+from likeminds.rankers.subset import within_reach
+from likeminds.schools.find import find_schools, items_of, labels_of
+from likeminds.schools.items import Items
+from likeminds.schools.result import Facts, Schools, plain_items, plain_standing
+from likeminds.schools.school_names import are_named, are_telling, name_deviation, strengths, wishes
+from likeminds.schools.variance_shares import likeness
+from likeminds.schools.weight_levels import WeightLevels, as_ranker
+
+# Fewer people are not offered two schools.
+_FEWEST = 10
+_FEW = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A ranker, its items, and what they say about people.
+
+    Attributes
+    ----------
+    ranker : ranker
+        Fitted, with a group level.
+    items : Items or None
+        What people judge; None where nobody knows.
+    n_schools : int or "auto"
+        How many schools there are to be, as in `find_schools`.
+    said : Annotations or None
+        What people said about the items; by default what the ranker has kept.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> explained = Explanation.of_ranker(HierarchicalRanker(n_groups=1).fit(load_electricity()))
+    >>> [one["wish"] for one in explained.consensus[:2]]
+    ['no seasonal rates', 'no time of day rates']
+    >>> round(explained.person("household-001")["likeness"], 1)
+    0.3
+    """
+
+    ranker: Any
+    items: Items | None = None
+    n_schools: int | str = "auto"
+    said: Annotations | None = None
+
+    @classmethod
+    def of_ranker(
+        cls,
+        ranker: Any,
+        annotations: Annotations | None = None,
+        n_schools: int | str = "auto",
+        texts: Mapping[Hashable, str] | None = None,
+    ) -> "Explanation":
+        """Take the items of some annotations, by default of those the ranker has kept."""
+        ranker = within_reach(ranker)
+        items = items_of(ranker, annotations, texts=texts)
+        return cls(ranker, items, n_schools, annotations)
+
+    @cached_property
+    def schools(self) -> Schools:
+        """Who thinks alike."""
+        return find_schools(self.ranker, self.items, self.n_schools, said=self.said)
+
+    @cached_property
+    def halves(self) -> Schools | None:
+        """The best two schools where people differ gradually and none stand apart; else None."""
+        if len(self.schools) > 1 or not self.schools.axes or len(self.schools.users) < _FEWEST:
+            return None
+        return find_schools(self.ranker, self.items, 2, said=self.said)
+
+    @cached_property
+    def levels(self) -> WeightLevels:
+        """Everybody's weights, taken apart."""
+        return WeightLevels.of_ranker(self.ranker)
+
+    @cached_property
+    def spread(self) -> Float:
+        """The covariance of the items' features."""
+        return self.levels.spread_over(self.items)
+
+    @property
+    def verb(self) -> Verb:
+        """What people do with items."""
+        verb: Verb = as_ranker(self.ranker).verb
+        return verb
+
+    @property
+    def feature_words(self) -> tuple[str, ...]:
+        """What the features are to people: see `Schools.feature_words`."""
+        return self.levels.words_over(self.items)
+
+    @cached_property
+    def unit(self) -> Float:
+        """How much each feature varies over the items."""
+        return np.sqrt(self.spread.diagonal())
+
+    @cached_property
+    def likeness(self) -> Float:
+        """Likeness of each user with the consensus: see `schools.variance_shares.likeness`."""
+        return likeness(self.levels.coef, self.levels.consensus, self.spread)
+
+    @cached_property
+    def consensus(self) -> list[Facts]:
+        """What all agree on, strongest first: each wish, and how far it moves scores."""
+        shared = self.levels.consensus
+        strength = strengths(shared[None], self.spread)[0]
+        names = self.levels.feature_names
+        if self._has_names:  # others would say nothing beside them
+            strength = np.where([are_named([name]) for name in names], strength, 0.0)
+        found = wishes(strength, names, self._binary, self.verb)
+        return [{"wish": words, "strength": value} for words, value in found]
+
+    @property
+    def _has_names(self) -> bool:
+        return any(are_named([name]) for name in self.levels.feature_names)
+
+    def crowd(self) -> Facts:
+        """Say what all agree on, and how people differ."""
+        n_items = 0 if self.items is None else len(self.items)
+        facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
+        if self.items is not None and not self._has_names:
+            scores = self.items.features @ self.levels.consensus
+            for name, key in (("best", scores), ("worst", -scores)):
+                judged = self.items.judged(self.items.at_least(key), _FEW, scores)
+                facts[name] = plain_items(judged, "score")
+        return facts | self.schools.to_dict()
+
+    def about_items(self, which: str) -> Facts:
+        """Say which share of the crowd, and of each school, would say yes to each item.
+
+        Parameters
+        ----------
+        which : {"agreed", "divisive"}
+            What comes first: the items that are liked most ``everywhere`` (in every school, or at
+            both ends of what divides people), or those that divide people most.
+
+        Returns
+        -------
+        dict
+            ``liked_by_all`` is how many items more than half would say yes to everywhere, by lower
+            bounds; ``items`` has facts as in `Schools.to_dict`, of all items.
+        """
+        items, found = self.items, self.schools
+        soft = found.soft_labels
+        if items is None or soft is None:
+            raise ValueError(
+                "Nothing says who would say yes to which item: this takes items, and labels of "
+                "theirs, or a HierarchicalRanker that has learned log-odds. Keep the data with "
+                "the model, or give annotations."
+            )
+        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        key = {"agreed": soft.at_least, "divisive": apart}[which]
+        judged = items.judged(key, len(items), apart)
+        plain = zip(plain_items(judged, "spread"), judged, strict=True)
+        return {
+            "which": which,
+            "verb": self.verb.many(),
+            "schools": [{"number": s.number, "name": s.name} for s in found.schools],
+            "everywhere": found.everywhere,
+            "liked_by_all": int((soft.at_least > 0.5).sum()),
+            "items": [facts | soft.of_row(one.row) for facts, one in plain],
+        }
+
+    @cached_property
+    def covariates(self) -> list[Facts]:
+        """What each covariate of people goes with, the most telling first; empty without any.
+
+        ``share`` is that of all disagreement; ``goes_with`` says what people want who have a
+        standard deviation more of a number, or are of a category.
+        """
+        crowd = self.ranker.chosen_.learned("crowd_")
+        traits = None if crowd is None else crowd.traits
+        if traits is None:
+            return []
+        shares, shared = self.ranker.chosen_.explained_by_people_, self.levels.consensus
+        found = [
+            {
+                "covariate": name,
+                "share": share,
+                "goes_with": [
+                    {"of": "more" if kind is None else kind, "wants": self._named(added, shared)}
+                    for kind, added in crowd.weights_by(name)
+                ],
+            }
+            for name, share in shares.items()
+        ]
+        return sorted(found, key=lambda one: -float(one["share"]))
+
+    def _named(self, added: Float, shared: Float) -> str:
+        """Name what some weights add to others: after features, or else after items."""
+        names = self.levels.feature_names
+        # What goes with covariates is told by the features that were given, which come first.
+        added = np.pad(added, (0, len(shared) - len(added)))
+        strength = strengths(added[None], self.spread)[0]
+        if self.items is None or are_telling(strength, names):
+            return name_deviation(added, shared, strength, names, self._binary, self.verb)
+        own, others = self.items.places(np.stack([shared + added, shared]))
+        return self.items.name_apart(own, others, 0.0 * own)
+
+    def person(self, person: Hashable) -> Facts:
+        """Say where somebody stands, what they want differently, and what they like best."""
+        found = self.schools
+        school = found.of_person(person)
+        place = int(lookup([person], found.users, "users")[0])
+        own, shared = self.levels.coef[place], self.levels.consensus
+        facts: Facts = {
+            "person": person,
+            "verb": self.verb.many(),
+            "school": school.to_dict(),
+            "membership": float(found.membership[place].max()),
+            "standing": plain_standing(found.standing[place]),
+            "loner": bool(found.loner[place]),
+            "likeness": float(self.likeness[place]),
+            "differs": self._differs(place),
+            "features": self._features(own),
+            "severity": None if found.severity is None else found.severity.of_person(person),
+        }
+        if self.items is not None:
+            by_person, by_all = self.items.features @ own, self.items.features @ shared
+            both = {"": (by_person, person), "_by_consensus": (self.items.at_least(by_all), None)}
+            for whose, (scores, user) in both.items():
+                best = best_of(scores, _FEW)
+                facts[f"best{whose}"] = self.items.ids[best].tolist()
+                facts[f"expected{whose}"] = self._grades(self.items, best, user)
+            judged = self.judged_by(person)
+            facts["labelled"] = [item for item in facts["best"] if item in judged]
+            named = {*facts["best"], *facts["best_by_consensus"]}
+            facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
+        return facts
+
+    def judged_by(self, person: Hashable) -> set[Any]:
+        """Return the items that a person has labelled; none where labels are not kept."""
+        said = labels_of(self.ranker, self.said)
+        if self.items is None or said is None or person not in said.user_ids.tolist():
+            return set()
+        places = self.items.positions_of(said.of_person(person))
+        return set(self.items.ids[places[places >= 0]].tolist())
+
+    def school(self, number: int) -> Facts:
+        """Say what a school wants, who is in it, and what it likes."""
+        members = self.schools.members(number).tolist()
+        facts = self.schools[number].to_dict()
+        words = dict(zip(self.levels.feature_names, self.feature_words, strict=True))
+        called = {name: words[name] for name in facts["features"]}
+        return facts | {"verb": self.verb.many(), "words": called, "members": members}
+
+    def item(self, item: Hashable) -> Facts:
+        """Say how an item is seen by all, by each school, and by those who differ most."""
+        items, found = self.items, self.schools
+        row = -1 if items is None else int(lookup([item], items.ids, "items")[0])
+        if items is None or row < 0:
+            hint = "" if items is None else did_you_mean(item, items.ids.tolist())
+            raise KeyError(f"{item!r} is not among the {len(items or ())} items.{hint}")
+        everybody = items.places(self.levels.coef)[:, row]
+        order = np.argsort(-everybody, kind="stable")
+        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        by_school = items.places(np.stack([school.weights for school in found.schools]))[:, row]
+        text = items.text_of(item)
+        return ({"item": item} if text is None else {"item": item, "text": text}) | {
+            "consensus": float(items.places(self.levels.consensus[None])[0, row]),
+            "spread": float(everybody.std()),
+            "more_divisive_than": float((apart < apart[row]).mean()),
+            "schools": [
+                {"number": school.number, "name": school.name, "beats": beats}
+                for school, beats in zip(found.schools, by_school.tolist(), strict=True)
+            ],
+            "reasons": self._reasons(items, row),
+            "liked_by": _people(found.users, everybody, order[:_FEW]),
+            "disliked_by": _people(found.users, everybody, order[::-1][:_FEW]),
+        }
+
+    @property
+    def _binary(self) -> Bool:
+        no = np.zeros(len(self.levels.feature_names), dtype=np.bool_)
+        return no if self.items is None else self.items.binary
+
+    @cached_property
+    def _alike(self) -> WeightLevels:
+        return self.levels.alike(self.spread)
+
+    def _differs(self, place: int) -> str:
+        """Name what somebody wants differently, all people being equally decided."""
+        shared = self._alike.consensus
+        return self._named(self._alike.coef[place] - shared, shared)
+
+    def _features(self, own: Float) -> list[Facts]:
+        """Return own weights beside the consensus's, per spread of the feature."""
+        shared, mine = self.levels.consensus * self.unit, own * self.unit
+        names, words = self.levels.feature_names, self.feature_words
+        return [
+            {
+                "feature": names[j],
+                "words": words[j],
+                "own": float(mine[j]),
+                "consensus": float(shared[j]),
+            }
+            for j in np.argsort(-np.abs(mine - shared), kind="stable").tolist()
+        ]
+
+    def _reasons(self, items: Items, row: int) -> list[Facts]:
+        """Return what moves the item up or down for the consensus, strongest first."""
+        shared = self.levels.consensus
+        moved = shared * (items.features[row] - items.centre)
+        size = float(np.sqrt(shared @ self.spread @ shared))
+        return [
+            {
+                "feature": self.levels.feature_names[j],
+                "words": items.feature_words[j],
+                "value": float(items.features[row, j]),
+                "moves": float(moved[j] / size) if size else 0.0,
+            }
+            for j in np.argsort(-np.abs(moved), kind="stable")[:_FEW].tolist()
+        ]
+
+    def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:
+        """Return the expected grades of some items; None where labels are not grades."""
+        ranker = self.ranker.chosen_
+        features = items.features[rows][:, : len(ranker.feature_names_)]
+        owners = None if user is None else repeated(user, len(rows))
+        found = expected_grades(ranker, features, owners, items.ids[rows])
+        return None if found is None else found.tolist()
+
+
+def _people(users: IdArray, beats: Float, places: Index) -> list[Facts]:
+    chosen = zip(users[places].tolist(), beats[places].tolist(), strict=True)
+    return [{"person": person, "beats": share} for person, share in chosen]

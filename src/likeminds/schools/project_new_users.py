@@ -1,0 +1,131 @@
+"""Newcomers among the schools: their levels, their place on the map, their likely school."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from likeminds._util.array_types import Float
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.schools.result import Schools
+from likeminds.schools.variance_shares import shares
+from likeminds.schools.weight_levels import WeightLevels, as_ranker
+
+# The least variance inside schools along a coordinate, as a share of that of all people.
+_LEAST = 1e-6
+
+
+def levels_of_beliefs(levels: WeightLevels, ranker: Any, beliefs: Posterior) -> WeightLevels:
+    """Return the levels of people from their posteriors, beside those of the crowd.
+
+    Parameters
+    ----------
+    levels : WeightLevels
+        Of the crowd.
+    ranker : ranker
+        With a learned prior, or the paper's: what made the posteriors.
+    beliefs : Posterior
+        Of newcomers, or of people with labels the ranker has not seen.
+
+    Returns
+    -------
+    Levels
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
+    >>> crowd = Levels.of_ranker(ranker)
+    >>> alone = levels_of_beliefs(crowd, ranker, ranker.beliefs_about("household-001"))
+    >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
+    True
+    """
+    chosen = as_ranker(ranker).chosen_
+    group, personal = chosen.crowd_.levels(beliefs.points, chosen.n_groups_)
+    if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
+        weights = beliefs.points[:, beliefs.coordinates.size :]
+        none = np.zeros((len(weights), 1))
+        group = np.hstack([group, weights, none])
+        personal = np.hstack([personal, np.zeros_like(weights), none])
+    return replace(levels, users=beliefs.users, group=group, personal=personal, own=None)
+
+
+class MapPositions(NamedTuple):
+    """Where people stand.
+
+    Attributes
+    ----------
+    coordinates : array of shape (n_people, k)
+        As `Schools.coordinates`.
+    membership : array of shape (n_people, n_schools)
+        How likely each person belongs to each school.
+    standing : array of shape (n_people, 3)
+        As `Schools.standing`.
+    """
+
+    coordinates: Float
+    membership: Float
+    standing: Float
+
+
+@dataclass(frozen=True, eq=False)
+class NewUserProjection:
+    """The map of a crowd, to place others on.
+
+    Schools are taken as normal distributions with one covariance around the means of their
+    members, which is what `find_schools` divides people by.
+
+    Attributes
+    ----------
+    levels : WeightLevels
+        Of the crowd.
+    schools : Schools
+        What was found about it.
+    """
+
+    levels: WeightLevels
+    schools: Schools
+
+    @cached_property
+    def _alike(self) -> WeightLevels:
+        return self.levels.alike(self.schools.spread)
+
+    @cached_property
+    def _directions(self) -> Float:
+        return self._alike.coordinates(self.schools.spread)[1]
+
+    @cached_property
+    def normals(self) -> tuple[Float, Float, Float]:
+        """Means (s, k), the root of the precision (k, k), and log shares (s,) of the schools."""
+        found = self.schools
+        member = found.labels[:, None] == np.arange(len(found))
+        size = np.maximum(member.sum(axis=0), 1)
+        means = (member.T @ found.coordinates) / size[:, None]
+        left = found.coordinates - means[found.labels]
+        k = left.shape[1]
+        least = _LEAST * float(found.coordinates.var()) if found.coordinates.size else 0.0
+        covariance = left.T @ left / len(left) + (least + 1e-12) * np.eye(k)
+        root = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        return means, root, np.log(size / size.sum())
+
+    def place(self, levels: WeightLevels) -> MapPositions:
+        """Place people by their levels.
+
+        Parameters
+        ----------
+        levels : WeightLevels
+            As `levels_of_beliefs` returns them.
+
+        Returns
+        -------
+        Places
+        """
+        spread = self.schools.spread
+        alike = levels.alike(spread, self._alike)
+        coordinates = alike.group @ spread @ self._directions.T
+        means, root, log_share = self.normals
+        apart = (coordinates[:, None, :] - means) @ root
+        membership = softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1)
+        return MapPositions(coordinates, np.asarray(membership), shares(levels, spread))

@@ -1,0 +1,309 @@
+"""What was found about a crowd: its schools, its loners, and what it argues about."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.grammar import LIKE, Verb, counted
+from likeminds._util.html import html_page, html_table
+from likeminds.data.identifiers import lookup
+from likeminds.metrics.severity import Severity
+from likeminds.schools.items import JudgedItem
+from likeminds.schools.school_soft_labels import SoftLabels
+
+LEVELS = ("consensus", "group", "personal")
+
+# What is said about something, for JSON and for people.
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class School:
+    """People who think alike.
+
+    Attributes
+    ----------
+    number : int
+        From 1, the largest school first.
+    name : str
+        What sets it apart, in words made from its strongest features; where these have no names
+        that mean anything, from the items that it likes, or rejects, unlike all others.
+    size : int
+        How many people belong to it.
+    share : float
+        The same as a share of all.
+    stability : float
+        How much of it comes back in resampled crowds, from 0 to 1 (mean Jaccard index). Below
+        0.6 it is hardly more than a way of cutting a cloud in pieces.
+    features : dict
+        The features that set it apart and how strongly, strongest first: how far each moves
+        what the school adds to the scores, which spread by about one; the sign is that of the
+        feature's weight (see `likeminds.schools.school_names.strengths`).
+    weights : array of shape (n_features,)
+        The members' mean ranking function, all being equally decided.
+    typical : tuple of JudgedItem
+        The items it likes best; the value is the share of items that each beats.
+    divisive : tuple of JudgedItem
+        The items about which it disagrees most with all others; the value is how much higher
+        (or lower) it places them, as a share of all items.
+    """
+
+    number: int
+    name: str
+    size: int
+    share: float
+    stability: float
+    features: dict[str, float]
+    weights: Float
+    typical: tuple[JudgedItem, ...]
+    divisive: tuple[JudgedItem, ...]
+
+    def to_dict(self) -> Facts:
+        """Return all but the weights as plain values, for JSON.
+
+        Of an item, ``beats`` is the share of the items below it, ``places`` how much higher this
+        school places it than all others do.
+        """
+        return {
+            "number": self.number,
+            "name": self.name,
+            "size": self.size,
+            "share": self.share,
+            "stability": self.stability,
+            "features": self.features,
+            "typical": plain_items(self.typical, "beats"),
+            "divisive": plain_items(self.divisive, "places"),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A direction in which people of the group level differ.
+
+    Attributes
+    ----------
+    share : float
+        The share of the group level's disagreement that it holds.
+    low, high : str
+        What people at its two ends want.
+    strength : array of shape (n_features,)
+        What somebody one standard deviation towards ``high`` adds; units as in `School`.
+    weights : array of shape (n_features,)
+        The same as weights of the features.
+    """
+
+    share: float
+    low: str
+    high: str
+    strength: Float
+    weights: Float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schools:
+    """The schools of thought of a crowd, as `find_schools` finds them.
+
+    Attributes
+    ----------
+    users : array of shape (n_people,)
+        The people.
+    labels : array of shape (n_people,)
+        The position in ``schools`` of each person's school.
+    membership : array of shape (n_people, n_schools)
+        How likely each person belongs to each school.
+    schools : tuple of School
+        The schools, the largest first; one school of everybody where there are none.
+    feature_names : tuple of str
+        The features.
+    feature_words : tuple of str
+        What they are to people: their names, or else the items that have most and least of each.
+    strength : array of shape (n_schools, n_features)
+        How strongly each feature sets each school apart; see `School.features`.
+    feature_school : array of shape (n_features,)
+        The school that each feature sets apart most, -1 where it sets none apart: with
+        ``labels``, the co-clusters of people and features.
+    coordinates : array of shape (n_people, k)
+        Where people stand in the strong directions of the group level.
+    axes : tuple of Axis
+        These directions, in words.
+    standing : array of shape (n_people, 3)
+        The shares of consensus, group and personal in the variance of everybody's scores.
+    loner : array of shape (n_people,)
+        Who sees it their own way.
+    divisive : tuple of JudgedItem
+        The items that divide people most; the value is the standard deviation over people of
+        the share of items that each beats.
+    spread : array of shape (n_features, n_features)
+        The covariance of the items' features, with which distances were measured.
+    criterion : dict
+        The criterion by number of schools tried; the least was taken.
+    agreement : float
+        How well resampled crowds agree with the division (mean adjusted Rand index).
+    suggested : bool
+        Whether the data chose the number of schools.
+    agreed : tuple of JudgedItem
+        The items that every school likes most, or both ends of every direction where there is
+        one school; the value is the share of people that would say yes there at the least
+        (`SoftLabels.at_least`).
+    soft_labels : SoftLabels or None
+        The share of the crowd, and of each school, that would say yes to each item. None without
+        items, and where the ranker's scores are no log-odds and no labels make them so.
+    verb : Verb
+        What people do with items, to say it with.
+    severity : Severity or None
+        How readily people say yes, whatever they rank first; None for choices and grades.
+    """
+
+    users: IdArray
+    labels: Index
+    membership: Float
+    schools: tuple[School, ...]
+    feature_names: tuple[str, ...]
+    feature_words: tuple[str, ...]
+    strength: Float
+    feature_school: Index
+    coordinates: Float
+    axes: tuple[Axis, ...]
+    standing: Float
+    loner: Bool
+    divisive: tuple[JudgedItem, ...]
+    spread: Float
+    criterion: dict[int, float] = field(default_factory=dict)
+    agreement: float = 1.0
+    suggested: bool = True
+    agreed: tuple[JudgedItem, ...] = ()
+    soft_labels: SoftLabels | None = None
+    verb: Verb = LIKE
+    severity: Severity | None = None
+    frames: Frames = "pyarrow"
+
+    def __len__(self) -> int:
+        return len(self.schools)
+
+    def __getitem__(self, number: int) -> School:
+        if not 1 <= number <= len(self):
+            raise KeyError(f"There is no school {number}; they are numbered 1 to {len(self)}.")
+        return self.schools[number - 1]
+
+    @property
+    def everywhere(self) -> str:
+        """In words, where those who like `agreed` items are; empty where all people are alike."""
+        if len(self) > 1:
+            return "in every school"
+        return "at both ends of what divides people" if self.axes else ""
+
+    @property
+    def loners(self) -> IdArray:
+        """The people who see it their own way."""
+        return self.users[self.loner]
+
+    def members(self, number: int) -> IdArray:
+        """Return the people of a school, by its number, the surest first."""
+        position = self[number].number - 1
+        mine = np.flatnonzero(self.labels == position)
+        return self.users[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
+
+    def of_person(self, person: Hashable) -> School:
+        """Return the school of a person."""
+        place = int(lookup([person], self.users, "users")[0])
+        if place < 0:
+            raise KeyError(
+                f"{person!r} is not among the {len(self.users)} people of this model."
+                f"{did_you_mean(person, self.users.tolist())}"
+            )
+        return self.schools[int(self.labels[place])]
+
+    def people(self) -> Any:
+        """Return a table with a row per person: school, how likely, shares of levels, loner."""
+        columns: dict[str, Any] = {
+            "person": self.users.tolist(),
+            "school": self.labels + 1,
+            "membership": self.membership.max(axis=1),
+        }
+        columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
+        return as_kind(pa.table(columns | {"loner": self.loner}), self.frames)
+
+    def to_dict(self) -> Facts:
+        """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
+
+        Of an item, ``spread`` is the standard deviation over people of the share it beats,
+        ``at_least`` the share that would say yes ``everywhere`` at the least, ``share`` and
+        ``by_school`` the shares of the crowd and of each school, each with its error.
+        """
+        return {
+            "people": len(self.users),
+            "verb": self.verb.many(),
+            "severity": None if self.severity is None else self.severity.to_dict(),
+            "n_schools": len(self),
+            "everywhere": self.everywhere,
+            "suggested": self.suggested,
+            "agreement": self.agreement,
+            "schools": [school.to_dict() for school in self.schools],
+            "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
+            "standing": plain_standing(self.standing.mean(axis=0)),
+            "loners": self.loners.tolist(),
+            "agreed": self._with_shares(self.agreed, "at_least"),
+            "divisive": self._with_shares(self.divisive, "spread"),
+        }
+
+    def _with_shares(self, judged: tuple[JudgedItem, ...], what: str) -> list[Facts]:
+        plain, soft = plain_items(judged, what), self.soft_labels
+        if soft is None:
+            return plain
+        return [facts | soft.of_row(one.row) for facts, one in zip(plain, judged, strict=True)]
+
+    def __str__(self) -> str:
+        lines = [self._headline()]
+        if len(self) > 1:
+            lines += [
+                f"  {s.number}. {s.name} ({counted(s.size, 'person', 'people')}, "
+                f"stability {s.stability:.2f})"
+                for s in self.schools
+            ]
+        else:
+            lines += [f"  {a.share:.0%}: {a.low}  <->  {a.high}" for a in self.axes]
+        if self.loner.any():
+            lines.append(f"  {counted(int(self.loner.sum()), 'person', 'people')} on their own")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"school": one.number, "people": one.size, "comes back": one.stability, "is": one.name}
+            for one in self.schools
+        ]
+        told = html_table(rows if len(self) > 1 else [])
+        axes = [{"share": a.share, "from": a.low, "to": a.high} for a in self.axes]
+        return html_page(self._headline(), told, html_table(axes))
+
+    def _headline(self) -> str:
+        people = counted(len(self.users), "person", "people")
+        if len(self) > 1:
+            return f"{len(self)} schools of thought among {people}"
+        if self.axes:
+            return f"No separate schools of thought: {people} differ gradually"
+        told = f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
+        return f"No difference between rankings that these labels can show: {people}{told}"
+
+
+def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:
+    """Return items, each with its text, if any, and its value, called what it is."""
+    return [
+        {"item": one.item.item() if isinstance(one.item, np.generic) else one.item}
+        | ({} if one.text is None else {"text": one.text})
+        | {what: one.value}
+        for one in judged
+    ]
+
+
+def plain_standing(shares: Float) -> dict[str, float]:
+    """Return the shares of the levels by name."""
+    return dict(zip(LEVELS, shares.tolist(), strict=True))

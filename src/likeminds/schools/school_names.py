@@ -1,0 +1,344 @@
+"""Words for a school: what it wants, compared with what everybody wants."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.grammar import LIKE, TEXT_NAME, Verb, join_words
+
+# Below this share of what the school adds, the crowd's own wish is as good as none.
+_INDIFFERENT = 0.25
+_WANTS, _INSISTS, _LESS, _MINDS_LESS = (
+    "wants {}",
+    "insists on {}",
+    "cares less about {}",
+    "minds {} less",
+)
+_FEATURES_IN_A_NAME = 3
+# What all see in an item beyond its features, learned like a feature and called so.
+POPULARITY = "popularity"
+# Names that mean nothing to people: those of columns that have only a number, and those that a
+# program gave to what it made: components, embeddings, learned numbers.
+_COLUMN = re.compile(r"(x|v|f|dim|feature)[ _-]?\d+", re.IGNORECASE)
+_MADE = re.compile(
+    r"(pc|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+|gist_.*", re.IGNORECASE
+)
+_ITEMS_IN_A_NAME, LETTERS_IN_A_NAME = 2, 48
+# Items that set apart less than this share of what the first one does are not named with it.
+_AS_TELLING = 0.5
+
+
+def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
+    """Say what a positive, or a negative, weight of a feature asks for.
+
+    Examples
+    --------
+    >>> wish("contract_length", False, True), wish("local_company", True, False)
+    ('high contract length', 'no local company')
+    >>> wish("heel", True, False, Verb.of("find comfortable"))
+    'what has no heel'
+    >>> wish("text: damn, hell", False, True)
+    'texts with "damn, hell"'
+    """
+    words = feature.replace("_", " ")
+    if feature.startswith(TEXT_NAME):
+        how = "with" if positive else "without"
+        return f'texts {how} "{feature.removeprefix(TEXT_NAME)}"'
+    if binary:
+        # "finds no heel comfortable" would be about every heel.
+        return words if positive else f"no {words}" if verb.wishes else f"what has no {words}"
+    return f"high {words}" if positive else f"low {words}"
+
+
+def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
+    """Return names of features in which a kind stands alone, where it says the same as before.
+
+    A column of kinds has become a feature for each ("genres: Drama"); of which column it was is
+    said only where another feature would be called like the kind.
+
+    Examples
+    --------
+    >>> without_columns(["genres: Drama", "heel", "upper: felt", "sole: felt"], np.ones(4) > 0)
+    ['Drama', 'heel', 'upper: felt', 'sole: felt']
+    """
+    kinds = [
+        name.split(": ", 1)[-1] if yes_or_no and not name.startswith(TEXT_NAME) else name
+        for name, yes_or_no in zip(features, binary.tolist(), strict=True)
+    ]
+    times = Counter(kinds)
+    return [kind if times[kind] == 1 else name for kind, name in zip(kinds, features, strict=True)]
+
+
+def wishes(
+    strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
+) -> list[tuple[str, float]]:
+    """Say what weights ask for, strongest first, and how far each moves scores.
+
+    Parameters
+    ----------
+    strength, features, binary, verb
+        As in `name_deviation`.
+
+    Examples
+    --------
+    >>> wishes(np.array([-2.0, 0.5, 0.0]), ["price", "green", "local"],
+    ...        np.array([False, True, True]))
+    [('low price', -2.0), ('green', 0.5)]
+    """
+    features = without_columns(features, binary)
+    return [
+        (wish(features[j], bool(binary[j]), bool(strength[j] > 0), verb), float(strength[j]))
+        for j in np.argsort(-np.abs(strength), kind="stable").tolist()
+        if strength[j]
+    ]
+
+
+def name_deviation(  # noqa: PLR0917 - what there is to say, and how
+    deviation: Float,
+    consensus: Float,
+    strength: Float,
+    features: Sequence[str],
+    binary: Bool,
+    verb: Verb = LIKE,
+) -> str:
+    """Name a deviation from the consensus after its strongest features.
+
+    A feature is wanted (the crowd does not care, or wants the opposite), insisted on (the crowd
+    wants it, too) or cared about less than the crowd does. Where the verb is no wish, the same is
+    said with it.
+
+    Parameters
+    ----------
+    deviation, consensus : arrays of shape (n_features,)
+        Weights.
+    strength : array of shape (n_features,)
+        How much each feature matters to the deviation: see `strengths`.
+    features : sequence of str
+        Their names.
+    binary : array of shape (n_features,)
+        Which are yes or no.
+    verb : Verb
+        What people do with items.
+
+    Examples
+    --------
+    >>> deviation, consensus = np.array([-1.0, 0.9, -0.5]), np.array([-2.0, 0.0, 0.8])
+    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
+    ...                ["price", "green", "local"], np.array([False, True, True]))
+    'insists on low price, wants green, cares less about local'
+    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
+    ...                ["swearing", "irony", "quote"], np.array([False, True, True]),
+    ...                Verb.of("find rude"))
+    'finds low swearing even more rude, finds irony rude, finds quote less rude'
+    """
+    features = without_columns(features, binary)
+    strongest = leading(strength)[:_FEATURES_IN_A_NAME]
+    said: dict[str, list[str]] = {}
+    for j in strongest.tolist():
+        phrase = _phrase(float(deviation[j]), float(consensus[j]))
+        wanted = bool((consensus[j] if phrase == _LESS else deviation[j]) > 0)
+        if phrase == _LESS and binary[j] and not wanted:
+            phrase, wanted = _MINDS_LESS, True
+        if phrase == _MINDS_LESS and not verb.wishes:
+            phrase, wanted = _LESS, False
+        said.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted, verb))
+    return ", ".join(_said(phrase, join_words(wishes), verb) for phrase, wishes in said.items())
+
+
+def are_named(features: Iterable[str]) -> bool:
+    """Say whether all of some features have names that mean something to people.
+
+    Examples
+    --------
+    >>> are_named(["price", "local_company"]), are_named(["price", "component_3"])
+    (True, False)
+    """
+    return not any(
+        name == POPULARITY or _COLUMN.fullmatch(name) or _MADE.fullmatch(name) for name in features
+    )
+
+
+def is_made(feature: str) -> bool:
+    """Tell whether a program gave a feature its name: a component, an embedding, a learned number.
+
+    Examples
+    --------
+    >>> is_made("component_3"), is_made("price")
+    (True, False)
+    """
+    return _MADE.fullmatch(feature) is not None
+
+
+def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
+    """Say what a feature is: its name, or which items have most and least of what was made.
+
+    Parameters
+    ----------
+    name : str
+        What its column is called.
+    values : array of shape (n_items,)
+        How much of it each item has.
+    called : callable
+        Says what an item is called.
+
+    Examples
+    --------
+    >>> drinks, values = ["tea", "milk", "coffee"], np.array([0.9, 0.1, -0.7])
+    >>> name_feature("learned_1", values, drinks.__getitem__)
+    'tea rather than coffee'
+    >>> name_feature("contract_length", values, drinks.__getitem__)
+    'contract length'
+    """
+    most, least = int(values.argmax()), int(values.argmin())
+    if not is_made(name) or values[most] == values[least]:
+        return name.replace("_", " ")
+    return f"{called(most)} rather than {called(least)}"
+
+
+def are_telling(strength: Float, features: Sequence[str]) -> bool:
+    """Say whether `name_deviation` would use names that mean something, and any at all."""
+    strongest = leading(strength)[:_FEATURES_IN_A_NAME].tolist()
+    return bool(strongest) and are_named(features[j] for j in strongest)
+
+
+def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
+    """Return the beginning of a text, cut between words.
+
+    Examples
+    --------
+    >>> shorten("A statement that goes on and on", 20)
+    'A statement that ...'
+    """
+    whole = " ".join(text.split())
+    if len(whole) <= letters:
+        return whole
+    begun = whole[: letters - 3]
+    return f"{begun.rsplit(' ', 1)[0] if ' ' in begun else begun} ..."
+
+
+def name_by_items(
+    own: Float,
+    others: Float,
+    doubt: Float,
+    called: Callable[[int], str],
+    verb: Verb = LIKE,
+    *,
+    liked_only: bool = False,
+) -> str:
+    """Name people after the items that set them apart from others.
+
+    Parameters
+    ----------
+    own, others : arrays of shape (n_items,)
+        How much these people, and the others, like each item, from 0 to 1.
+    doubt : array of shape (n_items,)
+        How much of a difference may be chance.
+    called : callable
+        Says what an item is called.
+    verb : Verb
+        What people do with items.
+    liked_only : bool
+        Name only items that they like; empty where there are none.
+
+    Examples
+    --------
+    >>> own, others = np.array([0.9, 0.6, 0.1, 0.5]), np.array([0.2, 0.5, 0.8, 0.5])
+    >>> drinks = ["tea", "milk", "coffee", "water"]
+    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__)
+    'likes tea, dislikes coffee'
+    >>> name_by_items(own - 0.2, others - 0.2, 0.6 * np.ones(4), drinks.__getitem__)
+    'likes tea, dislikes coffee'
+    >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
+    'dislikes coffee'
+    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__, liked_only=True)
+    'likes tea'
+    """
+    apart = own - others
+    sure = np.where(np.abs(apart) > doubt, apart, 0.0)
+    sure -= np.sign(sure) * doubt
+    liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
+    told: list[tuple[Callable[[str], str], Bool]] = [(verb.one, liked), (verb.one_not, rejected)]
+    if liked_only:
+        told = told[:1]
+    elif not (liked | rejected).any():
+        told = [(verb.more_than_others, sure > 0), (verb.less, sure < 0)]
+    said = []
+    most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in told)
+    for say, which in told:
+        size = np.where(which, np.abs(sure), 0.0)
+        best = np.argsort(-size, kind="stable")[:_ITEMS_IN_A_NAME]
+        names = [called(j) for j in best.tolist() if size[j] > 0 and size[j] >= _AS_TELLING * most]
+        said += [say(join_words(names))] if names else []
+    return ", ".join(said)
+
+
+def strengths(deviations: Float, spread: Float) -> Float:
+    """Return how much each feature matters to the scores that some weights add.
+
+    With w the weights and S the covariance of the features, feature j has the part w_j (S w)_j
+    of the variance w'S w of these scores; what another feature takes back (a price against the
+    rates that replace it) does not count. With all other features unchanged it moves scores by
+    w_j^2 over entry j, j of the inverse of S. The strength is the root of the larger of the two,
+    with the sign of the weight: for independent features, the weight times the feature's spread.
+
+    Parameters
+    ----------
+    deviations : array of shape (n, n_features)
+        Weights.
+    spread : array of shape (n_features, n_features)
+        The covariance of the features.
+
+    Examples
+    --------
+    >>> strengths(np.array([[3.0, -4.0]]), np.diag([1.0, 4.0])).round(3)
+    array([[ 3., -8.]])
+    """
+    variance = spread.diagonal()
+    varied = variance > 1e-12 * variance.max(initial=0.0)
+    inner = spread[np.ix_(varied, varied)]
+    alone = np.zeros(len(variance))
+    # A ridge, lest features that are linear combinations of others divide by zero.
+    alone[varied] = 1.0 / np.linalg.inv(inner + 1e-9 * np.diag(variance[varied])).diagonal()
+    part = np.maximum(deviations * (deviations @ spread), deviations**2 * alone)
+    return np.asarray(np.sign(deviations) * np.sqrt(np.maximum(part, 0.0)))
+
+
+def leading(strength: Float) -> Index:
+    """Return which features carry a vector of strengths, strongest first.
+
+    As many as there would be if they were equally strong: (sum of squares)^2 over the sum of
+    fourth powers, rounded up.
+
+    Examples
+    --------
+    >>> leading(np.array([0.1, -3.0, 2.9, 0.0]))
+    array([1, 2])
+    """
+    largest = float(np.abs(strength).max(initial=0.0))
+    if not largest:
+        return np.arange(0)
+    squares = (strength / largest) ** 2
+    total = float(squares.sum())
+    # Slightly less, lest rounding makes one more of equal ones.
+    n = int(np.ceil(total**2 / float((squares**2).sum()) - 1e-9))
+    return np.argsort(-squares, kind="stable")[:n]
+
+
+def _phrase(deviation: float, consensus: float) -> str:
+    if abs(consensus) < _INDIFFERENT * abs(deviation):
+        return _WANTS
+    if deviation * consensus > 0:
+        return _INSISTS
+    return _LESS if abs(deviation) < abs(consensus) else _WANTS
+
+
+def _said(phrase: str, what: str, verb: Verb) -> str:
+    """Fill in a phrase; where the verb is no wish, say the same with it."""
+    if verb.wishes:
+        return phrase.format(what)
+    if phrase == _INSISTS:
+        return verb.more(what, even=True)
+    return verb.less(what) if phrase == _LESS else verb.one(what)

@@ -1,0 +1,320 @@
+"""The default solver of the three-level model: Newton's method on what cannot be eliminated.
+
+Deviations and coordinates of the people are eliminated exactly (`deviations`, `reduced`);
+the consensus and the strong directions of the group level are found by a trust-region
+Newton method (`trust_region`, `curvature`). The model is not convex: several starts race
+over the first steps, and the best goes on.
+
+Crowds whose eigenvectors do not fit into ``memory`` are handled by a sample of the people,
+which is solved first and then lends its curvature to exact gradients over everybody.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from typing import ClassVar
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.map_reduce import SumTuple
+from likeminds._util.threads import one_blas_thread
+from likeminds.components import (
+    Component,
+    Consensus,
+    Group,
+    Personal,
+    top_directions,
+    total_weights,
+)
+from likeminds.losses.quadratic import AbstractQuadraticLoss, QuadraticLoss
+from likeminds.solvers.eigendecomposition import AbstractEigendecomposition, Eigendecomposition
+from likeminds.solvers.personal_deviations import Penalty, deviate
+from likeminds.solvers.remote import RemoteLoss
+from likeminds.solvers.solver import (
+    Callback,
+    History,
+    Parts,
+    Solution,
+    gradient_scale,
+    objective,
+    optimality_residual,
+)
+from likeminds.solvers.trust_region import TrustRegionResult, minimise
+from likeminds.solvers.variable_projection import (
+    CachedBlock,
+    Iterate,
+    ReducedProblem,
+    StreamedBlock,
+    evaluate,
+    everybodys_levels,
+    leading,
+)
+
+_TINY = 1e-300
+# How far the proximal path is followed, and which problems are small (people x features).
+_SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
+# Starts race until their residual is this much, or for so many steps.
+_RACE_TOL, _RACE_STEPS = 1e-2, 10
+
+
+@dataclass(frozen=True)
+class FastSolver:
+    """Newton's method on the consensus and the strong directions, all else eliminated.
+
+    Parameters
+    ----------
+    n_starts : int
+        How many starts race (at most 4). They are deterministic: the consensus of the ridge
+        problem, no consensus at all, and a few (on small problems also many) steps of the
+        path that proximal gradients take.
+    memory : int
+        Bytes that the eigenvectors of people with few labels may take.
+    """
+
+    n_starts: int = 4
+    memory: int = 1 << 28
+
+    def solve(
+        self,
+        loss: QuadraticLoss | RemoteLoss,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Find the three levels (see `Solver.solve`); other components are refused.
+
+        The people may be elsewhere: they are visited where they are.
+        """
+        return self.solve_decomposed(
+            self.decompose(loss),
+            components,
+            start=start,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+        )
+
+    def decompose(self, loss: QuadraticLoss | RemoteLoss) -> AbstractEigendecomposition:
+        """Return everybody's eigenvectors, which serve for any penalties."""
+        with one_blas_thread():
+            if isinstance(loss, RemoteLoss):
+                return loss.decompose(self.memory)
+            return Eigendecomposition.of(loss, self.memory)
+
+    def solve_decomposed(
+        self,
+        decomposition: AbstractEigendecomposition,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Do what `solve` does, given the eigenvectors."""
+        consensus, group, personal = _three_levels(components)
+        loss = decomposition.loss
+        penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
+        unit = gradient_scale(loss, components)
+        problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
+        record = _StepHistory(0.5 * float(loss.constant.sum()), callback)
+        go = partial(minimise, tol=0.5 * tol, watch=record, max_steps=max_iter)
+        with one_blas_thread():
+            if start is not None:
+                found = TrustRegionResult(_point_at(problem, start))
+            elif sample is None:
+                found = self._race(problem, go)
+            else:
+                found = self._race(sample, go)
+                found = found if found.interrupted else go(sample, found.point)
+                at, turn = found.point, np.eye(found.point.B.shape[1])
+                at = evaluate(problem, at.theta, at.B, turn, (at.own, None))
+                found = replace(found, point=at)
+            record.clear()
+            found = found if found.interrupted else go(problem, found.point)
+            parts = (found.point.theta, *everybodys_levels(problem, found.point))
+            gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+            residual = optimality_residual(loss, components, parts, gradient)
+            value = objective(loss, components, parts, gradient)
+        history = record.history(value, residual)
+        return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
+
+    def _race(
+        self, problem: ReducedProblem, go: Callable[..., TrustRegionResult]
+    ) -> TrustRegionResult:
+        """Take a few steps from every start, and return the descent with the lowest objective."""
+        starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
+        runs: list[TrustRegionResult] = []
+        for point in islice(starts, self.n_starts):
+            runs.append(go(problem, point, tol=_RACE_TOL, max_steps=_RACE_STEPS))
+            if runs[-1].interrupted:
+                break
+        best = min(runs, key=lambda run: run.point.value)
+        return TrustRegionResult(best.point, runs[-1].interrupted)
+
+
+class _StepHistory:
+    """Records objective and residual of each step, and passes them to the callback."""
+
+    def __init__(self, constant: float, callback: Callback | None) -> None:
+        self.constant, self.callback = constant, callback
+        self.n_seen = 0
+        self.clear()
+
+    def clear(self) -> None:
+        self.objectives: list[float] = []
+        self.residuals: list[float] = []
+
+    def __call__(self, value: float, residual: float) -> bool:
+        self.n_seen += 1
+        self.objectives.append(value + self.constant)
+        self.residuals.append(residual)
+        if self.callback is None:
+            return False
+        return bool(self.callback(self.n_seen, self.objectives[-1], self.residuals[-1]))
+
+    def history(self, value: float, residual: float) -> History:
+        return History(
+            objective=np.array([*self.objectives, value]),
+            residual=np.array([*self.residuals[1:], residual]),
+        )
+
+
+def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Personal]:
+    kinds = tuple(type(component) for component in components)
+    if kinds != (Consensus, Group, Personal):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise TypeError(
+            f"The fast solver handles Consensus, Group, Personal, in this order, not {names}. "
+            'Use solver="paper", which takes any components.'
+        )
+    return tuple(components)  # type: ignore[return-value]
+
+
+def _mean_curvature(loss: AbstractQuadraticLoss) -> float:
+    """Return a typical size of A_i: that of its part b b', which costs nothing to know."""
+    squares = np.einsum("ij,ij->i", loss.linear, loss.linear)
+    return float(squares.mean()) + _TINY
+
+
+def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
+    """Return the point nearest to given levels."""
+    theta, G, _ = parts
+    B = top_directions(G, problem.penalty.n_groups)
+    own = [None, None]
+    for place, people in enumerate((problem.people, problem.rest)):
+        if people is not None:
+            _, own[place] = people.visit(_take, _RowState(G))
+    return evaluate(problem, theta, B, B, (own[0], own[1]))
+
+
+@dataclass(frozen=True)
+class _RowState:
+    """Rows that everybody has, of which blocks get their own: the state of a visit."""
+
+    people_have: ClassVar[tuple[str, ...]] = ("rows",)
+
+    rows: Float
+
+
+def _take(block: CachedBlock | StreamedBlock, theirs: _RowState, own: None) -> tuple[int, Float]:  # noqa: ARG001
+    """Keep one's own of rows that everybody has."""
+    return 0, theirs.rows[block.people]
+
+
+def _ridge_consensus(problem: ReducedProblem) -> Float:
+    """Return the best theta if there were no groups and all deviations were before the knee."""
+    d = problem.n_features
+    start = SumTuple(np.zeros((d, d)), np.zeros(d))
+    (matrix, right), _ = problem.people.visit(_shared, problem.penalty, start=start)
+    lift = 2.0 * problem.penalty.ridge + 1e-13 * np.trace(matrix) / d + _TINY
+    return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
+
+
+def _shared(block: CachedBlock, penalty: Penalty, own: None) -> tuple[SumTuple, None]:  # noqa: ARG001
+    part, weight = block.spectrum, block.weight
+    share = 2.0 * penalty.tail / (part.curvature + 2.0 * penalty.tail)
+    matrix = weight * part.weighted_sum(share * part.curvature)
+    return SumTuple(matrix, weight * part.back(share * part.slope).sum(axis=0)), None
+
+
+def _spectral_start(problem: ReducedProblem, theta: Float) -> Iterate:
+    """Take the main directions of what theta leaves to the deviations."""
+    alone = replace(problem, rest=None)
+    return evaluate(
+        problem, theta, leading(alone, _left_over, (problem.penalty, theta), (None, None))
+    )
+
+
+def _left_over(block: CachedBlock, state: tuple[Penalty, Float], own: None) -> Float:  # noqa: ARG001
+    """Return the deviations where the consensus is all that is shared."""
+    (penalty, theta), part = state, block.spectrum
+    return part.back(deviate(part.curvature, part.slope, part.into(theta), penalty).v)
+
+
+def _starts(problem: ReducedProblem) -> Iterator[Iterate]:
+    """Yield more starts, where there are groups and so more than one minimum."""
+    if problem.penalty.n_groups:
+        yield _spectral_start(problem, np.zeros(problem.n_features))
+        yield from _threshold_starts(problem)
+
+
+@dataclass(frozen=True)
+class _ProximalStep:
+    """A proximal-gradient step on theta and H = C B': the state of a visit."""
+
+    penalty: Penalty
+    theta: Float
+    B: Float
+    length: float
+
+    @property
+    def turn(self) -> Float:
+        """What turns rows of H, before the prox, into coordinates."""
+        return self.B / (1.0 + 2.0 * self.penalty.head * self.length)
+
+
+def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
+    """Take proximal-gradient steps on theta and H: where the plain algorithm would go.
+
+    A few of them, and on small problems many, where minima are many and steps cost nothing.
+    """
+    is_small = problem.n_people * problem.n_features <= _SMALL
+    penalty, alone = problem.penalty, replace(problem, rest=None)
+    steepest, total = zip(*problem.people.ask(_steepness, penalty), strict=True)
+    length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)
+    at = _ProximalStep(
+        penalty, np.zeros(problem.n_features), np.zeros((problem.n_features, 0)), length
+    )
+    own = None
+    for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
+        slope, own = problem.people.visit(_descend, at, own, start=np.zeros(problem.n_features))
+        theta = (at.theta - of_theta * slope) / (1.0 + 2.0 * penalty.ridge * of_theta)
+        at = replace(at, theta=theta, B=leading(alone, _itself, None, (own, None)))
+        if step_number + 1 in (_SHORT_PATH, _LONG_PATH):
+            yield evaluate(problem, theta, at.B, at.turn, (own, None))
+
+
+def _steepness(block: CachedBlock, penalty: Penalty, own: None) -> tuple[float, float]:  # noqa: ARG001
+    """Return the steepest curvature of a block's people, and the sum of all of theirs."""
+    curvature = block.spectrum.curvature
+    bend = (2.0 * penalty.tail * curvature / (curvature + 2.0 * penalty.tail)).max(axis=1)
+    return float(bend.max()), block.weight * float(bend.sum())
+
+
+def _descend(block: CachedBlock, at: _ProximalStep, own: Float | None) -> tuple[Float, Float]:
+    """Return the slope by theta, and keep H after a gradient step, before the prox."""
+    part = block.spectrum
+    H = np.zeros((len(block.people), len(at.theta))) if own is None else own @ at.turn @ at.B.T
+    deviations = deviate(part.curvature, part.slope, part.into(at.theta + H), at.penalty)
+    gradient = part.back(deviations.gradient)
+    return block.weight * gradient.sum(axis=0), H - at.length * gradient
+
+
+def _itself(block: CachedBlock, state: None, own: Float) -> Float:  # noqa: ARG001
+    return own

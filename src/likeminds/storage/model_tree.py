@@ -1,0 +1,303 @@
+"""Models serialised to arrays and a tree in JSON, and deserialised lazily.
+
+A node of the tree is a plain value, a list of nodes, or an object with one key that says what
+it stands for:
+
+========== =====================================================================
+``array``   an array of the file, by name (with ``as``, the type of its dates)
+``ids``     an array of texts, tuples and other ids, which the file holds as JSON
+``people``  an array with a row for each person, in the files of people (`storage.user_files`)
+``tuple``   a tuple of nodes
+``dict``    a mapping from texts to nodes
+``float``   a number that JSON does not have: nan, inf, -inf
+``data``    annotations, statistics or what people are drawn from, field by field
+``model``   a ranker: its class, its parameters, and what it learned
+========== =====================================================================
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._util.lazy_attributes import LazyAttributes, PendingReaders
+from likeminds._util.lazy_rows import LazyRows
+from likeminds.data.annotations import Annotations
+from likeminds.data.covariates import CovariateEncoder, Covariates
+from likeminds.data.label_parsing import LabelReading
+from likeminds.losses.class_moments import ClassMoments
+from likeminds.losses.rows import Rows
+from likeminds.losses.statistics import Statistics
+from likeminds.mixed_model.covariate_means import CovariateEffects
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.likelihoods import (
+    ChoiceLikelihood,
+    GaussianLikelihood,
+    LogisticLikelihood,
+)
+from likeminds.mixed_model.lognormal_prior import LogNormalPrior
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
+from likeminds.mixed_model.subsampled_fit import SubsampleRecord
+from likeminds.rankers.multi_attribute import AttributeModel
+from likeminds.rankers.registry import RANKERS
+from likeminds.storage.finite_checks import first_not_finite
+from likeminds.storage.id_arrays import tag, untag
+from likeminds.storage.safetensors import ArrayFile
+from likeminds.storage.user_files import USERS, PeopleFiles, StoredIds, StoredRows
+
+# The only classes of models that are instantiated from a file.
+MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
+del MODELS["DecomposedRanker"]  # components are no plain values
+# Names of classes in model files: they stay as they are when a class gets another name.
+_DATA: dict[str, type[Any]] = {
+    "Annotations": Annotations,
+    "Covariates": Covariates,
+    "LabelReading": LabelReading,
+    "Statistics": Statistics,
+    "Dense": ClassMoments,
+    "Rows": Rows,
+    "Crowd": FittedPrior,
+    "Coordinates": Design,
+    "Prior": GaussianPrior,
+    "Items": ItemPosteriors,
+    "Logistic": LogisticLikelihood,
+    "Choice": ChoiceLikelihood,
+    "Regression": GaussianLikelihood,
+    "Traits": CovariateEffects,
+    "CovariateEncoder": CovariateEncoder,
+    "Scale": GradeScale,
+    "CumulativeLogit": CumulativeLogit,
+    "StandardNormal": StandardNormal,
+    "Sampling": SubsampleRecord,
+    "LogNormal": LogNormalPrior,
+}
+_STORED_NAMES = {kind: name for name, kind in _DATA.items()}
+# What holds the labels that were learned from, and what tells about them.
+_LEARNED_FROM = ("statistics_", "annotations_")
+_TELLS_LABELS = ("kept_schools_",)
+
+
+class CannotStoreError(TypeError):
+    """A value that cannot be serialised."""
+
+
+class Contents:
+    """Serialise models to nodes and arrays.
+
+    Parameters
+    ----------
+    with_data : bool
+        Whether the labels that were learned from belong to a model.
+    people : PeopleFiles, optional
+        Where its people are, if that is in files of their own.
+
+    Attributes
+    ----------
+    arrays : dict of arrays
+        The arrays of all nodes so far; one that several nodes share is there once.
+    holds_data : bool
+        Whether labels that were learned from are among them.
+    """
+
+    def __init__(self, *, with_data: bool, people: PeopleFiles | None = None) -> None:
+        self.with_data, self.people = with_data, people
+        self.holds_data = False
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._met: dict[int, tuple[object, Any]] = {}
+
+    def of_model(self, model: Any, name: str = "") -> dict[str, Any]:
+        """Return the node of a ranker, fitted or not."""
+        kind = type(model).__name__
+        if MODELS.get(kind) is not type(model):
+            raise CannotStoreError(f"Only rankers of this library can be saved, not {kind}.")
+        parameters = {}
+        for key, value in model.get_params(deep=False).items():
+            if key == "verbose":  # of the session, not of the model
+                continue
+            try:
+                parameters[key] = self.of(value, f"{name}{key}")
+            except CannotStoreError as error:
+                raise CannotStoreError(
+                    f"The parameter {key}={value!r} cannot be written to a file; "
+                    f"use set_params({key}=...) with a plain value before saving."
+                ) from error
+        fitted = {}
+        for key in model._fitted_names():
+            if key in _TELLS_LABELS and not self.with_data:
+                continue
+            if key in _LEARNED_FROM:
+                if not self.with_data:
+                    continue
+                self.holds_data = True
+            n_arrays, n_met = len(self.arrays), len(self._met)
+            try:
+                fitted[key] = self.of(getattr(model, key), f"{name}{key}")
+            except CannotStoreError:  # what the solver did on its way is not part of the model
+                _shorten(self.arrays, n_arrays)
+                _shorten(self._met, n_met)
+        return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
+
+    def of(self, value: Any, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
+        """Return the node of a value; ``name`` is what its array would be called."""
+        if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+            value = value.item()
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, list):
+            return [self.of(part, f"{name}/{i}") for i, part in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": [self.of(part, f"{name}/{i}") for i, part in enumerate(value)]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"dict": {key: self.of(part, f"{name}/{key}") for key, part in value.items()}}
+        if isinstance(value, LazyRows):
+            return self._of_rows(value, name)
+        if isinstance(value, np.ndarray):
+            return self._once(value, lambda: self._of_array(value, name))
+        if type(value) in _STORED_NAMES:
+            return self._once(value, lambda: self._of_data(value, name))
+        if isinstance(value, LazyAttributes):
+            return self.of_model(value, f"{name}/")
+        raise CannotStoreError(f"{name} is a {type(value).__name__}.")
+
+    def _once(self, value: object, node: Callable[[], Any]) -> Any:
+        # The object is kept alive with its node: the id of a deleted one may be reused.
+        if id(value) not in self._met:
+            self._met[id(value)] = (value, node())
+        return self._met[id(value)][1]
+
+    def _of_array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
+        if array.dtype.kind in "OUS":
+            self.arrays[name] = _ids_to_bytes(array, name)
+            return {"ids": name}
+        if array.dtype.kind in "mM":
+            self.arrays[name] = array.astype(array.dtype.newbyteorder("<")).view("<i8")
+            return {"array": name, "as": array.dtype.newbyteorder("<").str}
+        self.arrays[name] = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        return {"array": name}
+
+    def _of_rows(self, value: LazyRows, name: str) -> Any:
+        if not isinstance(value, StoredRows) or value.files is not self.people:
+            return self.of(np.asarray(value), name)
+        shape = [int(size) for size in value.shape[1:]]
+        return {"people": {"name": value.name, "dtype": value.dtype.str, "shape": shape}}
+
+    def _of_data(self, value: Any, name: str) -> dict[str, Any]:
+        parts = {
+            field.name: self.of(getattr(value, field.name), f"{name}/{field.name}")
+            for field in fields(value)
+            if field.metadata.get("stored", True)
+        }
+        return {"data": {"class": _STORED_NAMES[type(value)], "fields": parts}}
+
+
+def _shorten(entries: dict[Any, Any], length: int) -> None:
+    """Remove the entries that were added last."""
+    for key in list(entries)[length:]:
+        del entries[key]
+
+
+def model_from(node: Any, file: ArrayFile) -> Any:
+    """Return a model; its arrays and data are read lazily."""
+    described = node["model"]
+    if described["class"] not in MODELS:
+        raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
+    parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
+    model = MODELS[described["class"]](**parameters)
+    stored: dict[str, Callable[[], Any]] = {}
+    for key, part in described["fitted"].items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise file.incomplete(f"{key} is nothing that a ranker learns")
+        if isinstance(part, dict | list):
+            stored[key] = partial(_read_fitted, key, part, file)
+        elif first_not_finite({key: part}, file.array, nested=False):
+            raise file.not_finite(key)
+        else:
+            setattr(model, key, part)
+    model._unread = PendingReaders(stored)
+    return model
+
+
+def check_numbers(tree: Any, file: ArrayFile) -> None:
+    """Refuse a model of which any number is NaN or infinite; all arrays are read."""
+    name = first_not_finite(tree["model"]["fitted"], file.array, nested=True)
+    if name is not None:
+        raise file.not_finite(name)
+
+
+def _read_fitted(key: str, node: Any, file: ArrayFile) -> Any:
+    with file.damage_told():
+        # Of a file that is read at once, everything was checked then.
+        if not file.is_whole and first_not_finite({key: node}, file.array, nested=False):
+            raise file.not_finite(key)
+        return value_from(node, file)
+
+
+def value_from(node: Any, file: ArrayFile) -> Any:
+    """Return the value that a node stands for."""
+    if isinstance(node, list):
+        return [value_from(part, file) for part in node]
+    if not isinstance(node, dict):
+        return node
+    kind = next(iter(node), "")
+    return _READERS[kind](node, file)
+
+
+def _array_from(node: Any, file: ArrayFile) -> Any:
+    array = file.array(node["array"])
+    return array.view(node["as"]) if "as" in node else array
+
+
+def _people_from(node: Any, file: ArrayFile) -> Any:
+    if file.people is None:
+        raise ValueError("it does not say where its people are")
+    form = node["people"]
+    kind = StoredIds if form["name"] == USERS else StoredRows
+    return kind(file.people, form["name"], form["dtype"], form["shape"])
+
+
+def _data_from(node: Any, file: ArrayFile) -> Any:
+    kind = _DATA[node["data"]["class"]]
+    parts = {key: value_from(part, file) for key, part in node["data"]["fields"].items()}
+    if kind is not Annotations:
+        return kind(**parts)
+    annotations = object.__new__(Annotations)
+    annotations.__setstate__(parts)
+    return annotations
+
+
+_READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
+    "array": _array_from,
+    "people": _people_from,
+    "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),
+    "tuple": lambda node, file: tuple(value_from(part, file) for part in node["tuple"]),
+    "dict": lambda node, file: {k: value_from(part, file) for k, part in node["dict"].items()},
+    "float": lambda node, _: float(node["float"]),
+    "data": _data_from,
+    "model": model_from,
+}
+
+
+def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
+    try:
+        text = json.dumps([tag(value) for value in ids.tolist()])
+    except TypeError as error:
+        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return ids of any kind from the JSON that the file has of them."""
+    values = [untag(value) for value in json.loads(array.tobytes())]
+    ids = np.empty(len(values), dtype=object)
+    ids[:] = values
+    return ids

@@ -1,0 +1,304 @@
+"""People of a model in files of their own, some in each: read when somebody asks about them.
+
+A model of very many people is a folder: one file with its card, the crowd's part and an index of
+ids, and files with the people. These are named by the first one with their checksums, so that files
+of two models cannot be mixed, and are written before it: an interrupted save leaves the model
+that was there, or none.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._util.array_types import IdArray, Index
+from likeminds._util.lazy_rows import LazyIds, LazyRows
+from likeminds.storage import id_arrays as written_ids
+from likeminds.storage.finite_checks import all_finite
+from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
+
+USERS = "users_"
+# Files of people that are open at a time: each takes a file descriptor.
+_OPEN = 200
+_ABOUT = "likeminds-people"
+
+
+@dataclass(frozen=True)
+class PeopleFile:
+    """One file of people.
+
+    Attributes
+    ----------
+    name : str
+        What it is called, in the folder of the model.
+    n_people : int
+        How many people are in it.
+    checksum : str
+        Of its header, which has those of its arrays.
+    kind : str
+        How ids are written: see `ids.kind_of`.
+    """
+
+    name: str
+    n_people: int
+    checksum: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file of people as it was written, and what the model's own file has to know of it.
+
+    Attributes
+    ----------
+    file : PeopleFile
+        The file.
+    hashes : array of shape (n_people,)
+        Of their ids.
+    forms : dict
+        Type and shape of each array, but for its first axis.
+    """
+
+    file: PeopleFile
+    hashes: NDArray[np.uint64]
+    forms: dict[str, tuple[str, tuple[int, ...]]]
+
+
+def write_people(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
+    """Write some people to a file, whole or not at all.
+
+    Parameters
+    ----------
+    target : Path
+        Where to.
+    users : array of shape (n_people,)
+        Who they are.
+    arrays : mapping from name to array of shape (n_people, ...)
+        What was learned about them.
+    """
+    kind = written_ids.kind_of(users)
+    plain = {
+        name: np.asarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
+        for name, values in arrays.items()
+    }
+    wrong = next((name for name, values in plain.items() if not all_finite(values)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"The {wrong} of these people holds numbers that are NaN or infinite: nothing was "
+            "saved, because no ranking can come of them."
+        )
+    about = json.dumps({"people": len(users), "kind": kind})
+    write_arrays(target, plain | written_ids.to_arrays(users, USERS, kind), {_ABOUT: about})
+    checksum = ArrayFile(target, header_only=True).metadata["checksum"]
+    forms = {name: (values.dtype.str, values.shape[1:]) for name, values in plain.items()}
+    forms[USERS] = (users.dtype.str if kind == "number" else "|O", ())
+    file = PeopleFile(target.name, len(users), checksum, kind)
+    return WrittenFile(file, written_ids.hashes_of(users.tolist()), forms)
+
+
+class PeopleFiles:
+    """The files of people of one model, opened when somebody in them is asked about.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    files : sequence of PeopleFile
+        What they should be.
+    hashes, order : arrays of shape (n_people,)
+        The index: sorted hashes of ids, and the places of the people who have them.
+
+    Attributes
+    ----------
+    ends : array of shape (n_files,)
+        The place after the last person of each file.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        files: Sequence[PeopleFile],
+        hashes: NDArray[np.uint64],
+        order: NDArray[Any],
+    ) -> None:
+        self.folder, self.files = folder, tuple(files)
+        self.hashes, self.order = hashes, order
+        self.ends = np.cumsum([one.n_people for one in files], dtype=np.intp)
+        self._opened: OrderedDict[int, ArrayFile] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are in all."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def slice_of(self, number: int) -> slice:
+        """Return the places of the people of a file."""
+        return slice(int(self.ends[number]) - self.files[number].n_people, int(self.ends[number]))
+
+    def array(self, number: int, name: str) -> NDArray[Any]:
+        """Return an array of a file, mapped; it is checked when it is first asked for.
+
+        Rows of it are copied before they are used, as the file may be truncated at any time.
+        """
+        with self._lock:
+            file = self.opened(number)
+            file.check_unchanged()
+            first = not file.was_read(name)
+            with file.damage_told():
+                found = file.array(name)
+                if first and not all_finite(found):
+                    raise file.not_finite(name)
+            if first:  # the check has read all of it, and what is wanted is a row or two
+                file.let_go()
+            return found
+
+    def opened(self, number: int) -> ArrayFile:
+        """Open a file; refuse one that is damaged, or of another model."""
+        with self._lock:
+            if number not in self._opened:
+                self._opened[number] = self._open(number)
+            self._opened.move_to_end(number)
+            while len(self._opened) > _OPEN:
+                self._opened.popitem(last=False)
+            return self._opened[number]
+
+    def _open(self, number: int) -> ArrayFile:
+        listed = self.files[number]
+        path = self.folder / listed.name
+        if not path.is_file():
+            raise ModelFileError(
+                f"The people of {self.folder} are not complete: there is no file {listed.name}, "
+                f"which has {listed.n_people:,} of them. If the model was replaced since it was "
+                "opened, load it again; else save it again."
+            )
+        file = ArrayFile(path, mapped=True)
+        file.check_header()
+        if file.metadata["checksum"] != listed.checksum:
+            raise ModelFileError(
+                f"{path} has people of another model than {self.folder}: the files of two models "
+                "were mixed. Save it again."
+            )
+        return file
+
+    def check(self) -> None:
+        """Read and check all files, one after the other."""
+        for number in range(len(self)):
+            for name in self.opened(number).names:
+                self.array(number, name)
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return what the model's own file says about them."""
+        return [asdict(one) for one in self.files]
+
+
+class StoredRows(LazyRows):
+    """What was learned about each person, in the files of people."""
+
+    def __init__(self, files: PeopleFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
+        self.files, self.name = files, name
+        self.dtype, self.shape = np.dtype(dtype), (files.n_people, *shape)
+
+    def __repr__(self) -> str:
+        size = " x ".join(str(size) for size in self.shape)
+        return f"{self.name} ({size}) in {len(self.files)} files of {self.files.folder}"
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from one place to another."""
+        first, last = np.searchsorted(self.files.ends, [start, stop - 1], side="right").tolist()
+        parts = []
+        for number in range(first, last + 1) if stop > start else ():
+            there = self.files.slice_of(number)
+            own = slice(max(start, there.start) - there.start, min(stop, there.stop) - there.start)
+            parts.append(self._rows(number, own))
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([np.empty((0, *self.shape[1:]), self.dtype), *parts])
+
+    def pick(self, places: Index) -> NDArray[Any]:
+        """Return the rows at some places."""
+        found = np.empty((len(places), *self.shape[1:]), self.dtype)
+        numbers = np.searchsorted(self.files.ends, places, side="right")
+        for number in np.unique(numbers).tolist():
+            mine = numbers == number
+            found[mine] = self._some(number, places[mine] - self.files.slice_of(number).start)
+        return found
+
+    def _rows(self, number: int, own: slice) -> NDArray[Any]:
+        return self.files.array(number, self.name)[own].copy()
+
+    def _some(self, number: int, own: Index) -> NDArray[Any]:
+        return self.files.array(number, self.name)[own]
+
+
+class StoredIds(StoredRows, LazyIds):
+    """Who the people are, in the files of people; looked up in the index of the model."""
+
+    @cached_property
+    def places(self) -> "PlacesById":
+        """The place of each person."""
+        return PlacesById(self)
+
+    def sample(self, n: int) -> Index:
+        """Return the places of so many people: those whose ids have the least hashes."""
+        return np.sort(self.files.order[:n].astype(np.intp))
+
+    def types(self) -> set[type]:
+        """Return the Python types of the ids."""
+        kinds = {one.kind for one in self.files.files}
+        if "json" in kinds:
+            return set(map(type, self))
+        return {str if kind == "text" else type(self[0].item()) for kind in kinds}
+
+    def _rows(self, number: int, own: slice) -> IdArray:
+        kind, content = self.files.files[number].kind, self.files.array(number, self.name)
+        if kind == "number":
+            return content[own].astype(self.dtype)
+        ends = self.files.array(number, self.name + written_ids.ENDS)
+        before = ends[own.start - 1 : own.start] if own.start else np.zeros(1, np.int64)
+        cuts = np.concatenate([before, ends[own]])
+        return written_ids.from_arrays(content, cuts, kind)
+
+    def _some(self, number: int, own: Index) -> IdArray:
+        found = np.empty(len(own), self.dtype)
+        for row, place in enumerate(own.tolist()):
+            found[row] = self._rows(number, slice(place, place + 1))[0]
+        return found
+
+
+class PlacesById(Mapping[Hashable, int]):
+    """Where people are, by their ids: a search among sorted hashes, and one id that is read."""
+
+    def __init__(self, ids: StoredIds) -> None:
+        self._ids = ids
+
+    def __getitem__(self, one: Hashable) -> int:
+        hashed = written_ids.hashes_of([one])[0]
+        known = self._ids.files.hashes
+        first, last = (np.searchsorted(known, hashed, side=side) for side in ("left", "right"))
+        for place in self._ids.files.order[first:last].tolist():
+            if self._ids[place] == one:
+                return int(place)
+        raise KeyError(one)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def people_of(model: Any) -> PeopleFiles | None:
+    """Return the files that a ranker's people are in; None where it has them itself."""
+    users = model.learned(USERS)
+    return users.files if isinstance(users, StoredIds) else None

@@ -1,0 +1,56 @@
+"""Algebra of stacks, against one matrix after the other."""
+
+import numpy as np
+import pytest
+
+from likeminds._util.batched_linalg import inverse_and_log, solve_nearly, times
+
+
+@pytest.mark.parametrize("share", [0.3, 1e-2, 1e-12])
+def test_what_is_nearly_solved_leaves_a_share(share):
+    rng = np.random.default_rng(0)
+    roots = rng.standard_normal((7, 12, 5))
+    matrices = np.eye(12) + roots @ roots.transpose(0, 2, 1)
+    right = rng.standard_normal((7, 12))
+    right[3] = 0.0
+    found = solve_nearly(lambda vectors: times(matrices, vectors), right, share)
+    left = np.linalg.norm(right - times(matrices, found), axis=1)
+    assert (left <= 1.001 * share * np.linalg.norm(right, axis=1)).all()
+    exact = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+    assert np.abs(found - exact).max() <= share * np.linalg.norm(right, axis=1).max()
+
+
+def test_what_is_nearly_solved_does_not_depend_on_the_others():
+    rng = np.random.default_rng(0)
+    roots = rng.standard_normal((9, 12, 5)) * np.linspace(0.1, 3.0, 9)[:, None, None]
+    matrices = np.eye(12) + roots @ roots.transpose(0, 2, 1)
+    right = rng.standard_normal((9, 12))
+    together = solve_nearly(lambda vectors: times(matrices, vectors), right, 0.1)
+    for one in range(9):
+        some = slice(one, one + 1)
+        alone = solve_nearly(lambda v, some=some: times(matrices[some], v), right[some], 0.1)
+        np.testing.assert_allclose(together[some], alone, rtol=0, atol=1e-13)
+
+
+def test_the_identity_takes_one_product():
+    calls = []
+
+    def same(vectors):
+        calls.append(len(vectors))
+        return vectors
+
+    right = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(solve_nearly(same, right, 1e-3), right)
+    assert calls == [2]
+
+
+@pytest.mark.parametrize("size", [1, 6, 25])
+def test_stacks_are_inverted(size):
+    rng = np.random.default_rng(size)
+    root = rng.normal(size=(7, size, 2 * size))
+    matrices = root @ root.transpose(0, 2, 1) + np.eye(size)
+    before = matrices.copy()
+    inverse, half = inverse_and_log(matrices)
+    np.testing.assert_allclose(inverse @ matrices, np.repeat(np.eye(size)[None], 7, 0), atol=1e-12)
+    np.testing.assert_allclose(half, 0.5 * np.linalg.slogdet(matrices)[1])
+    np.testing.assert_array_equal(matrices, before)

@@ -1,0 +1,46 @@
+import numpy as np
+
+from likeminds._util import threads
+from likeminds._util.map_reduce import SumTuple, ThreadExecutor
+
+
+def tell(block, state, own):
+    kept = np.zeros(len(block)) if own is None else own
+    kept = kept + state * block
+    return SumTuple(float(kept.sum()), np.outer(block, block)[:2, :2]), kept
+
+
+def blocks(n=30):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=rng.integers(2, 6)) for _ in range(n)]
+
+
+def look(block, state, own):
+    return own
+
+
+def test_sums_are_the_same_with_any_number_of_threads(monkeypatch):
+    people = blocks()
+    (value, matrix), own = ThreadExecutor(people, many_threads=False).visit(tell, 0.1)
+    total = 0.0
+    for part in people:
+        total += float((0.1 * part).sum())
+    assert value == total
+    for n_cores in (2, 5):
+        monkeypatch.setattr(threads, "n_cores", lambda n=n_cores: n)
+        (again, other), its = ThreadExecutor(people).visit(tell, 0.1)
+        assert again == value
+        np.testing.assert_array_equal(other, matrix)
+        for mine, theirs in zip(own, its, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_blocks_keep_what_is_theirs_until_it_is_asked_for():
+    people = ThreadExecutor(blocks())
+    _, first = people.visit(tell, 1.0)
+    _, second = people.visit(tell, 1.0, first)
+    asked = [people.ask(look, None, own) for own in (first, second)]
+    kept = zip(people.blocks, *asked, strict=True)
+    for block, once, twice in kept:
+        np.testing.assert_array_equal(once, block)
+        np.testing.assert_array_equal(twice, 2.0 * block)

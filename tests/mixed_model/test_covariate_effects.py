@@ -1,0 +1,247 @@
+"""What covariates of people go with, against naive definitions and simulated crowds."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from learned_model import GaussianPrior, PriorModel, WarmStarts, tasks_of, tasks_with_items
+from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
+from likeminds.mixed_model.covariate_effects import CovariateQuadratic, Regressors, Slopes, ask
+from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.schools import Explanation
+
+D, SEEN = 4, 90
+
+
+def simulated(signal, seed=0, n_people=130, n_labels=16):
+    """Return labels of people whose weights depend on their age and town, and Gamma of age."""
+    rng = np.random.default_rng(seed)
+    age, town = rng.normal(40, 12, n_people), rng.choice(["A", "B"], n_people)
+    slope, by_town = signal * rng.normal(size=(2, D))
+    weights = 0.5 * rng.normal(size=D) + 0.4 * rng.normal(size=(n_people, D))
+    weights += np.outer((age - 40) / 12, slope) + np.outer(town == "A", by_town)
+    users = np.repeat(np.arange(n_people), n_labels)
+    features = rng.normal(size=(len(users), D))
+    odds = np.einsum("nd,nd->n", features, weights[users])
+    people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_people)}
+    labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
+    return Annotations(users, None, labels, features, people=people), slope
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return simulated(1.0)
+
+
+@pytest.fixture(scope="module", params=["logistic", "auc"])
+def fitted(request, crowd):
+    said, _ = crowd
+    return HierarchicalRanker(loss=request.param).fit(said[said.users < SEEN])
+
+
+def simulated_with_items(n_people=130, n_items=60, n_labels=20, seed=0):
+    """The same crowd, judging items that several people judge, with effects of their own."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(size=n_people)
+    X, effects, slope = rng.normal(size=(n_items, D)), rng.normal(size=n_items), rng.normal(size=D)
+    weights = 0.5 * rng.normal(size=D) + 0.3 * rng.normal(size=(n_people, D)) + np.outer(age, slope)
+    users = np.repeat(np.arange(n_people), n_labels)
+    items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_people)])
+    odds = np.einsum("nd,nd->n", X[items], weights[users]) + effects[items]
+    labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
+    people = {i: {"age": age[i]} for i in range(n_people)}
+    return Annotations(users, items, labels, X, item_ids=range(n_items), people=people), effects
+
+
+def crossed_problem():
+    said, _ = simulated_with_items(n_people=8, n_items=12, n_labels=9)
+    rng = np.random.default_rng(2)
+    # Without a variance of effects, J has no term in it that the slope leaves out.
+    return tasks_with_items(
+        said,
+        1e-9,
+        factors=rng.normal(size=(12, 2)),
+        unsure=np.repeat(0.3 * np.eye(2)[None], 12, axis=0),
+    )
+
+
+def small_problem(loss):
+    if loss == "items":
+        (tasks, coordinates), loss, more = crossed_problem(), "logistic", 2
+    else:
+        said, _ = simulated(1.0, n_people=8, n_labels=9)
+        (tasks, coordinates), more = tasks_of(said, loss), 0
+    rng = np.random.default_rng(1)
+    size = coordinates.size + more
+    root = rng.normal(size=(size, size))
+    prior = GaussianPrior.of_covariance(rng.normal(size=size), root @ root.T + np.eye(size))
+    size -= more  # learned features have weights without a mean
+    prior.mean[size:] = 0.0
+    z = rng.normal(size=(8, 3))
+    regressors = Regressors(z - z.mean(axis=0), np.array([0, 1, 1]), np.full(size, 0.7), 2)
+    slopes = Slopes(rng.normal(size=(size, 3)), np.array([0.5, 2.0]))
+    return tasks, PriorModel(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
+
+
+@pytest.mark.parametrize("loss", ["logistic", "auc", "choice", "items"])
+def test_the_slope_is_that_of_the_objective(loss):
+    tasks, model, regressors, slopes = small_problem(loss)
+
+    def value(values):
+        at = Slopes(values, slopes.ridges)
+        return ask(tasks, model, WarmStarts(), regressors, at).objective
+
+    found = ask(tasks, model, WarmStarts(), regressors, slopes)
+    for row, column in [(0, 0), (1, 2), (3, 1)]:
+        step = np.zeros_like(slopes.values)
+        step[row, column] = 1e-4
+        naive = (value(slopes.values + step) - value(slopes.values - step)) / 2e-4
+        np.testing.assert_allclose(-found.slope[row, column], naive, rtol=1e-3, atol=1e-4)
+
+
+def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
+    tasks, model, regressors, slopes = small_problem("auc")
+    said = ask(tasks, model, WarmStarts(), regressors, slopes)
+    quadratic = CovariateQuadratic(said, slopes, regressors)
+    size, k = slopes.values.shape
+    hessian = np.kron(said.known, regressors.z.T @ regressors.z)
+    target = said.slope.ravel() + hessian @ slopes.values.ravel()
+
+    def naive(ridges):
+        held = hessian + np.diag(np.tile(ridges[regressors.blocks], size))
+        best = np.linalg.solve(held, target)
+        evidence = 0.5 * np.linalg.slogdet(held)[1] - 0.5 * target @ best
+        return best, evidence - 0.5 * size * np.log(ridges[regressors.blocks]).sum(), held
+
+    best, known = quadratic.minimum(slopes.ridges)
+    expected, _, held = naive(slopes.ridges)
+    np.testing.assert_allclose(best.ravel(), expected)
+    doubt = np.linalg.inv(held).diagonal().reshape(size, k).sum(axis=0) * slopes.ridges[[0, 1, 1]]
+    np.testing.assert_allclose(known, [size - doubt[0], 2 * size - doubt[1:].sum()])
+    blurred = np.kron(np.eye(size), regressors.z) @ np.linalg.inv(held)
+    blurred = blurred @ np.kron(np.eye(size), regressors.z).T
+    mean = np.einsum("iaja->ij", blurred.reshape(size, 8, size, 8)) / 8
+    np.testing.assert_allclose(quadratic.unsure(slopes.ridges), mean)
+
+    settled = quadratic.settled(slopes.ridges)
+    lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(settled.ridges), tol=1e-8)
+    np.testing.assert_allclose(settled.ridges, np.exp(lowest.x), rtol=0.05)
+
+
+def test_strangers_start_better_than_the_consensus(crowd, fitted):
+    said, _ = crowd
+    strangers = said[said.users >= SEEN]
+    with_covariates = fitted.score(strangers)
+    with pytest.raises(ValueError):
+        fitted.score(strangers._with(people=None))
+    lenient = copy(fitted).set_params(unknown="consensus")
+    consensus = lenient.score(strangers._with(people=None))
+    assert with_covariates > consensus + 0.05
+    one = strangers.user_ids[0]
+    mine = strangers.of_person(one)
+    belief = fitted.newcomer(users=[one], people=said.people)
+    np.testing.assert_allclose(belief.decision_function(mine.X), fitted.decision_function(mine))
+    few = fitted.newcomer(mine.X[:3], mine.labels[:3], [one] * 3, people=said.people)
+    same = fitted.newcomer(mine[:3])
+    np.testing.assert_allclose(few.coef, same.coef)
+    assert not np.allclose(few.coef, fitted.newcomer(mine.X[:3], mine.labels[:3]).coef)
+
+
+@pytest.mark.seconds
+def test_what_goes_with_covariates_is_found(crowd):
+    said, slope = crowd
+    ranker = HierarchicalRanker().fit(said)
+    ((_, found),) = ranker.crowd_.weights_by("age")
+    np.testing.assert_allclose(found, slope, atol=0.35)
+    shares = ranker.explained_by_people_
+    assert shares["age"] > 0.2
+    assert shares["noise"] < 0.01
+    told = Explanation.of_ranker(ranker).crowd()["people_by"]
+    assert {one["covariate"] for one in told[:2]} == {"age", "town"}
+    assert {part["of"] for one in told for part in one["goes_with"]} == {"more", "A", "B"}
+
+
+def test_the_objective_never_rises(fitted):
+    assert np.diff(fitted.objective_trace_).max() <= 1e-9 * abs(fitted.objective_)
+
+
+@pytest.mark.seconds
+def test_covariates_and_items_are_learned_together():
+    said, effects = simulated_with_items()
+    known, strangers = said[said.users < SEEN], said[said.users >= SEEN]
+    ranker = HierarchicalRanker().fit(known)
+    assert ranker.item_effects_
+    assert (np.diff(ranker.objective_trace_) <= 0).all()
+    assert np.corrcoef(effects[ranker.items_], ranker.item_effect_)[0, 1] > 0.8
+    alone = HierarchicalRanker(item_effects=False).fit(known)
+    plain = HierarchicalRanker(unknown="consensus").fit(known._with(people=None))
+    assert ranker.score(strangers) > alone.score(strangers) + 0.02
+    assert ranker.score(strangers) > plain.score(strangers) + 0.05
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_noise_goes_with_nothing(seed):
+    said, _ = simulated(0.0, seed)
+    train, test = split_within_people(said, random_state=0)
+    plain = HierarchicalRanker().fit(train._with(people=None))
+    ranker = HierarchicalRanker().fit(train)
+    assert sum(ranker.explained_by_people_.values()) < 0.15
+    assert abs(ranker.score(test) - plain.score(test)) < 0.01
+
+
+def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
+    said, _ = crowd
+    somebody = said.of_person(3)
+    items = np.random.default_rng(5).normal(size=(30, D))
+    known = fitted.newcomer(somebody)
+    unknown = fitted.newcomer(somebody._with(people=None))
+    assert (unknown.standard_error(items) > known.standard_error(items)).mean() > 0.9
+    # Without labels: the prior in which covariates are integrated out.
+    prior, traits = fitted.crowd_.predictive, fitted.crowd_.traits
+    assert traits is not None
+    np.testing.assert_allclose(
+        fitted.crowd_.predictive.covariance,
+        fitted.crowd_.wider.covariance + traits.covariance,
+        atol=1e-9,
+    )
+    rows = fitted.crowd_.coordinates.differences(items)
+    naive = np.sqrt(np.einsum("np,pq,nq->n", rows, prior.covariance, rows))
+    centred = items + fitted.crowd_.coordinates.origin
+    lenient = copy(fitted).set_params(unknown="consensus")
+    np.testing.assert_allclose(lenient.standard_error(centred, ["stranger"] * 30), naive, rtol=1e-6)
+    # Of who has covariates, they are known: a covariance as it would be with the narrower prior.
+    own = fitted.newcomer(people={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
+    np.testing.assert_allclose(
+        own.covariance(0), fitted.crowd_.wider.covariance, atol=1e-5 * prior.covariance.max()
+    )
+
+
+def test_without_covariates_nothing_changes(crowd):
+    said = crowd[0][crowd[0].users < 40]
+    plain = HierarchicalRanker().fit(said._with(people=None))
+    assert plain.crowd_.traits is None
+    assert plain.explained_by_people_ == {}
+    with pytest.raises(ValueError):
+        plain.newcomer(people=said.people)
+    with pytest.warns(UserWarning, match="say nothing"):
+        silent = HierarchicalRanker().fit(said.with_people({0: {"age": 1.0}}))
+    np.testing.assert_array_equal(silent.coef_, plain.coef_)
+
+
+@pytest.mark.seconds
+def test_they_are_kept_in_files_and_grow(tmp_path, crowd):
+    said = crowd[0]
+    first, rest = said[said.users < 40], said[(said.users >= 40) & (said.users < 60)]
+    ranker = HierarchicalRanker().fit(first.with_people(said.people.of(range(40))))
+    again = load(save(ranker, tmp_path / "a.likeminds", with_data=True))
+    np.testing.assert_array_equal(again.decision_function(rest), ranker.decision_function(rest))
+    grown = again.update(rest.with_people(said.people.of(range(40, 60))))
+    at_once = HierarchicalRanker().fit(said[said.users < 60])
+    np.testing.assert_allclose(grown.coef_, at_once.coef_, atol=1e-3)
+    kept = load(save(ranker, tmp_path / "b.likeminds"))
+    stranger = {"zoe": {"age": 80.0, "town": "never seen"}}
+    np.testing.assert_array_equal(
+        kept.newcomer(people=stranger).coef, ranker.newcomer(people=stranger).coef
+    )

@@ -1,0 +1,144 @@
+"""A model has a type: a ranker and a model of several attributes answer the same questions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from likeminds import (
+    Annotations,
+    AttributeModel,
+    HierarchicalRanker,
+    RankerCV,
+    ThreeLevelRanker,
+    load,
+    make_schools,
+    save,
+)
+from likeminds.baselines import JFL, RMTL, ConsensusOnly, PooledLogistic
+from likeminds.rankers.capabilities import NAMELESS, Capability, ReadableModel
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return make_schools(12, 20, 40, 4, 2, contested=0.5, random_state=0).annotations
+
+
+def models(crowd):
+    """Return a model of each kind, with the names of its attributes."""
+    pair = {"open": crowd, "pointy": crowd[:200]}
+    return [
+        (HierarchicalRanker(n_groups=1).fit(crowd), [NAMELESS]),
+        (RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd), [NAMELESS]),
+        (AttributeModel(HierarchicalRanker(n_groups=1)).fit(pair), ["open", "pointy"]),
+    ]
+
+
+@pytest.mark.seconds
+def test_every_model_answers_the_same_questions(crowd, tmp_path):
+    for fitted, attributes in models(crowd):
+        save(fitted, tmp_path / "m.likeminds", with_data=True)
+        for model in (fitted, load(tmp_path / "m.likeminds")):
+            assert isinstance(model, ReadableModel)
+            assert list(model.rankers_) == attributes
+            assert model.has_attributes == (attributes != [NAMELESS])
+            assert sorted(model.people_.tolist()) == sorted(crowd.user_ids.tolist())
+            assert model.feature_names_.tolist() == list(crowd.feature_names)
+            for name in attributes:
+                users = model.ranker_of(name).people_
+                np.testing.assert_array_equal(users, model.rankers_[name].users_)
+            with pytest.raises(KeyError):
+                model.ranker_of("wide")
+
+
+@pytest.mark.seconds
+def test_what_was_kept(crowd, tmp_path):
+    (alone, _), (searched, _), (several, _) = models(crowd)
+    assert len(alone.kept_) == len(crowd)
+    assert searched.kept_ is None  # it learns from statistics
+    assert several.kept_.n_items == crowd.n_items
+    assert load(save(alone, tmp_path / "bare.likeminds")).kept_ is None
+
+
+@pytest.mark.seconds
+def test_fingerprints_are_known_by_attribute(crowd, tmp_path):
+    (alone, _), _, (several, _) = models(crowd)
+    assert alone.fingerprint_of() is None
+    read = load(save(alone, tmp_path / "m.likeminds"))
+    assert read.fingerprint_of() == several.fingerprint_of("open") == read.fingerprint_
+    assert several.fingerprint_of("pointy") != several.fingerprint_of("open")
+
+
+def test_what_not_every_model_learns_is_none(crowd):
+    ranker = ThreeLevelRanker().fit(crowd)
+    assert ranker.learned("pictures_") is None
+    assert ranker.learned("n_groups_") == ranker.n_groups_
+    assert ranker.chosen_ is ranker
+    searched = RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd)
+    assert searched.chosen_ is searched.best_estimator_
+
+
+def test_abilities_are_asked_by_name(crowd):
+    can = {
+        HierarchicalRanker(): set(Capability) - {Capability.LEVELS},
+        ThreeLevelRanker(): {Capability.UPDATES, Capability.NEWCOMERS},
+        ConsensusOnly(): {Capability.UPDATES},
+        PooledLogistic(): set(),
+    }
+    for model, abilities in can.items():
+        assert {ability for ability in Capability if ability.of(model)} == abilities, model
+    with pytest.raises(TypeError):
+        Capability.UPDATES.require(PooledLogistic())
+    Capability.UPDATES.require(ConsensusOnly())
+    for model, able in ((ThreeLevelRanker(), True), (RMTL(), True), (JFL(), False)):
+        assert Capability.LEVELS.of(model.fit(crowd)) is able, model
+
+
+def test_the_levels_of_components_are_the_weights():
+    crowd = make_schools(12, 20, 40, 4, 2, contested=0.5, random_state=1).annotations
+    ranker = RMTL().fit(crowd)
+    np.testing.assert_allclose(ranker.consensus_ + ranker.group_ + ranker.personal_, ranker.coef_)
+    np.testing.assert_allclose(ranker.group_.mean(axis=0), 0, atol=1e-12)
+
+
+UNFITTED = {
+    "rank": ("ann",),
+    "explain": ("ann", "cat"),
+    "similar_people": ("ann",),
+    "similar_items": ("cat",),
+    "newcomer": ({"cat": 1},),
+}
+
+
+@pytest.mark.parametrize("ask", UNFITTED)
+def test_models_that_are_not_fitted_say_so(ask):
+    with pytest.raises(NotFittedError):
+        getattr(HierarchicalRanker(), ask)(*UNFITTED[ask])
+
+
+def test_what_is_no_features_is_told_how_to_be_passed():
+    frame = pd.DataFrame({"user": ["ann"] * 4, "item": list("abcd"), "rating": [1, 2, 3, 4]})
+    ranker = HierarchicalRanker()
+    with pytest.raises(ValueError, match="from_frame"):
+        ranker.fit(frame)
+    with pytest.raises(ValueError, match="items="):
+        ranker.fit(np.ones((3, 4)))
+    with pytest.raises(ValueError, match="items="):
+        ranker.fit([["a"], ["b"]], [0, 1], ["ann", "bob"])
+    with pytest.raises(AttributeError):
+        ranker.predict([[1.0]])
+
+
+def test_items_without_length_are_refused():
+    rng = np.random.default_rng(0)
+    ranker = HierarchicalRanker(n_groups=0)
+    ranker.fit(rng.normal(size=(40, 2)), rng.random(40) < 0.5, np.repeat(np.arange(4), 10))
+    with pytest.raises(ValueError, match="2D"):
+        ranker.rank_interval(3, 0)
+
+
+def test_many_distinct_numbers_are_announced_as_grades():
+    values = np.linspace(-1.0, 1.0, 60)
+    with pytest.warns(UserWarning, match="threshold="):
+        Annotations(np.repeat(["ann", "bob"], 30), list(range(30)) * 2, values)
+    assert Annotations(["ann"] * 60, range(60), values, grades=True).grades is not None

@@ -1,0 +1,49 @@
+"""Which likelihood of grades is chosen, and by whom."""
+
+import numpy as np
+import pytest
+
+from crowds import make_grades
+from likeminds import Annotations, HierarchicalRanker
+from likeminds.rankers import graded_answers
+from likeminds.rankers.graded_answers import CANDIDATES, choose_grade_loss
+from likeminds.rankers.training_data import LocalTrainingData
+
+
+@pytest.mark.seconds
+def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
+    said = make_grades(np.random.default_rng(1))
+    ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
+    chosen, scores = choose_grade_loss(ranker, LocalTrainingData(said))
+    assert set(scores) == set(CANDIDATES)
+    assert scores[chosen] == max(scores.values())
+    first, more = said[said.user_codes < 25], said[said.user_codes >= 25]
+    ranker.fit(first)
+    kept = ranker.loss_
+    assert kept == max(ranker.grade_scores_, key=ranker.grade_scores_.get)
+    assert ranker.update(more).loss_ == kept
+    assert choose_grade_loss(ranker, LocalTrainingData(said[said.user_codes < 5])) == (
+        "cumulative",
+        {},
+    )
+
+
+@pytest.mark.parametrize(("n_features", "n_groups"), [(3, "auto"), (200, 0)])
+def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
+    n_features, n_groups, monkeypatch
+):
+    rng, tried = np.random.default_rng(2), []
+
+    def judge(ranker, loss, learners, asked, held_out):
+        tried.append((ranker.n_groups, loss))
+        return rng.random(asked.n_people)
+
+    monkeypatch.setattr(graded_answers, "_judge", judge)
+    said = make_grades(rng)
+    wide = Annotations(
+        said.users, said.items, said.grades, rng.normal(size=(said.n_items, n_features))
+    )
+    ranker = HierarchicalRanker()
+    choose_grade_loss(ranker, LocalTrainingData(wide))
+    assert set(tried) == {(n_groups, loss) for loss in CANDIDATES}
+    assert ranker.n_groups == "auto"
