@@ -64,7 +64,10 @@ RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, D
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
 # Those whose searches take longer than a fit of HierarchicalRanker where labels are many.
-_LONG_SEARCHES = {"ThreeLevelRankerCV", *COMPETITORS, "LogisticPerPerson", "Factorisation"}
+_LONG_SEARCHES = {
+    *("ThreeLevelRankerCV", "LogisticPerPerson", "Factorisation"),
+    *(kind.__name__ for kind in COMPETITORS.values()),
+}
 
 # Short names.
 _SHORT = {
