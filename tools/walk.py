@@ -1,26 +1,26 @@
-"""Count what a reader walks through: loose modules, layers, and the way of four calls.
+"""Count what a reader meets: size, names, types, and the modules that four calls pass through.
 
 python -m tools.walk [CHECKOUT ...]
 
 Each checkout is a folder with ``src/likeminds`` and ``pyproject.toml`` (by default this one), so
-that one script measures the state before a change and after it. What is counted:
+one script measures the state before a change and after it.
 
-loose modules
-    Files of Python directly in ``src/likeminds``, without ``__init__`` and ``_version``.
-layers
-    Those of the first contract of import-linter in ``pyproject.toml``.
-lines
-    Lines in ``src/likeminds/**/*.py``, and how many of them hold code: neither empty, nor a
-    comment, nor a docstring.
+lines of code
+    Lines that are neither empty, nor a comment, nor part of a docstring.
+modules over 400 lines, under 40 lines
+    ``__init__`` is left out of the short ones.
+names used twice
+    Modules, and classes, that share their name with another one; ``__init__`` is left out.
+Any parameters
+    Parameters typed ``Any``, alone or in a union.
+constants of the mixed model
+    Module-level names bound to a number, or to a tuple of numbers.
+own classes above HierarchicalRanker
+    Classes of likeminds in its MRO, without itself.
 modules, folder changes
-    Of `HierarchicalRanker().fit`, `ThreeLevelRanker().fit`, ``likeminds fit`` and ``likeminds
-    report``. Modules are those of likeminds in which a function was called; put in the order of
-    their first calls, the folder changes each time a module lies in another folder than the one
-    before it. The folder is the first name below likeminds (``rankers`` for
-    ``likeminds.rankers.tuning.search``). Loose modules count as one folder, and in the row
-    after that as a folder each: nothing says there where one idea ends and the next begins. The
-    call is made twice and the second one counts, so that nothing is imported during it; what
-    runs while a module is imported never counts.
+    Modules of likeminds in which a call enters a function, in the order of first calls; and how
+    often the folder below likeminds changes along them. The call is made twice and the second one
+    counts, so imports do not count.
 """
 
 import ast
@@ -34,7 +34,8 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -57,22 +58,73 @@ def _measure(checkout: Path) -> list[tuple[str, int]]:
     """Return every count with its name."""
     package = checkout / "src" / "likeminds"
     settings = tomllib.loads((checkout / "pyproject.toml").read_text())
-    loose = {path.stem for path in package.glob("*.py")} - {"__init__", "_version"}
-    texts = [path.read_text() for path in package.rglob("*.py")]
-    counts = [
-        ("loose modules", len(loose)),
-        ("layers", len(settings["tool"]["importlinter"]["contracts"][0]["layers"])),
-        ("files", len(texts)),
-        ("lines", sum(len(text.splitlines()) for text in texts)),
-        ("lines of code", sum(map(count_code, texts))),
-    ]
-    for call, modules in _walks(checkout).items():
-        counts += [
-            (f"{call}: modules", len(modules)),
-            ("  folder changes", count_changes(modules, loose)),
-            ("  each loose module a folder", count_changes(modules, set())),
-        ]
+    texts = {path.relative_to(package): path.read_text() for path in package.rglob("*.py")}
+    counts = [("layers", len(settings["tool"]["importlinter"]["contracts"][0]["layers"]))]
+    counts += count_structure(texts).items()
+    walks = _walks(checkout)
+    counts.append(("own classes above HierarchicalRanker", len(walks.pop("mro")) - 1))
+    for call, modules in walks.items():
+        counts += [(f"{call}: modules", len(modules)), ("  folder changes", count_changes(modules))]
     return counts
+
+
+def count_structure(texts: Mapping[Path, str]) -> dict[str, int]:
+    """Return counts over the modules of a package, given by path."""
+    sizes = {path: len(text.splitlines()) for path, text in texts.items()}
+    named = [path for path in texts if path.name != "__init__.py"]
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    modules = Counter(path.name for path in named)
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    parameters = [a for f in functions for a in (*f.args.posonlyargs, *f.args.args)]
+    parameters += [a for f in functions for a in f.args.kwonlyargs]
+    mixed = [tree for path, tree in trees.items() if path.parts[0] == "mixed_model"]
+    return {
+        "modules": len(texts),
+        "lines": sum(sizes.values()),
+        "lines of code": sum(map(count_code, texts.values())),
+        "modules over 400 lines": sum(size > 400 for size in sizes.values()),
+        "modules under 40 lines": sum(sizes[path] < 40 for path in named),
+        "module names used twice": sum(number > 1 for number in modules.values()),
+        "class names used twice": sum(number > 1 for number in classes.values()),
+        "Any parameters": sum(_is_any(a.annotation) for a in parameters),
+        "calls of hasattr": sum(
+            isinstance(n, ast.Call) and getattr(n.func, "id", "") == "hasattr" for n in nodes
+        ),
+        "constants of the mixed model": sum(
+            len(_targets(node))
+            for tree in mixed
+            for node in tree.body
+            if isinstance(node, ast.Assign) and _is_number(node.value)
+        ),
+    }
+
+
+def _is_any(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_any(node.left) or _is_any(node.right)
+    return getattr(node, "id", "") == "Any"
+
+
+def _targets(node: ast.Assign) -> list[ast.expr]:
+    target = node.targets[0]
+    return target.elts if isinstance(target, ast.Tuple) else [target]
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Tell whether an expression consists of numbers and operators (or calls on them)."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left) and _is_number(node.right)
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_is_number, node.elts))
+    if isinstance(node, ast.Call):
+        return bool(node.args) and all(map(_is_number, node.args))
+    return False
 
 
 def count_code(text: str) -> int:
@@ -87,10 +139,9 @@ def count_code(text: str) -> int:
     return len(code)
 
 
-def count_changes(modules: Iterable[str], loose: set[str]) -> int:
+def count_changes(modules: Iterable[str]) -> int:
     """Return how often the folder changes along modules, which are named below likeminds."""
-    tops = [module.partition(".")[0] for module in modules]
-    folders = ["" if top in loose else top for top in tops]
+    folders = [module.partition(".")[0] for module in modules]
     return sum(one != other for one, other in pairwise(folders))
 
 
@@ -119,7 +170,9 @@ def _follow_all() -> dict[str, list[str]]:
         _run("simulate", "--people", "24", "--out", data)
         tables = [str(next(Path(data).glob(f"{name}.*"))) for name in ("annotations", "features")]
         fit = ["fit", "--annotations", tables[0], "--features", tables[1], "--out", model]
+        above = likeminds.HierarchicalRanker.__mro__
         return {
+            "mro": [kind.__name__ for kind in above if kind.__module__.startswith("likeminds.")],
             "HierarchicalRanker().fit": _follow(lambda: likeminds.HierarchicalRanker().fit(crowd)),
             "ThreeLevelRanker().fit": _follow(lambda: likeminds.ThreeLevelRanker().fit(crowd)),
             "likeminds fit": _follow(lambda: _run(*fit)),
