@@ -5,12 +5,12 @@ from dataclasses import replace
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
 from likeminds.mixed_model.blocks import Responses, sample
-from likeminds.mixed_model.covariance_structures import choose_form, form_of
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.laplace_moments import WarmStarts
 from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model, score
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood
+from likeminds.mixed_model.model_selection import choose_structure, structure_of
 from likeminds.mixed_model.subsampled_fit import SubsamplePlan, is_large, learn_from_sample
 from likeminds.solvers.solver import Callback
 
@@ -70,9 +70,10 @@ def learn(
     )
     rough = replace(start, enough=max(start.enough, _ROUGHLY))
     with one_blas_thread():  # the matrices are small, even where there are many of them
-        form = (
-            form_of(earlier) if earlier and not anew else choose_form(rough, n_groups, covariance)
-        )
+        if earlier and not anew:
+            form = structure_of(earlier)
+        else:
+            form = choose_structure(rough, n_groups, covariance)
         enough = min(start.enough, EXACTER * tol)
         start = replace(start, model=form.model, shape=form.shape, enough=enough)
         plan = SubsamplePlan.of(start, tasks, tol) if may_sample else None

@@ -27,13 +27,6 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
-from likeminds.mixed_model.covariance_structures import (
-    StructureStart,
-    choose_form,
-    form_of,
-    judge_directions,
-)
-from likeminds.mixed_model.cross_validated_structure import may_be_whole
 from likeminds.mixed_model.factor_init import (
     FIRST_UNIT,
     LITTLE,
@@ -63,6 +56,13 @@ from likeminds.mixed_model.marginal_likelihood import (
     CovarianceStructure,
     MarginalLikelihood,
     PriorModel,
+)
+from likeminds.mixed_model.model_selection import (
+    StructureStart,
+    choose_rank,
+    choose_structure,
+    enough_for_full,
+    structure_of,
 )
 from likeminds.mixed_model.quadrature import integrate_effects
 from likeminds.solvers.solver import Callback
@@ -134,9 +134,9 @@ def learn_crossed(
             state = _go_on(start, earlier)
         start = replace(state.objective, model=state.at.model)
         if earlier is not None and not anew:
-            form = form_of(earlier)
+            form = structure_of(earlier)
         elif n_weights:
-            form = choose_form(start, n_groups, covariance, state.at)
+            form = choose_structure(start, n_groups, covariance, state.at)
         else:
             shape = DIAGONAL if covariance == DIAGONAL.kind else start.shape
             form = StructureStart(state.at.model, shape, 0, [])
@@ -230,7 +230,7 @@ def _is_too_much(start: MarginalLikelihood) -> bool:
     """Say whether labels are few for the whole of Omega."""
     tasks = start.tasks
     assert isinstance(tasks, ItemEffects)
-    return start.n_weights > 0 and not may_be_whole(start, tasks.counts.sum(), tasks.n_people)
+    return start.n_weights > 0 and not enough_for_full(start, tasks.counts.sum(), tasks.n_people)
 
 
 def _with_any_factors(start: MarginalLikelihood) -> _State:
@@ -245,7 +245,7 @@ def _with_any_factors(start: MarginalLikelihood) -> _State:
     state = none = _learn_roughly(_State.first(some, some.model))
     before = _lost(none)
     if _is_too_much(start):
-        few = judge_directions(none.objective, none.at).model
+        few = choose_rank(none.objective, none.at).model
         before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
         some = replace(some, shape=_SHRUNK, pulls=WarmStarts())
         state = _learn_roughly(_State.first(some, some.model))

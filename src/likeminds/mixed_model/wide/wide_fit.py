@@ -19,6 +19,7 @@ from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.marginal_likelihood import LOW_RANK, PriorModel
+from likeminds.mixed_model.model_selection import FEWEST_USERS, grow_while_lower
 from likeminds.mixed_model.wide.basis_reduction import few_coordinates, in_few, with_doubt
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
 from likeminds.mixed_model.wide.leading_directions import first_directions
@@ -26,18 +27,15 @@ from likeminds.mixed_model.wide.ridge_penalties import InformationSpectrum
 from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMoments, WideMarginalLikelihood
 from likeminds.solvers.solver import Callback
 
-# Numbers of directions tried, as long as more of them are better; with fewer people, none are.
-_TRIED = (1, 2, 4, 8)
-_FEWEST = 40
-# People asked about it, at most.
-_ASKED = 600
+# Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
+_TRIED = (0, 1, 2, 4, 8)
+# Users of both folds, at most.
+_MOST_USERS = 600
 # Rounds in which ridges are learned, steps in each, and how exact they are.
 _ROUNDS, _STEPS, _ROUGH = 4, 20, 1e-4
 _ROUNDS_OF_HALF = 2
 # Ridges that move by less than this share are learned.
 _SETTLED = 0.05
-# Standard errors by which held-out people gain from more directions.
-_SURE = 2.0
 
 
 @dataclass(frozen=True)
@@ -179,34 +177,26 @@ def with_directions(at: FittedWideModel, n: int) -> WideMarginalLikelihood:
 
 
 def count_directions(at: FittedWideModel) -> tuple[int, list[float]]:
-    """Return how many directions make the labels of held-out people likeliest.
-
-    And the labels' cost by number of directions tried, from none: each half of the people is
-    judged by what was learned from the other half.
-    """
+    """Choose the number of directions by two-fold cross-validation; return it and all losses."""
     rows = at.objective.rows
-    if rows.n_people < _FEWEST:
+    if rows.n_people < FEWEST_USERS:
         return 0, []
-    # At random: people may come in an order that goes with what they think.
+    # At random: the order of users may go with their tastes.
     place = np.random.default_rng(0).permutation(rows.n_people)
-    n_asked = min(_ASKED, rows.n_people)
-    one, other = place < n_asked // 2, (place >= n_asked // 2) & (place < n_asked)
+    most = min(_MOST_USERS, rows.n_people)
+    one, other = place < most // 2, (place >= most // 2) & (place < most)
     folds = [_WideFold.of(at, *halves) for halves in ((one, other), (other, one))]
-    costs = [np.concatenate([fold.cost(0) for fold in folds])]
-    best = 0
+
+    def losses_of(n: int) -> Float:
+        return np.concatenate([fold.cost(n) for fold in folds])
+
     tried = [n for n in _TRIED if n <= at.objective.n_weights]
-    for number, n in enumerate(tried, 1):
-        costs.append(np.concatenate([fold.cost(n) for fold in folds]))
-        gain = costs[best] - costs[number]
-        if gain.sum() <= _SURE * gain.std() * np.sqrt(len(gain)):
-            break
-        best = number
-    return [0, *tried][best], [float(cost.sum()) for cost in costs]
+    return grow_while_lower(tried, losses_of, n_errors=2.0)
 
 
 @dataclass(frozen=True)
 class _WideFold:
-    """People from whom the prior is learned, and others whose labels are foretold."""
+    """A fit to one fold of users, and the objective of the held-out fold."""
 
     at: FittedWideModel
     other: WideMarginalLikelihood
@@ -218,7 +208,7 @@ class _WideFold:
         return cls(settle(own, spectrum, 1), _only(at.objective, other))
 
     def cost(self, n: int) -> Float:
-        """Return what the labels of each of the others cost, with so many directions."""
+        """Return the held-out losses by user, with this many directions."""
         if not n:
             return self.other.look(self.at.model).objectives
         own = settle(with_directions(self.at, n), self.at.spectrum, _ROUNDS_OF_HALF)

@@ -1,0 +1,229 @@
+"""Choices between models by held-out loss: structure of Omega, directions, item factors.
+
+A larger model replaces a smaller one if it lowers the held-out loss by more than chance explains:
+`is_lower` is that rule for losses by user. Item factors and the directions of wide features use
+it. The covariance structure compares total losses of two folds with a margin of one unit of
+log-likelihood, and the number of directions has a penalised criterion: both come from rough fits
+whose losses by user are not at hand, and a standard error would change which models they choose.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float
+from likeminds.mixed_model.blocks import sample
+from likeminds.mixed_model.fisher_scoring import EvaluatedModel
+from likeminds.mixed_model.laplace_moments import WarmStarts
+from likeminds.mixed_model.lbfgs import ROUGH_STEPS, PriorFit, descend, learn_roughly
+from likeminds.mixed_model.marginal_likelihood import (
+    DIAGONAL,
+    FULL,
+    LOW_RANK,
+    CovarianceStructure,
+    MarginalLikelihood,
+    PriorModel,
+)
+
+# With fewer users, cross-validation over users is too noisy to choose anything.
+FEWEST_USERS = 40
+# The gain per label that changes how users rank items: a hundredth of a bit.
+_NOTICED = 0.01 * float(np.log(2.0))
+# Shares of pseudo-users that shrink correlations, tried in turn as long as more are better.
+_SHARES = (0.1, 0.3, 1.0)
+# All of Omega needs this many labels per parameter, and users per coordinate.
+_LABELS_PER_PARAMETER = 10.0
+_USERS_PER_COORDINATE = 4.0
+# Users of both folds, and their labels, at most: beyond these the choice rarely changes.
+_MOST_USERS, _MOST_LABELS = 1000, 20_000
+# Relative tolerance of a fold's fit, and its steps: all of Omega, then a few directions.
+_FOLD_TOL, _FOLD_STEPS, _FOLD_STEPS_LOW_RANK = 2e-3, 8, 3
+
+
+def is_lower(losses: Float, others: Float, *, n_errors: float = 1.0, noticed: float = 0.0) -> bool:
+    """Return whether held-out losses by user are lower, by standard errors and an amount.
+
+    Examples
+    --------
+    >>> is_lower(np.array([1.0, 1.2]), np.array([2.0, 2.0]))
+    True
+    >>> is_lower(np.array([1.0, 2.2]), np.array([2.0, 2.0]))
+    False
+    """
+    gain = others - losses
+    if len(gain) < 2:
+        return False
+    error = float(gain.std(ddof=1)) * np.sqrt(len(gain))
+    return bool(gain.sum() > max(n_errors * error, noticed))
+
+
+def grow_while_lower(
+    sizes: Sequence[int], losses_of: Callable[[int], Float], *, n_errors: float
+) -> tuple[int, list[float]]:
+    """Return the last size that lowered the held-out loss, and the total losses tried."""
+    best, lowest = sizes[0], losses_of(sizes[0])
+    totals = [float(lowest.sum())]
+    for size in sizes[1:]:
+        losses = losses_of(size)
+        totals.append(float(losses.sum()))
+        if not is_lower(losses, lowest, n_errors=n_errors):
+            break
+        best, lowest = size, losses
+    return best, totals
+
+
+@dataclass(frozen=True)
+class StructureStart:
+    """The covariance structure of Omega, and the model to start from."""
+
+    model: PriorModel
+    shape: CovarianceStructure
+    n_groups: int
+    criterion: list[float]
+
+
+def structure_of(earlier: PriorFit) -> StructureStart:
+    """Return the structure of an earlier fit, to continue from there."""
+    return StructureStart(earlier.model, earlier.shape, earlier.n_groups, earlier.criterion)
+
+
+def choose_structure(
+    start: MarginalLikelihood,
+    n_groups: int | None,
+    covariance: str = "auto",
+    at: EvaluatedModel | None = None,
+) -> StructureStart:
+    """Fit all of Omega roughly, and choose its structure by two-fold cross-validation over users.
+
+    ``covariance`` asks for one structure, ``n_groups`` for a number of directions. ``at`` is the
+    rough fit, if there is one.
+    """
+    if n_groups is not None and covariance == "auto":
+        covariance = LOW_RANK.kind
+    if at is None:
+        n_steps = 1 if (n_groups, covariance) == (0, LOW_RANK.kind) else ROUGH_STEPS
+        at = learn_roughly(start, n_steps)
+    if covariance == DIAGONAL.kind:
+        start = replace(start, shape=DIAGONAL, model=_uncorrelated(at.model))
+        at = learn_roughly(start, ROUGH_STEPS)
+    if n_groups is None:
+        few = choose_rank(start, at)
+    else:
+        few = StructureStart(_truncate(start, at, n_groups), LOW_RANK, n_groups, [])
+    if covariance == DIAGONAL.kind:
+        return replace(few, model=at.model, shape=start.shape)
+    shape = FULL if covariance == FULL.kind else LOW_RANK
+    found = at.found
+    if covariance != LOW_RANK.kind and enough_for_full(start, found.comparisons, found.n_people):
+        shape = _cross_validate(start, at, few.n_groups, with_few=covariance == "auto")
+    if shape != LOW_RANK:
+        return replace(few, model=at.model, shape=shape)
+    return _with_less_shrinkage(start, at, few) if n_groups is None else few
+
+
+def choose_rank(start: MarginalLikelihood, at: EvaluatedModel) -> StructureStart:
+    """Return the leading directions of Omega that lower the criterion.
+
+    Each has p parameters, which Akaike's criterion counts once. As the strongest of all
+    directions, one of pure noise gains up to p, too; and a gain below `_NOTICED` per label hardly
+    changes rankings. The smaller of the two is counted on top. Two worse ranks end the search.
+    """
+    size = len(start.unit)
+    cost = size + min(size, _NOTICED * at.found.comparisons)
+    criterion: list[float] = []
+    for rank in range(start.n_weights + 1):
+        value = start.cost(_truncate(start, at, rank))
+        criterion.append(value + rank * cost)
+        if rank - int(np.argmin(criterion)) == 2:
+            break
+    best = int(np.argmin(criterion))
+    return StructureStart(_truncate(start, at, best), LOW_RANK, best, criterion)
+
+
+def _with_less_shrinkage(
+    start: MarginalLikelihood, at: EvaluatedModel, few: StructureStart
+) -> StructureStart:
+    """Try a tenth of the pseudo-users, which may outweigh users with few labels."""
+    if at.found.comparisons >= len(start.unit) * at.found.n_people:
+        return few
+    freer = replace(start, shape=replace(start.shape, pseudo=0.1 * start.shape.pseudo))
+    second = choose_rank(freer, learn_roughly(freer, ROUGH_STEPS))
+    # With as many directions as before, the model with more shrinkage is the better one.
+    finds_more = second.n_groups > few.n_groups and min(second.criterion) < min(few.criterion)
+    return second if finds_more else few
+
+
+def enough_for_full(start: MarginalLikelihood, n_labels: float, n_people: float) -> bool:
+    """Return whether there are labels and users enough to learn all of Omega."""
+    size = len(start.unit)
+    enough = _LABELS_PER_PARAMETER * 0.5 * size * (size + 1)
+    return n_labels >= enough and n_people >= _users_for_full(start)
+
+
+def _users_for_full(start: MarginalLikelihood) -> float:
+    return max(_USERS_PER_COORDINATE * len(start.unit), FEWEST_USERS)
+
+
+def _cross_validate(
+    start: MarginalLikelihood, at: EvaluatedModel, n_groups: int, *, with_few: bool
+) -> CovarianceStructure:
+    """Return the structure with the lowest held-out loss; ``with_few`` tries the low rank, too."""
+    labels_each = max(at.found.comparisons / at.found.n_people, 1.0)
+    most = int(min(max(_MOST_LABELS / labels_each, _users_for_full(start)), _MOST_USERS))
+    # Mean and variances hardly depend on the structure; each fold learns correlations anew.
+    some = replace(start, tasks=sample(start.tasks, most), model=_uncorrelated(at.model))
+    even = np.arange(some.tasks.n_people) % 2 == 0
+    halves = [_only(some, half) for half in (even, ~even)]
+    one = _Fold(halves[0], halves[1])
+    costs = {FULL: one.cost(FULL)}
+    # The second fold starts from the modes of the first, and from then on from its own.
+    halves = [replace(half, pulls=half.pulls.copy()) for half in halves]
+    other = _Fold(halves[1], halves[0])
+    costs[FULL] += other.cost(FULL)
+    folds = (one, other)
+    if with_few:
+        # A margin of one unit of log-likelihood in favour of the smaller model.
+        costs[LOW_RANK] = sum(fold.cost_of_few(n_groups) for fold in folds) - 1.0
+    before = np.inf
+    for share in _SHARES:
+        shape = CovarianceStructure(pseudo=share, own=True)
+        costs[shape] = sum(fold.cost(shape) for fold in folds)
+        if costs[shape] > before:
+            break
+        before = costs[shape]
+    return min(costs, key=lambda shape: costs[shape])
+
+
+@dataclass
+class _Fold:
+    """Training and held-out users; the next structure starts from the last fit ``at``."""
+
+    train: MarginalLikelihood
+    held_out: MarginalLikelihood
+    at: EvaluatedModel | None = None
+
+    def cost(self, shape: CovarianceStructure) -> float:
+        """Learn all of Omega, and return the held-out loss."""
+        start = replace(self.train, shape=shape)
+        self.at = learn_roughly(start, _FOLD_STEPS, _FOLD_TOL, self.at)
+        return self.held_out.cost(self.at.model)
+
+    def cost_of_few(self, n_groups: int) -> float:
+        """Learn that many directions, and return the held-out loss."""
+        assert self.at is not None
+        start = replace(self.train, model=_truncate(self.train, self.at, n_groups))
+        found = descend(start, tol=_FOLD_TOL, max_iter=_FOLD_STEPS_LOW_RANK)
+        return self.held_out.cost(found.model)
+
+
+def _only(objective: MarginalLikelihood, chosen: Bool) -> MarginalLikelihood:
+    return replace(objective, tasks=objective.tasks.of_people(chosen), pulls=WarmStarts())
+
+
+def _truncate(start: MarginalLikelihood, at: EvaluatedModel, rank: int) -> PriorModel:
+    return replace(at.model, prior=at.model.prior.truncated(rank, start.n_weights))
+
+
+def _uncorrelated(model: PriorModel) -> PriorModel:
+    return replace(model, prior=model.prior.without_correlations())
