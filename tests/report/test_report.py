@@ -19,7 +19,7 @@ from likeminds import (
     write_report,
 )
 from likeminds.rankers.baselines import JFL
-from likeminds.report import page as html
+from likeminds.report.page import Details, Paragraph, ReportTable, Section, page
 
 mpl.use("Agg")
 
@@ -246,13 +246,16 @@ def test_without_matplotlib_nothing_is_begun(tmp_path, ranker):
         write_report(ranker, tmp_path / "page.html")
 
 
-def test_pieces_of_a_page():
-    cells = html.table(["a", "b"], [["<", "1"], ["", "-2.5 (1 to 3)"]], caption="&")
-    assert '<td class="number">-2.5 (1 to 3)</td>' in cells
-    assert "<td>&lt;</td>" in cells
-    assert "<caption>&amp;</caption>" in cells
-    assert html.tag("a", "x", href='"') == '<a href="&quot;">x</a>'
-    Outline(html.page("t", html.paragraph("x"), contents={"a": "b"}))
+def test_blocks_of_a_page_are_escaped():
+    table = ReportTable(["a", "b"], [["<", "1"], ["", "-2.5 (1 to 3)"]], caption="&")
+    section = Section('"', [table, Details("<", ["<i>"])], anchor="x")
+    content = page("t", [Paragraph("<b>", "lead")], [section])
+    assert '<td class="number">-2.5 (1 to 3)</td>' in content
+    assert "<td>&lt;</td>" in content
+    assert "<caption>&amp;</caption>" in content
+    assert '<a href="#x">&#34;</a>' in content
+    assert '<p class="lead">&lt;b&gt;</p>' in content
+    Outline(content)
 
 
 @pytest.mark.slow

@@ -1,21 +1,42 @@
-"""What objects look like in a notebook: a headline and small tables, safe whatever they hold."""
+"""HTML from the templates in ``templates/``: everything they are given is escaped."""
 
-from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from likeminds._util.escape_control import visible
 
-# A notebook is no place for ten thousand rows; who wants them makes a table.
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# A notebook shows the first few rows; `to_frame` and `table` have them all.
 _MOST_ROWS = 12
 
 
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 40 ms
+
+    return Environment(
+        loader=PackageLoader("likeminds._util"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **context: object) -> str:
+    """Return a page: a template, filled in."""
+    return _environment().get_template(template).render(context)
+
+
 def html_page(headline: str, *parts: str) -> str:
-    """Return a headline and what follows it."""
-    return f"<div><strong>{escape(visible(headline))}</strong>{''.join(parts)}</div>"
+    """Return a headline, and parts that are HTML already, as a notebook shows them."""
+    return render("notebook.html", headline=visible(headline), parts=parts)
 
 
-def html_table(rows: Sequence[Mapping[str, Any]], most: int = _MOST_ROWS) -> str:
+def html_table(rows: Sequence[Mapping[str, object]], most: int = _MOST_ROWS) -> str:
     """Return the first of some rows as a table of HTML, and how many there are besides.
 
     Examples
@@ -25,19 +46,21 @@ def html_table(rows: Sequence[Mapping[str, Any]], most: int = _MOST_ROWS) -> str
     """
     if not rows:
         return ""
-    head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
-        for row in rows[:most]
-    )
+    header = [str(name).replace("_", " ") for name in rows[0]]
     more = len(rows) - most
-    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    table = table_html(header, ([_cell(value) for value in row.values()] for row in rows[:most]))
+    return f"{table}<p>and {more:,} more</p>" if more > 0 else table
 
 
-def _cell(value: Any) -> str:
+def table_html(
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
+) -> str:
+    """Return cells as a table of HTML."""
+    blocks: Any = _environment().get_template("blocks.html").module
+    return str(blocks.table(header, rows, caption))
+
+
+def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return "-"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return escape(visible(str(value)))
+    return f"{value:.3f}" if isinstance(value, float) else visible(str(value))

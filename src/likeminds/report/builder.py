@@ -11,11 +11,10 @@ from likeminds._util.grammar import counted, signed
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
-from likeminds.report import page as html
 from likeminds.report import sections
 from likeminds.report.facts import ReportFacts
 from likeminds.report.hero_plot import first_picture
-from likeminds.report.page import Html
+from likeminds.report.page import Block, Numbers, Paragraph, ReportTable, Section, page
 from likeminds.report.sentences import finding, interval, numbers, summary
 
 _SECTIONS = (
@@ -27,6 +26,7 @@ _SECTIONS = (
     sections.people_section,
     sections.fit_section,
 )
+_FOOTER = "Written by likeminds. Everything on this page is in this one file."
 
 
 def write_report(
@@ -144,16 +144,11 @@ def _about(
 
 def _page_of_one(attribute: Hashable, facts: ReportFacts, title: str | None) -> str:
     about = title or (None if attribute == NAMELESS else str(attribute))
-    first = html.join([*_first_words(facts), first_picture(facts)])
-    return html.page(finding(facts), first, *_parts(facts, 2), _footer(), kicker=about)
+    return page(finding(facts), _first(facts), _parts(facts), kicker=about, footer=_FOOTER)
 
 
-def _first_words(facts: ReportFacts) -> list[Html]:
-    told = [html.tag("li", html.tag("strong", n), what) for what, n in numbers(facts).items()]
-    return [
-        html.paragraph(summary(facts), kind="lead"),
-        html.tag("ul", *told, class_="numbers"),
-    ]
+def _first(facts: ReportFacts) -> list[Block]:
+    return [Paragraph(summary(facts), "lead"), Numbers(numbers(facts)), *first_picture(facts)]
 
 
 def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
@@ -162,21 +157,17 @@ def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> s
     # What nothing is known about has no column.
     told = [column for column in range(len(header)) if any(row[column] for row in rows)]
     header, *rows = ([row[column] for column in told] for row in (header, *rows))
-    contents = {f"part-{n}": str(attribute) for n, attribute in enumerate(facts, start=1)}
     parts = [
-        html.section(
+        Section(
             str(attribute),
-            html.paragraph(html.tag("strong", finding(found))),
-            *_first_words(found),
-            first_picture(found),
-            *_parts(found, 3),
-            anchor=anchor,
+            [Paragraph(finding(found), strong=True), *_first(found), *_parts(found)],
+            anchor=f"part-{n}",
         )
-        for anchor, (attribute, found) in zip(contents, facts.items(), strict=True)
+        for n, (attribute, found) in enumerate(facts.items(), start=1)
     ]
-    first = [html.paragraph(_of_all(facts), kind="lead"), html.table(header, rows)]
+    first: list[Block] = [Paragraph(_of_all(facts), "lead"), ReportTable(header, rows)]
     name = title or f"What people make of {listing(list(facts))}"
-    return html.page(name, html.join(first), *parts, _footer(), contents=contents)
+    return page(name, first, parts, footer=_FOOTER)
 
 
 def _of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
@@ -210,9 +201,5 @@ def _overview_row(attribute: Hashable, facts: ReportFacts) -> list[str]:
     ]
 
 
-def _parts(facts: ReportFacts, level: int) -> list[Html]:
-    return [make(facts, level) for make in _SECTIONS]
-
-
-def _footer() -> Html:
-    return html.tag("footer", "Written by likeminds. Everything on this page is in this one file.")
+def _parts(facts: ReportFacts) -> list[Section]:
+    return [section for make in _SECTIONS if (section := make(facts)) is not None]

@@ -4,25 +4,24 @@ from functools import partial
 
 from likeminds import plots
 from likeminds._util.array_types import Float
-from likeminds.report import page as html
 from likeminds.report.facts import ReportFacts
-from likeminds.report.page import Html
+from likeminds.report.page import PagePicture, picture
 from likeminds.schools.school_names import are_telling
 
 # Inches of a picture that fits a phone.
 NARROW = 3.5
 
 
-def first_picture(facts: ReportFacts) -> Html:
+def first_picture(facts: ReportFacts) -> list[PagePicture]:
     """Return what one should see first: the map of people, or what they say yes to most."""
     found = facts.schools
     if found is None or not (found.axes or found.soft_labels):
-        return Html("")
+        return []
     if not found.axes:
         draw_shares = partial(plots.item_shares, found)
         caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
         alt = "Share of people that say yes to each item, in order"
-        return html.picture(draw_shares(), alt, caption, narrow=draw_shares(width=NARROW))
+        return [picture(draw_shares(), alt, caption, narrow=draw_shares(width=NARROW))]
     caption = "Each dot is a person; people near each other rank the items alike."
     draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
     if are_shown(facts, found.axes[0].strength):
@@ -32,7 +31,7 @@ def first_picture(facts: ReportFacts) -> Html:
     if found.loner.any():
         caption += " Rings: on their own."
     alt, narrow = "Map of people by school of thought", draw(width=NARROW)
-    return html.picture(draw(), alt, caption, narrow=narrow)
+    return [picture(draw(), alt, caption, narrow=narrow)]
 
 
 def are_shown(facts: ReportFacts, strength: Float) -> bool:

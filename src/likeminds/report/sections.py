@@ -1,15 +1,15 @@
-"""The sections of a report, each a piece of HTML."""
+"""The sections of a report."""
 
 import platform
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sklearn
 
 from likeminds import plots
+from likeminds._util.array_types import Index
 from likeminds._util.grammar import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
@@ -18,10 +18,22 @@ from likeminds.features.png import png_bytes
 from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
-from likeminds.report import page as html
 from likeminds.report.facts import ReportFacts
 from likeminds.report.hero_plot import NARROW, are_shown
-from likeminds.report.page import Html
+from likeminds.report.page import (
+    Block,
+    Card,
+    Cards,
+    Details,
+    PagePicture,
+    Paragraph,
+    ReportTable,
+    Section,
+    Strip,
+    StripItem,
+    inlined,
+    picture,
+)
 from likeminds.report.sentences import interval
 from likeminds.schools import JudgedItem, School, Schools
 from likeminds.schools.result import LEVELS
@@ -32,24 +44,25 @@ _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 _FEATURES_TOLD, _LETTERS = 12, 140
 
 
-def schools_section(facts: ReportFacts, level: int) -> Html:
+def schools_section(facts: ReportFacts) -> Section | None:
     """Return who thinks alike, on which features, with examples."""
     found = facts.schools
     if found is None:
-        return Html("")
-    parts: list[object] = [html.paragraph(_how_found(found))]
+        return None
+    parts: list[Block] = [_how_found(found)]
     if len(found) > 1:
-        cards = [_school_card(facts, school, level + 1) for school in found.schools]
-        parts.append(html.tag("div", *cards, class_="cards"))
+        parts.append(Cards([_school_card(facts, school) for school in found.schools]))
     elif found.axes:
-        parts.append(_axes_table(found))
-        parts += _halves(facts)
-    parts.append(_heatmap(facts, found))
+        rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
+        header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
+        parts += [ReportTable(header, rows), *_halves(facts)]
+    if found.axes:
+        parts.append(_heatmap(facts, found))
     title = "Schools of thought" if len(found) > 1 else "How people differ"
-    return html.section(title, *parts, level=level)
+    return Section(title, parts)
 
 
-def _halves(facts: ReportFacts) -> list[Html]:
+def _halves(facts: ReportFacts) -> list[Block]:
     """Return the best two schools where none stand apart, with their stability."""
     halves = facts.explained.halves
     if halves is None:
@@ -59,7 +72,7 @@ def _halves(facts: ReportFacts) -> list[Html]:
         "The best division in two all the same, with the share of each that comes back in "
         f"resampled crowds (adjusted Rand index {halves.agreement:.2f})"
     )
-    return [html.table(["people", "what sets them apart", "stability"], rows, caption)]
+    return [ReportTable(["people", "what sets them apart", "stability"], rows, caption)]
 
 
 def _how_found(found: Schools) -> str:
@@ -84,19 +97,17 @@ def _how_found(found: Schools) -> str:
     )
 
 
-def _heatmap(facts: ReportFacts, found: Schools) -> Html:
-    if not found.axes:
-        return Html("")
+def _heatmap(facts: ReportFacts, found: Schools) -> PagePicture:
     caption = (
         "Red raises an item's score as the feature grows, blue lowers it. Features that go "
         "together in the items can cancel each other out."
     )
     alt = "Heat map of everybody's weights, people and features ordered by school"
     draw = partial(plots.heatmap, facts.ranker, found, facts.items, facts.images)
-    return html.picture(draw(), alt, caption, narrow=draw(width=NARROW))
+    return picture(draw(), alt, caption, narrow=draw(width=NARROW))
 
 
-def _school_card(facts: ReportFacts, school: School, level: int) -> Html:
+def _school_card(facts: ReportFacts, school: School) -> Card:
     found = facts.schools
     members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
     named = {name: value for name, value in school.features.items() if are_named([name])}
@@ -107,24 +118,21 @@ def _school_card(facts: ReportFacts, school: School, level: int) -> Html:
     shown = found is not None and are_shown(facts, found.strength[school.number - 1])
     name = f"School {school.number}" if shown else f"School {school.number}: {school.name}"
     parts = [
-        html.tag(f"h{level}", name),
-        html.paragraph(
-            f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
-            f"{school.stability:.2f} ({_stable(school.stability)}).{apart}"
-        ),
+        f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
+        f"{school.stability:.2f} ({_stable(school.stability)}).{apart}",
         *_items(facts, f"What it {facts.verb.most()}", school.typical),
         *_differences(facts, school),
-        html.paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", kind="note"),
+        Paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", "note"),
     ]
     colour = COLOURS[(school.number - 1) % len(COLOURS)]  # as on the map
-    return html.tag("div", *parts, class_="card", style=f"border-top-color: {colour}")
+    return Card(colour, name, parts)
 
 
-def _differences(facts: ReportFacts, school: School) -> list[Html]:
+def _differences(facts: ReportFacts, school: School) -> list[Block]:
     """Return the items that a school places higher, and lower, than all others do."""
     if facts.images is None:
         return _items(facts, "Where it differs most from all others", school.divisive, _higher)
-    told = []
+    told: list[Block] = []
     for title, sign in (("higher", 1.0), ("lower", -1.0)):
         judged = [one for one in school.divisive if one.value * sign > 0]
         told += _items(facts, f"Places {title} than all others do", judged, _places)
@@ -145,38 +153,32 @@ def _places(value: float) -> str:
     return f"by {abs(value):.0%}"
 
 
-def _axes_table(found: Schools) -> Html:
-    rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
-    header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
-    return html.table(header, rows)
-
-
-def divisive_section(facts: ReportFacts, level: int) -> Html:
+def divisive_section(facts: ReportFacts) -> Section | None:
     """Return the items that divide people most."""
     if facts.schools is None or not facts.schools.divisive:
-        return Html("")
-    intro = html.paragraph(
+        return None
+    intro = (
         "The places that people give to these items differ most. The number is the standard "
         "deviation over people of the share of items it beats: 0.29 if it may stand anywhere, "
         "0.5 if it is the best for one half and the worst for the other."
     )
     items = _items(facts, None, facts.schools.divisive, "{:.2f}".format)
     table = _shares(facts, facts.schools, facts.schools.divisive)
-    return html.section("What divides people most", intro, *items, *table, level=level)
+    return Section("What divides people most", [intro, *items, *table])
 
 
-def agreed_section(facts: ReportFacts, level: int) -> Html:
+def agreed_section(facts: ReportFacts) -> Section | None:
     """Return the items that every school likes, and who would say yes to them."""
     found = facts.schools
     if found is None or found.soft_labels is None:
-        return Html("")
+        return None
     several = len(found) > 1
     would = facts.verb.would()
     share = f"share that {would} in every school" if several else f"share of people that {would}"
     if not several and found.everywhere:
         share = f"{share}, {found.everywhere}"
     n_liked = int((found.soft_labels.at_least > 0.5).sum())
-    intro = html.paragraph(
+    intro = (
         f"Under each item stands the {share}, at the least (a bound that holds with a "
         f"probability of 95 %). It is more than half for {n_liked:,} of "
         f"{counted(len(found.soft_labels.items), 'item')}. People who judged an item count as they "
@@ -190,10 +192,10 @@ def agreed_section(facts: ReportFacts, level: int) -> Html:
     if not n_liked:
         title = f"Nearest to {title[0].lower()}{title[1:]}"
     table = _shares(facts, found, agreed)
-    return html.section(title, intro, *items, *table, level=level)
+    return Section(title, [intro, *items, *table])
 
 
-def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) -> list[Html]:
+def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) -> list[Block]:
     """Return a table of who would say yes to items."""
     if found.soft_labels is None or facts.items is None:
         return []
@@ -208,7 +210,7 @@ def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) ->
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
         rows.append([told, f"{soft['votes']:,}", *shown])
     header = ["item", "judged by", "everybody", *several]
-    return [html.table(header, rows, f"Share that {facts.verb.would()}, and its standard error")]
+    return [ReportTable(header, rows, f"Share that {facts.verb.would()}, and its standard error")]
 
 
 def _items(
@@ -216,22 +218,20 @@ def _items(
     title: str | None,
     judged: Sequence[JudgedItem],
     say: Callable[[float], str] | None = None,
-) -> list[Html]:
+) -> list[Block]:
     if not judged or facts.items is None:
         return []
     pictured = facts.images is not None
     entries = []
     for item in judged[: _ITEMS if pictured else _TEXT_ITEMS]:
-        picture = picture_of(facts.images, item.item, item.row)
+        shown = picture_of(facts.images, item.item, item.row)
         told = _bare(item.item) if item.text is None else shorten(item.text, _LETTERS)
-        if picture is None:
+        if shown is None:
             told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
-        shown = [] if picture is None else [html.image(png_bytes(thumbnail(picture)), told)]
-        value = "" if say is None else say(item.value)
-        below = [html.tag("span", value, class_="value")] if value else []
-        entries.append(html.tag("li", *shown, told, *below))
-    above = [] if title is None else [html.paragraph(html.tag("strong", title))]
-    return [*above, html.tag("ul", *entries, class_="strip" if pictured else "strip text")]
+        content = None if shown is None else inlined(png_bytes(thumbnail(shown)))
+        entries.append(StripItem(told, content, "" if say is None else say(item.value)))
+    above = [] if title is None else [Paragraph(title, strong=True)]
+    return [*above, Strip(entries, pictured)]
 
 
 def _bare(item: object) -> str:
@@ -240,18 +240,18 @@ def _bare(item: object) -> str:
     return str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else str(item)
 
 
-def standing_section(facts: ReportFacts, level: int) -> Html:
+def standing_section(facts: ReportFacts) -> Section | None:
     """Return where people stand between consensus, group and their own, and the loners."""
     found = facts.schools
     if found is None:
-        return Html("")
+        return None
     quantiles = np.quantile(found.standing, [0.1, 0.5, 0.9], axis=0).T
     rows = [
         [name, *(f"{value:.0%}" for value in row)]
         for name, row in zip(LEVELS, quantiles, strict=True)
     ]
     header = ["level", "a tenth has less than", "half has less than", "nine tenths have less than"]
-    table = html.table(header, rows, "Share of each level in what moves a person's scores")
+    table = ReportTable(header, rows, "Share of each level in what moves a person's scores")
     if found.loner.any():
         names = found.loners[:_PEOPLE_NAMED].tolist()
         more = int(found.loner.sum()) - len(names)
@@ -259,14 +259,14 @@ def standing_section(facts: ReportFacts, level: int) -> Html:
         alone = f"On their own: {', '.join(map(str, names))}{rest}."
     else:
         alone = "Nobody stands clearly alone: no personal part is larger than chance lets it be."
-    return html.section("Where people stand", table, html.paragraph(alone), level=level)
+    return Section("Where people stand", [table, alone])
 
 
-def accuracy_section(facts: ReportFacts, level: int) -> Html:
+def accuracy_section(facts: ReportFacts) -> Section | None:
     """Return how well labels that were not learned from are predicted."""
     found, accuracy = facts.diagnostics, facts.accuracy()
     if found is None or accuracy is None:
-        return Html("")
+        return None
     own, shared, difference = accuracy
     rows = [
         ["everybody's own ranking", interval(own)],
@@ -284,23 +284,23 @@ def accuracy_section(facts: ReportFacts, level: int) -> Html:
     if facts.cut is not None:
         how += f" Grades above {facts.cut} count as a yes."
     caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
-    parts = [
-        html.paragraph(f"{how} An AUC of 0.5 is chance, 1 is a perfect order."),
-        html.table(["ranked by", "mean AUC"], rows, caption),
-        html.picture(plots.auc_by_person(found), "AUC of every person with intervals"),
+    parts: list[Block] = [
+        f"{how} An AUC of 0.5 is chance, 1 is a perfect order.",
+        ReportTable(["ranked by", "mean AUC"], rows, caption),
+        picture(plots.auc_by_person(found), "AUC of every person with intervals"),
     ]
-    return html.section("Accuracy", *parts, level=level)
+    return Section("Accuracy", parts)
 
 
-def people_section(facts: ReportFacts, level: int) -> Html:
+def people_section(facts: ReportFacts) -> Section | None:
     """Return what the labels say about those who gave them."""
     found = facts.diagnostics
     if found is None:
-        return Html("")
+        return None
     counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
-    parts: list[object] = [html.table(["verdict", "people", "meaning"], counts)]
+    parts: list[Block] = [ReportTable(["verdict", "people", "meaning"], counts)]
     if found.severity is not None:
-        parts.append(html.paragraph(_severity(found)))
+        parts.append(_severity(found))
     for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)
         if len(rows):
@@ -310,9 +310,8 @@ def people_section(facts: ReportFacts, level: int) -> Html:
     everybody = np.arange(len(found.users))[:_MOST_ROWS]
     cut = "" if len(everybody) == len(found.users) else f", the first {_MOST_ROWS}"
     whole = _people_table(found, everybody, None)
-    parts += [html.tag("details", html.tag("summary", f"All people{cut}"), whole)]
-    parts += _cards(facts, found)
-    return html.section("Annotators", *parts, level=level)
+    parts += [Details(f"All people{cut}", [whole]), *_cards(facts, found)]
+    return Section("Annotators", parts)
 
 
 def _severity(found: Diagnostics) -> str:
@@ -323,7 +322,7 @@ def _severity(found: Diagnostics) -> str:
     )
 
 
-def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:
+def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
     header = ["person", "verdict", "labels", "positive", "yes where others are divided"]
     header += ["AUC, own", "interval", "AUC, consensus"]
     cells = [
@@ -339,7 +338,7 @@ def _people_table(found: Diagnostics, rows: Any, caption: str | None) -> Html:
         ]
         for i in rows
     ]
-    return html.table(header, cells, caption)
+    return ReportTable(header, cells, caption)
 
 
 def _share(value: float) -> str:
@@ -350,7 +349,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if np.isfinite(value) else ""
 
 
-def _cards(facts: ReportFacts, found: Diagnostics) -> list[Html]:
+def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
     """Return the cards of those who differ most, and whose own ranking is right."""
     if facts.schools is None or facts.annotations is None:
         return []
@@ -358,7 +357,7 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[Html]:
     gain = np.where(found.verdict == "different", found.own_auc - found.consensus_auc, -np.inf)
     best = [i for i in np.argsort(-gain, kind="stable")[:_CARDS] if np.isfinite(gain[i])]
     return [
-        html.picture(
+        picture(
             plots.person_card(facts.ranker, person, facts.annotations, facts.images),
             f"Card of {person}: own weights beside the consensus's, and the items on top",
         )
@@ -367,7 +366,7 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[Html]:
     ]
 
 
-def fit_section(facts: ReportFacts, level: int) -> Html:
+def fit_section(facts: ReportFacts) -> Section | None:
     """Return how the model was fitted."""
     ranker = facts.ranker.chosen_
     parameters = facts.ranker.get_params(deep=False)
@@ -382,20 +381,19 @@ def fit_section(facts: ReportFacts, level: int) -> Html:
     }
     found = {name: ranker.learned(value) for name, value in told.items()}
     rows += [[name, _plain(value)] for name, value in found.items() if value is not None]
-    parts: list[object] = [html.table([type(facts.ranker).__name__, "value"], rows)]
+    parts: list[Block] = [ReportTable([type(facts.ranker).__name__, "value"], rows)]
     if facts.ranker.learned("cv_results_"):
         surface = plots.cv_surface(facts.ranker)
-        parts.append(html.picture(surface, "Cross-validated scores over the parameters searched"))
+        parts.append(picture(surface, "Cross-validated scores over the parameters searched"))
     trace = ranker.learned("objective_trace_")
     if trace is not None and len(trace) > 2:
-        parts.append(html.picture(plots.convergence(ranker), "Objective by iteration"))
+        parts.append(picture(plots.convergence(ranker), "Objective by iteration"))
     versions = (
         f"likeminds {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"scikit-learn {sklearn.__version__}."
     )
-    parts.append(html.paragraph(versions, kind="note"))
-    whole = html.tag("details", html.tag("summary", "Parameters and versions"), *parts)
-    return html.section("How it was fitted", whole, level=level)
+    parts.append(Paragraph(versions, "note"))
+    return Section("How it was fitted", [Details("Parameters and versions", parts)])
 
 
 def _plain(value: object) -> str:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from likeminds.paper.experiments import command
-from likeminds.paper.experiments.report_parts import ReportPart
+from likeminds.paper.experiments.report_page import ReportPart
 from likeminds.paper.experiments.scale import SCALES
 
 

@@ -26,8 +26,7 @@ from likeminds.paper.experiments.evaluations import people_of
 from likeminds.paper.experiments.rankers import INTERCEPT, RAW, paper_grid
 from likeminds.paper.experiments.real_data import read_data
 from likeminds.paper.experiments.recovery import apart, schools
-from likeminds.paper.experiments.report_page import Report
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.report_page import Report, ReportPart, ReportPicture
 from likeminds.paper.experiments.result_store import Job, ResultStore
 from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import ExperimentSetting
@@ -38,6 +37,7 @@ from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import COMPETITORS
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.report.page import ReportTable
 
 pytestmark = pytest.mark.slow
 

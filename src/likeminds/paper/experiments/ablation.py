@@ -15,13 +15,7 @@ from likeminds.datasets import make_schools
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_person import mean_auc
 from likeminds.metrics.paired import PairedDifference, over_people
-from likeminds.paper.experiments.report_parts import (
-    ReportPart,
-    ReportPicture,
-    ReportTable,
-    percent,
-    points,
-)
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture, percent, points
 from likeminds.paper.experiments.result_store import Job
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trial_rankers import ComparedRanker
@@ -39,6 +33,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.report.page import ReportTable
 
 
 class Step(NamedTuple):

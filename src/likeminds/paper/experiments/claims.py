@@ -9,7 +9,7 @@ from typing import Any
 from likeminds.paper.experiments.ablation import STEPS
 from likeminds.paper.experiments.published import SPEED_UP, TABLE_1
 from likeminds.paper.experiments.rankers import INTERCEPT, OURS, RAW
-from likeminds.paper.experiments.report_parts import percent, points
+from likeminds.paper.experiments.report_page import percent, points
 from likeminds.paper.experiments.table3 import ahead, learned_prior_words
 
 Facts = Mapping[str, Any]

@@ -19,12 +19,12 @@ from likeminds._util.console import SafeConsole
 from likeminds._util.progress import expected_information, in_words
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
-from likeminds.paper.experiments.report_page import Report
-from likeminds.paper.experiments.report_parts import ReportPart, ReportTable
+from likeminds.paper.experiments.report_page import Report, ReportPart
 from likeminds.paper.experiments.result_store import ResultStore
 from likeminds.paper.experiments.scale import SCALES, ExperimentScale
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import blas_threads, n_cores
+from likeminds.report.page import ReportTable
 
 # What can be asked for, each made by the module of its name; the order of the report.
 PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")

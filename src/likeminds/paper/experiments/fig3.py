@@ -10,7 +10,7 @@ from likeminds._util.array_types import Float
 from likeminds.datasets import Simulation
 from likeminds.paper.experiments.rankers import OURS, loss_of_learned_prior
 from likeminds.paper.experiments.recovery import ALONE, directions, picture, recover, schools
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.tuned_penalties import simulation_parameters
 from likeminds.plots.figures import DIVERGING, as_png, new_figure

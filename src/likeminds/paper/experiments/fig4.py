@@ -13,13 +13,14 @@ from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.result_store import Job
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.tuned_penalties import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.report.page import ReportTable
 from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
 from likeminds.solvers.paper import PaperHistory
 from likeminds.solvers.solver import Parts, Solution

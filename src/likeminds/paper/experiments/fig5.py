@@ -8,7 +8,7 @@ from likeminds.paper.experiments.rankers import (
     RAW,
     both,
 )
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, percent
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture, percent
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.table3 import CrowdTrials, results
 from likeminds.plots import boxplot

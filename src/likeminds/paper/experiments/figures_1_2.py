@@ -9,7 +9,7 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
 from likeminds.metrics.by_person import auc_by_person
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.tuned_penalties import simulation_parameters
 from likeminds.plots.figures import COLOURS, DIVERGING, as_png, new_figure

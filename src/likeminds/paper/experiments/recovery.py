@@ -11,7 +11,7 @@ from likeminds._util.array_types import Float, Index
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.paper.experiments.rankers import LEARNED, OURS, learned_prior, paper_grid
-from likeminds.paper.experiments.report_parts import ReportPicture
+from likeminds.paper.experiments.report_page import ReportPicture
 from likeminds.paper.experiments.result_store import Job, ResultStore
 from likeminds.paper.experiments.scale import ExperimentScale
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below

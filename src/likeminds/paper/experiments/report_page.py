@@ -2,12 +2,66 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
 
 from likeminds._util.atomic_files import write_whole
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
-from likeminds.report.page import Html, image, page, paragraph, section, table, tag, text
+from likeminds.report.page import (
+    Block,
+    PagePicture,
+    Paragraph,
+    ReportTable,
+    Section,
+    inlined,
+    page,
+)
+
+
+@dataclass(frozen=True)
+class ReportPicture:
+    """A PNG file.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, without ``.png``.
+    png : bytes
+        Its content.
+    caption : str
+        What it shows; also for those who do not see it.
+    """
+
+    name: str
+    png: bytes
+    caption: str
+
+
+@dataclass(frozen=True)
+class ReportPart:
+    """One table or figure of the paper.
+
+    Attributes
+    ----------
+    key : str
+        What ``likeminds reproduce`` calls it.
+    title : str
+        Its heading.
+    found : str
+        What came out, in a sentence or two, composed of the results.
+    pieces : sequence of str, ReportTable or ReportPicture
+        What is shown, in order.
+    facts : mapping
+        Plain numbers and texts, for the claims and for programs.
+    """
+
+    key: str
+    title: str
+    found: str
+    pieces: Sequence[str | ReportTable | ReportPicture]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,18 +121,22 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one HTML page that needs no other file."""
-        pieces: list[Html] = [paragraph(_inline(self.lead), kind="lead")]
+        sections = [
+            Section(
+                part.title,
+                [
+                    Paragraph(_inline(part.found), strong=True),
+                    *(block for piece in part.pieces for block in _html(piece)),
+                    Paragraph(_inline(f"Made by `{self.commands[part.key]}`"), "note"),
+                ],
+                anchor=part.key,
+            )
+            for part in self.parts
+        ]
         if self.verdicts is not None:
-            pieces.append(section("What holds, what does not", *_html(self.verdicts)))
-        for part in self.parts:
-            inside = [paragraph(tag("strong", _inline(part.found)))]
-            for piece in part.pieces:
-                inside += _html(piece)
-            inside.append(paragraph("Made by ", tag("code", self.commands[part.key]), kind="note"))
-            pieces.append(section(part.title, *inside, anchor=part.key))
-        pieces.append(section("How it was made", *_html(self.made_on)))
-        contents = {part.key: part.title for part in self.parts}
-        return page(self.title, *pieces, contents=contents)
+            sections.insert(0, Section("What holds, what does not", _html(self.verdicts)))
+        sections.append(Section("How it was made", _html(self.made_on)))
+        return page(self.title, [Paragraph(_inline(self.lead), "lead")], sections)
 
 
 def _markdown(piece: str | ReportTable | ReportPicture) -> list[str]:
@@ -95,24 +153,57 @@ def _table_markdown(shown: ReportTable) -> list[str]:
     return ["\n".join(lines), *([shown.caption] if shown.caption else [])]
 
 
-def _html(piece: str | ReportTable | ReportPicture) -> list[Html]:
+def _html(piece: str | ReportTable | ReportPicture) -> list[Block]:
     if isinstance(piece, ReportTable):
         rows = [[_inline(cell) for cell in row] for row in piece.rows]
-        caption = [paragraph(_inline(piece.caption), kind="note")] if piece.caption else []
-        return [table([_inline(title) for title in piece.columns], rows), *caption]
+        caption = [Paragraph(_inline(piece.caption), "note")] if piece.caption else []
+        return [ReportTable([_inline(title) for title in piece.columns], rows), *caption]
     if isinstance(piece, ReportPicture):
-        below = tag("figcaption", _inline(piece.caption))
-        return [tag("figure", image(piece.png, piece.caption), below)]
-    return [paragraph(_inline(piece))]
+        return [PagePicture(inlined(piece.png), piece.caption, _inline(piece.caption))]
+    return [_inline(piece)]
 
 
-def _inline(words: str) -> Html:
+def _inline(words: str) -> Markup:
     """Return text as HTML: escaped, with ``code`` and bold.
 
     Examples
     --------
-    >>> _inline("a < b, **really**, in `code`")
-    'a &lt; b, <strong>really</strong>, in <code>code</code>'
+    >>> print(_inline("a < b, **really**, in `code`"))
+    a &lt; b, <strong>really</strong>, in <code>code</code>
     """
-    safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text(words))
-    return Html(re.sub(r"`(.+?)`", r"<code>\1</code>", safe))
+    safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(words)))
+    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", safe))
+
+
+def percent(value: float, digits: int = 2) -> str:
+    """Return a share as a number of per cent, without the sign.
+
+    Examples
+    --------
+    >>> percent(0.99654)
+    '99.65'
+    """
+    return f"{100 * value:.{digits}f}"
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares in points, with its sign.
+
+    Examples
+    --------
+    >>> points(0.0123), points(-0.0001)
+    ('+1.2', '+0.0')
+    """
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"  # never -0.0
+
+
+def plus_minus(mean: float, deviation: float) -> str:
+    """Return a mean and its standard deviation, in per cent.
+
+    Examples
+    --------
+    >>> plus_minus(0.99654, 0.0004), plus_minus(0.5, float("nan"))
+    ('99.65 ± 0.04', '50.00')
+    """
+    spread = f" ± {percent(deviation)}" if deviation == deviation else ""  # noqa: PLR0124 - NaN
+    return percent(mean) + spread

@@ -15,17 +15,12 @@ from likeminds.paper.experiments.rankers import (
     both,
     loss_of_learned_prior,
 )
-from likeminds.paper.experiments.report_parts import (
-    ReportPart,
-    ReportTable,
-    percent,
-    plus_minus,
-    points,
-)
+from likeminds.paper.experiments.report_page import ReportPart, percent, plus_minus, points
 from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import Trials, run_trials
 from likeminds.rankers.registry import COMPETITORS
+from likeminds.report.page import ReportTable
 
 
 def run(setting: ExperimentSetting) -> ReportPart:

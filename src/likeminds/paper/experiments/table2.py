@@ -22,12 +22,13 @@ from likeminds.paper.experiments.evaluations import (
     people_of,
 )
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
-from likeminds.paper.experiments.report_parts import ReportPart, ReportPicture, ReportTable
+from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.result_store import Job
 from likeminds.paper.experiments.scale import SCALES
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import in_turns, seconds
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
+from likeminds.report.page import ReportTable
 from likeminds.solvers import PaperSolver
 
 WAYS = ("pairs", "rows", "statistics")

@@ -20,10 +20,9 @@ from likeminds.paper.experiments.rankers import (
     SHRUNK,
     both,
 )
-from likeminds.paper.experiments.report_parts import (
+from likeminds.paper.experiments.report_page import (
     ReportPart,
     ReportPicture,
-    ReportTable,
     percent,
     plus_minus,
     points,
@@ -31,6 +30,7 @@ from likeminds.paper.experiments.report_parts import (
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import Trials, run_trials
 from likeminds.rankers.registry import COMPETITORS
+from likeminds.report.page import ReportTable
 
 PLAIN = (OURS, SHRUNK, LEARNED, *HONEST)
 
