@@ -25,7 +25,7 @@ from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
 from likeminds.mixed_model.blocks import LabelResponses
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import first_model
 from likeminds.mixed_model.likelihoods import LogisticLikelihood

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import first_model

@@ -14,10 +14,10 @@ from likeminds._util.per_user_arrays import CollectedRows
 from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.item_effects_e_step import ItemEffectSums
+from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
+from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.laplace_moments import Moments
 from likeminds.mixed_model.map_newton import WarmStart
-from likeminds.mixed_model.scatter_sums import SparseItemSums
 from likeminds.solvers.curvature import BlockCurvature
 from likeminds.solvers.personal_deviations import Deviations
 from likeminds.solvers.variable_projection import CachedFit

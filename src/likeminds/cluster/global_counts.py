@@ -17,7 +17,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.choice_blocks import are_mixed
 from likeminds.mixed_model.design import labels_of_rows
 from likeminds.mixed_model.grade_counts import GradeCounts
-from likeminds.mixed_model.item_effects_e_step import labelled_by
+from likeminds.mixed_model.item_effects.responses import labelled_by
 from likeminds.mixed_model.losses import ChoiceLoss, LogisticLoss, MixedLoss
 
 _SINGLE, _OTHER = "single", "other"

@@ -16,10 +16,10 @@ from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.blocks import AucResponses, ResponseBlock, Responses
 from likeminds.mixed_model.choice_blocks import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.losses import PriorLoss
-from likeminds.mixed_model.scatter_sums import SparseItemSums
 from likeminds.rankers.training_data import LocalTrainingData
 
 S = TypeVar("S")

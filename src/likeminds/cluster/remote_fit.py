@@ -22,7 +22,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_people
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
-from likeminds.mixed_model.item_effects_e_step import NOT_SHARED
+from likeminds.mixed_model.item_effects.responses import NOT_SHARED
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.rankers.item_columns import ItemColumn, ItemPopularity, sums_of_items, with_column

@@ -26,7 +26,7 @@ from likeminds.mixed_model.blocks import ResponseBlock, Responses
 from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
 from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import PriorFit, first_guess
 from likeminds.mixed_model.map_newton import WarmStart

@@ -15,7 +15,7 @@ from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.grade_counts import GradeCounts
-from likeminds.mixed_model.item_effects_e_step import BEND, ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,

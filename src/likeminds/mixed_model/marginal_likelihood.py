@@ -17,11 +17,6 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.item_effects_e_step import (
-    ItemEffectMoments,
-    ItemEffects,
-    crossed_moments,
-)
 from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, cost, moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 
@@ -162,10 +157,7 @@ class MarginalLikelihood:
 
     def visit(self, model: PriorModel) -> Moments:
         """Find everybody's mode, and return the moments of the posteriors."""
-        terms = self.terms(model)
-        if isinstance(self.tasks, ItemEffects):
-            return crossed_moments(self.tasks, terms, self.pulls)
-        found = moments(self.tasks, terms, self.pulls)
+        found = moments(self.tasks, self.terms(model), self.pulls)
         return found if self.stands_for == 1.0 else found.times(self.stands_for)
 
     def cost(self, model: PriorModel) -> float:
@@ -180,17 +172,15 @@ class MarginalLikelihood:
     @property
     def n_factors(self) -> int:
         """How many coordinates, the last ones, weigh features of items that are learned."""
-        return self.tasks.items.n_factors if isinstance(self.tasks, ItemEffects) else 0
+        return 0
 
     @property
     def n_free(self) -> int:
         """How many coordinates have a mean: all but those that weigh learned features."""
         return len(self.unit) - self.n_factors
 
-    def cost_of_items(self, found: Moments) -> float:
-        """Return what items add to J, where they have effects of their own."""
-        if isinstance(self.tasks, ItemEffects) and isinstance(found, ItemEffectMoments):
-            return self.tasks.items.cost(found.sums.known, self.tasks.labelled)
+    def cost_of_items(self, found: Moments) -> float:  # noqa: ARG002
+        """Return the items' part of J: see `item_effects.e_step.ItemMarginalLikelihood`."""
         return 0.0
 
     def value(self, model: PriorModel, found: Moments) -> float:
@@ -257,16 +247,11 @@ class MarginalLikelihood:
         return covariance
 
     def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
-        """Return the information about the mean, shape (p, p), items integrated out."""
+        """Return the information about the mean, shape (p, p)."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
         known = found.n_people * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
-        if isinstance(self.tasks, ItemEffects) and isinstance(found, ItemEffectMoments):
-            crossed = found.sums.crossed
-            known_of_items = found.sums.known + 1.0 / self.tasks.items.variance
-            # In z, and then turned: items are many more than coordinates.
-            held -= inverse.T @ (crossed.T @ (crossed / known_of_items[:, None])) @ inverse
         return np.asarray(held)
 
     def learn_ridge(self, model: PriorModel, found: Moments) -> float:

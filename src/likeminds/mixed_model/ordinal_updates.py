@@ -7,7 +7,7 @@ from likeminds._util.hash_sampling import drawn
 from likeminds._util.per_user_arrays import CollectedRows
 from likeminds._util.threads import one_blas_thread
 from likeminds.mixed_model.blocks import LabelResponses, ResponseBlock, Responses
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
 from likeminds.mixed_model.laplace_moments import EStepParams
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import DiagonalCurvature

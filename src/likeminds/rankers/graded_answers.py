@@ -14,7 +14,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.metrics.paired import over_people
-from likeminds.mixed_model.item_effects_e_step import are_shared
+from likeminds.mixed_model.item_effects.responses import are_shared
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows

@@ -17,13 +17,13 @@ from likeminds.mixed_model.covariate_effects import learn_with_people
 from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fit_prior import learn
-from likeminds.mixed_model.item_effects_e_step import NOT_SHARED, ItemEffects
-from likeminds.mixed_model.item_effects_fit import learn_crossed
-from likeminds.mixed_model.item_feature_regression import (
+from likeminds.mixed_model.item_effects.feature_regression import (
     MOST_FEATURES,
     regress_items_on_features,
     with_weights,
 )
+from likeminds.mixed_model.item_effects.fit import learn_crossed
+from likeminds.mixed_model.item_effects.responses import NOT_SHARED, ItemEffects
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss

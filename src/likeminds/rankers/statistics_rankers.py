@@ -21,7 +21,7 @@ from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.common_weight import CommonWeightLoss
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.item_effects_e_step import NOT_SHARED, are_shared
+from likeminds.mixed_model.item_effects.responses import NOT_SHARED, are_shared
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
 from likeminds.rankers.candidates.folds import FromStatistics

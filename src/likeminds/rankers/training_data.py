@@ -20,8 +20,8 @@ from likeminds.data.covariates import Covariates
 from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_counts import GradeCounts
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, are_shared
-from likeminds.mixed_model.item_feature_regression import features_of_items
+from likeminds.mixed_model.item_effects.feature_regression import features_of_items
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, are_shared
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood

@@ -7,8 +7,8 @@ from scipy.stats import multivariate_normal
 
 from learned_model import OFF_ZERO, ItemPosteriors
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.mixed_model import item_feature_regression
-from likeminds.mixed_model.item_feature_regression import (
+from likeminds.mixed_model.item_effects import feature_regression
+from likeminds.mixed_model.item_effects.feature_regression import (
     ItemFeatureRegression,
     ItemObservations,
     judged_alone,
@@ -145,7 +145,7 @@ def test_what_is_left_of_factors_is_their_posterior_around_what_features_predict
 
     factors, unsure = posterior(np.zeros((4, 2)), np.eye(2))
     before = ItemPosteriors(np.arange(4), np.zeros(4), np.ones(4), 1.0, factors, unsure)
-    left = item_feature_regression._left_of_factors(before, predicted, unit)
+    left = feature_regression._left_of_factors(before, predicted, unit)
     expected, covariance = posterior(predicted, np.diag(1.0 / unit**2))
     np.testing.assert_allclose(predicted + unit * left.factors, expected)
     np.testing.assert_allclose(unit[:, None] * left.unsure * unit, covariance)
@@ -169,8 +169,8 @@ def crowd_divided(told, seed=0):
 def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypatch):
     crowd, new, truth = crowd_divided(told=0.6)
     together, known = [], []
-    for divide in (item_feature_regression._apportion_factors, lambda learned, *_: learned):
-        monkeypatch.setattr(item_feature_regression, "_apportion_factors", divide)
+    for divide in (feature_regression._apportion_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(feature_regression, "_apportion_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         apart = (ranker.coef_ - ranker.consensus_) @ new.T
         together.append(np.corrcoef(apart.ravel(), (truth - truth.mean(axis=0)).ravel())[0, 1])
@@ -183,17 +183,17 @@ def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypa
 
 def test_directions_that_lead_already_are_counted_once():
     first, second = np.eye(5)[:, :1], np.array([0.1, 2.0, 0.0, 0.0, 0.0])
-    assert item_feature_regression._n_directions(first, [3.0 * first[:, 0]]) == 1
-    assert item_feature_regression._n_directions(first, [second, 2.0 * second]) == 2
-    assert item_feature_regression._n_directions(np.zeros((5, 0)), [second]) == 1
+    assert feature_regression._n_directions(first, [3.0 * first[:, 0]]) == 1
+    assert feature_regression._n_directions(first, [second, 2.0 * second]) == 2
+    assert feature_regression._n_directions(np.zeros((5, 0)), [second]) == 1
 
 
 @pytest.mark.slow
 def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
     crowd, _, _ = crowd_divided(told=0.0)
     found = []
-    for divide in (item_feature_regression._apportion_factors, lambda learned, *_: learned):
-        monkeypatch.setattr(item_feature_regression, "_apportion_factors", divide)
+    for divide in (feature_regression._apportion_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(feature_regression, "_apportion_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         found.append(ranker.decision_function(crowd))
     np.testing.assert_array_equal(*found)

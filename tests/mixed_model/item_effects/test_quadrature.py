@@ -9,14 +9,14 @@ from scipy.special import expit
 from learned_model import (
     OFF_ZERO,
     ItemPosteriors,
-    MarginalLikelihood,
     first_model,
     tasks_with_items,
 )
 from likeminds import Annotations, HierarchicalRanker
+from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
+from likeminds.mixed_model.item_effects.quadrature import integrated, likely_effects, points_of
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.ordinal import CumulativeLogit
-from likeminds.mixed_model.quadrature import integrated, likely_effects, points_of
 
 GRID = np.linspace(-12.0, 12.0, 1201)
 
@@ -91,7 +91,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
         CumulativeLogit.first(said.grades, said.user_codes) if graded else LogisticLikelihood()
     )
     model = first_model(coordinates.size, coordinates.n_weights, likelihood)
-    objective = MarginalLikelihood(tasks, 0, model, model.prior.residual, enough=1e-12)
+    objective = ItemMarginalLikelihood(tasks, 0, model, model.prior.residual, enough=1e-12)
     naive, variance = np.zeros((6, 9)), model.prior.covariance[0, 0]
     said_of = (said.grades if graded else said.labels).astype(float)
     step = 1e-4

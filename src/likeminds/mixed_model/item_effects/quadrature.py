@@ -22,14 +22,14 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.blocks import ResponseBlock
-from likeminds.mixed_model.item_effects_e_step import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.laplace_moments import EStepParams
 from likeminds.mixed_model.likelihoods import DiagonalCurvature, LogisticLikelihood
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.ordinal import CumulativeLogit
-from likeminds.mixed_model.scatter_sums import SparseItemSums
 
 # Where L_j is computed: so many standard deviations from the mean.
 _POINTS = 1.25 * np.arange(-4.0, 5.0)

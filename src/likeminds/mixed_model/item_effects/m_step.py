@@ -20,7 +20,8 @@ from likeminds.mixed_model.fisher_scoring import (
     visit_crowd,
 )
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects_e_step import ItemEffectMoments, ItemEffects
+from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments
+from likeminds.mixed_model.item_effects.responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
 

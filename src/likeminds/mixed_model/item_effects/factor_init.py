@@ -7,10 +7,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.blocks import ResponseBlock
-from likeminds.mixed_model.item_effects_e_step import BEND, ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
-from likeminds.mixed_model.scatter_sums import SparseItemSums
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1

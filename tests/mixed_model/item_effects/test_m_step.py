@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learned_model import LOW_RANK, GaussianPrior, MarginalLikelihood, first_model, tasks_with_items
+from learned_model import LOW_RANK, GaussianPrior, first_model, tasks_with_items
 from likeminds import Annotations
 from likeminds.mixed_model.fisher_scoring import visit_crowd
-from likeminds.mixed_model.item_effects_m_step import with_centred_factors
+from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
+from likeminds.mixed_model.item_effects.m_step import with_centred_factors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 
 
@@ -29,7 +30,7 @@ def test_what_all_want_of_a_learned_feature_is_the_items_own():
     )
     model = first_model(coordinates.size, coordinates.n_weights, LogisticLikelihood())
     model = replace(model, prior=model.prior.with_coordinate(0.0, 2.0))
-    objective = MarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
+    objective = ItemMarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
     at = visit_crowd(objective, model)
 
     moved, centred = with_centred_factors(objective, at)
@@ -66,7 +67,7 @@ def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
     covariance = np.eye(3)
     covariance[1:, 1:] = turn @ np.diag([1.8**2, 1.5**2]) @ turn.T
     model = replace(model, prior=GaussianPrior.of_covariance(np.zeros(3), covariance))
-    objective = MarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
+    objective = ItemMarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
     at = visit_crowd(objective, model)
 
     moved, centred = with_centred_factors(objective, at)

@@ -32,12 +32,14 @@ from likeminds.mixed_model.blocks import (
     bins_of,
 )
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.item_effects.scatter_sums import (
+    BlockItems,
+    packed,
+    unpacked,
+)
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, moments_of
 from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
-from likeminds.mixed_model.map_newton import PosteriorMode, WarmStart
 from likeminds.mixed_model.primal_dual import PosteriorCovariance
-from likeminds.mixed_model.scatter_sums import BlockItems, SparseItemSums, packed, unpacked
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -73,32 +75,6 @@ def labelled_by(annotations: Annotations) -> Index:
     one_of_them[items] = people  # whoever comes last
     found[items[people != one_of_them[items]]] = 2
     return found
-
-
-@dataclass(frozen=True)
-class ItemSums:
-    """Derivatives of J by the items' effects and factors: sums over labels.
-
-    Attributes
-    ----------
-    slope, known : arrays of shape (m,)
-        Minus the gradient of J by b_j, and its curvature, people integrated out.
-    crossed : array of shape (m, p)
-        The curvature by b_j and by the mean of z.
-    slope_of_factors : array of shape (m, r)
-        Minus the gradient of J by f_j.
-    seen : array of shape (m, r, r)
-        The sum over labels of h times the second moment of v_i.
-    bound : array of shape (m, r, r)
-        The same with the largest h there is.
-    """
-
-    slope: Float
-    known: Float
-    crossed: Float
-    slope_of_factors: Float
-    seen: Float
-    bound: Float
 
 
 class ItemEffects(ABC):
@@ -261,9 +237,9 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         return self._of_blocks[number]
 
     def known(self, number: int, curvature: Curvature, spread: PosteriorCovariance) -> Float:
-        """Return what a block's labels tell about every b_j: see `ItemSums`."""
+        """Return what a block's labels tell about every b_j: see `e_step.ItemSums`."""
         of_block, known = self.of_block(number), np.zeros(len(self.items.effects))
-        known[of_block.items] = of_block.sums(_left(curvature, spread))[:, 0]
+        known[of_block.items] = of_block.sums(information_left(curvature, spread))[:, 0]
         return known
 
     @cached_property
@@ -321,95 +297,7 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         return replace(task, rows=rows, held=held)
 
 
-@dataclass(frozen=True)
-class ItemEffectMoments(Moments):
-    """Moments of the people's posteriors, and the sums by item."""
-
-    sums: ItemSums
-
-
-def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -> ItemEffectMoments:
-    """Return what `posterior.moments` does, with the sums by item."""
-    found, pulls.own = tasks.visit(_visit_items, terms, pulls.own)
-    return found.moments
-
-
-@dataclass
-class ItemEffectSums:
-    """Moments of some people, with the sums of their items in the order of `ItemSums`."""
-
-    people: Moments
-    items: SparseItemSums
-
-    def __iadd__(self, other: "ItemEffectSums") -> "ItemEffectSums":
-        self.people += other.people
-        self.items += other.items
-        return self
-
-    @property
-    def moments(self) -> ItemEffectMoments:
-        """The moments of people, and the sums by item."""
-        slope, known, crossed, of_factors, seen, bound = self.items.whole
-        r = of_factors.shape[1]
-        by_item = ItemSums(
-            slope[:, 0], known[:, 0], crossed, of_factors, unpacked(seen, r), unpacked(bound, r)
-        )
-        return ItemEffectMoments(**vars(self.people), sums=by_item)
-
-
-def _visit_items(
-    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
-) -> tuple[ItemEffectSums, WarmStart | None]:
-    """Return a block's moments and the sums of its items."""
-    tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, kept)
-    assert isinstance(tasks, ItemEffectBlocks)
-    of_block = tasks.of_block(block.number)
-    curvature, system, items = mode.said.curvature, mode.system, tasks.items
-    assert isinstance(curvature, DiagonalCurvature)
-    h = curvature.root**2
-    spread = mode.spread
-    shift = system.shift(spread, curvature)
-    found = moments_of(mode, terms.likelihood, spread, shift)
-    # People's means are not their modes: neither is the slope by what is added to their scores.
-    moved = system.eta(shift) - system.offset
-    pull = mode.said.pull - curvature.grad_half_logdet(spread.variance) + h * moved
-    # The posterior variance of b_j adds to the people's: they share its items.
-    weight = np.append(items.doubt, 0.0)[of_block.item] * h
-    flat = spread.with_scores.reshape(-1, len(prior.mean))
-    shared = (flat * weight.reshape(-1, 1)).T @ flat
-    crossed = of_block.sums_of_rows(curvature.root, flat)
-    sums = [of_block.sums(pull), of_block.sums(_left(curvature, spread)), crossed]
-    root = prior.root[len(prior.mean) - items.n_factors :]
-    sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
-    found = replace(found, second=found.second + shared)
-    return ItemEffectSums(
-        found, SparseItemSums(of_block.items, sums, len(items.effects))
-    ), mode.kept
-
-
-def _sums_for_factors(
-    mode: PosteriorMode,
-    spread: PosteriorCovariance,
-    of_block: BlockItems,
-    root: Float,
-    crossed: Float,
-    *,
-    bend: float,
-) -> list[Float]:
-    """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
-    curvature, system = mode.said.curvature, mode.system
-    assert isinstance(curvature, DiagonalCurvature)
-    if not len(root):
-        return [np.zeros((len(of_block.items), 0))] * 3
-    v = system.z(mode.state) @ root.T
-    second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
-    upper = packed(second)
-    slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
-    seen = of_block.sums_of_people(curvature.root**2, upper)
-    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, upper)]
-
-
-def _left(curvature: Curvature, spread: PosteriorCovariance) -> Float:
+def information_left(curvature: Curvature, spread: PosteriorCovariance) -> Float:
     """Return what is left of each label's information once its person is integrated out."""
     assert isinstance(curvature, DiagonalCurvature)
     return np.asarray(curvature.root**2 * np.maximum(1.0 - spread.variance, 0.0))

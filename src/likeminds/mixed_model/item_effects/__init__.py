@@ -1,0 +1,1 @@
+"""Item effects and item factors: their responses, EM steps, selection and quadrature."""

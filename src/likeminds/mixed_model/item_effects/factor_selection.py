@@ -1,0 +1,215 @@
+"""Choose the number of item factors by held-out labels, and fit people and items roughly.
+
+Factors are added if they lower the loss of held-out labels: see `model_selection.is_lower`. How
+many there are follows from the variances of users' weights: those of needless factors shrink to
+nothing.
+
+With many features, labels are few for all of Omega: it then predicts worse than no weights of
+features at all, and with factors worse still. There, weights are shrunk while factors are added,
+and factors have to predict better than the few directions that would be used instead.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.per_user_arrays import CollectedRows
+from likeminds.mixed_model.blocks import ResponseBlock
+from likeminds.mixed_model.fisher_scoring import EvaluatedModel, visit_crowd
+from likeminds.mixed_model.item_effects.factor_init import (
+    LITTLE,
+    are_there,
+    with_factors,
+    without_vanished,
+)
+from likeminds.mixed_model.item_effects.m_step import step_both
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.lbfgs import (
+    ROUGH,
+    ROUGH_STEPS,
+    follow_ridge,
+)
+from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.marginal_likelihood import (
+    CovarianceStructure,
+    MarginalLikelihood,
+    PriorModel,
+)
+from likeminds.mixed_model.model_selection import (
+    choose_rank,
+    enough_for_full,
+    is_lower,
+)
+from likeminds.mixed_model.ordinal import Graded
+
+# Numbers of factors tried; the first two decide whether there are any.
+_RUNGS = (1, 2, 3, 4, 6, 8)
+# The share of factors' uncertainty that is penalised: with less, spurious factors are found, and
+# with more, real ones are lost.
+_SHARE = 0.6
+# A factor has a parameter per user and item: with fewer labels for each, none would be found.
+_LABELS_PER_PARAMETER = 5
+# The share of labels held out.
+_HELD_OUT_SHARE = 0.15
+# Where labels are few for all of Omega, as many pseudo-users as users shrink the weights.
+_SHRUNK = CovarianceStructure(pseudo=1.0)
+# The gain per label that counts, a thousandth of a bit: vanishing factors gain less, but for
+# almost every user, so a standard error alone would accept them.
+_NOTICED = 0.001 * float(np.log(2.0))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The losses of held-out labels, summed by person, and how many labels they are."""
+
+    losses: Float
+    n_labels: int
+
+    @property
+    def total(self) -> float:
+        """What all of them cost."""
+        return float(self.losses.sum())
+
+
+def held_out_losses(objective: MarginalLikelihood, model: PriorModel) -> HeldOut:
+    """Return what the labels cost that are held out, under a model."""
+    found: CollectedRows
+    found, _ = objective.tasks.visit(_cost, objective.terms(model), objective.pulls.own)
+    losses, counts = found.in_order()
+    return HeldOut(losses, int(counts.sum()))
+
+
+def _cost(
+    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+) -> tuple[CollectedRows, None]:
+    """Return the losses of a block's people."""
+    mode, tasks, likelihood = terms.mode_of(block, kept), block.tasks, terms.likelihood
+    assert isinstance(tasks, ItemEffectBlocks)
+    assert tasks.left_out is not None
+    assert isinstance(likelihood, LogisticLikelihood | Graded)
+    task = tasks.labels.task(block.number)  # with the weights of all labels
+    out = tasks.left_out[task.places]
+    each = likelihood.each(mode.eta, task.response, task.people[:, None])
+    losses = np.where(out, task.weight * each, 0.0).sum(axis=1)
+    return CollectedRows([task.people], [[losses, out.sum(axis=1)]]), None
+
+
+@dataclass(frozen=True)
+class FitState:
+    """The state of learning: the objective holds the items, ``EvaluatedModel`` the model."""
+
+    objective: MarginalLikelihood
+    at: EvaluatedModel
+
+    @classmethod
+    def first(cls, objective: MarginalLikelihood, model: PriorModel) -> "FitState":
+        """Return the state at a model."""
+        return cls(objective, visit_crowd(objective, model))
+
+
+def choose_factors(start: MarginalLikelihood, n_factors: int | None) -> FitState:
+    """Learn everything roughly, with the number of factors asked for, or as many as there are."""
+    if n_factors is not None:
+        start = with_shrinkage(start, n_factors)
+        state = fit_roughly(FitState.first(start, start.model))
+        for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
+            state = _with_rung(state, rung)
+        return state
+    state = fit_roughly(_with_any_factors(start))
+    state = _climb(state) if state.objective.n_factors else state
+    if not state.objective.n_factors and state.objective.shape != start.shape:
+        return fit_roughly(FitState.first(start, start.model))
+    return state
+
+
+def with_shrinkage(start: MarginalLikelihood, n_factors: int) -> MarginalLikelihood:
+    """Return the objective with the pseudo-people beside whom factors would be found."""
+    if not (n_factors and _is_too_much(start)):
+        return start
+    return replace(start, shape=_with_any_factors(start).objective.shape)
+
+
+def _is_too_much(start: MarginalLikelihood) -> bool:
+    """Say whether labels are few for the whole of Omega."""
+    tasks = start.tasks
+    assert isinstance(tasks, ItemEffects)
+    return start.n_weights > 0 and not enough_for_full(start, tasks.counts.sum(), tasks.n_people)
+
+
+def _with_any_factors(start: MarginalLikelihood) -> FitState:
+    """Return a state with factors if held-out labels are predicted better; it is of all labels."""
+    tasks = start.tasks
+    assert isinstance(tasks, ItemEffects)
+    held_out = tasks.holding_out(_HELD_OUT_SHARE)
+    numbers, n_labels = tasks.n_people + int(tasks.labelled.sum()), int(tasks.counts.sum())
+    if held_out.counts.sum() == n_labels or n_labels < _LABELS_PER_PARAMETER * numbers:
+        return FitState.first(start, start.model)
+    some = replace(start, tasks=held_out, pulls=WarmStarts())
+    state = none = fit_roughly(FitState.first(some, some.model))
+    before = _lost(none)
+    if _is_too_much(start):
+        few = choose_rank(none.objective, none.at).model
+        before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
+        some = replace(some, shape=_SHRUNK, pulls=WarmStarts())
+        state = fit_roughly(FitState.first(some, some.model))
+    for rung in _possible(tasks)[:2]:
+        state = _with_rung(state, rung)
+        if _is_better(_lost(state), before):
+            break
+    else:  # with all labels from the start, as where none is asked for
+        return FitState.first(start, start.model)
+    chosen = state.objective.tasks
+    assert isinstance(chosen, ItemEffects)
+    whole = replace(state.objective, tasks=chosen.holding_out(0.0))
+    return FitState.first(whole, state.at.model)
+
+
+def _lost(state: FitState) -> HeldOut:
+    return held_out_losses(state.objective, state.at.model)
+
+
+def _climb(state: FitState) -> FitState:
+    """Add factors until those added last shrink to nothing; return those that do not."""
+    tasks = state.objective.tasks
+    assert isinstance(tasks, ItemEffects)
+    for rung in _possible(tasks):
+        before = state.objective.n_factors
+        if rung <= before:
+            continue
+        state = _with_rung(state, rung)
+        if not are_there(state.objective, state.at.model, LITTLE)[before:].any():
+            break
+    left = without_vanished(state.objective, state.at.model, LITTLE)
+    return FitState.first(left.objective, left.model)
+
+
+def _possible(tasks: ItemEffects) -> list[int]:
+    """Return the numbers of factors that there may be."""
+    most = min(tasks.n_people, int(tasks.labelled.sum()))
+    return [rung for rung in _RUNGS if rung < most]
+
+
+def _is_better(found: HeldOut, other: HeldOut) -> bool:
+    return is_lower(found.losses, other.losses, noticed=_NOTICED * found.n_labels)
+
+
+def _with_rung(state: FitState, n_factors: int) -> FitState:
+    more = n_factors - state.objective.n_factors
+    guess = with_factors(state.objective, state.at.model, more, _SHARE)
+    return fit_roughly(FitState.first(guess.objective, guess.model))
+
+
+def fit_roughly(state: FitState) -> FitState:
+    """Learn the whole of Omega and the items, not very exactly."""
+    objective, at = state.objective, state.at
+    for _ in range(ROUGH_STEPS):
+        before = at.value
+        objective, at = step_both(objective, at)
+        gain = before - at.value
+        at = follow_ridge(objective, at)
+        if gain <= ROUGH * abs(at.value):
+            break
+    return FitState(objective, at)
