@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, make_schools
-from likeminds.baselines import RidgeToConsensus
+from likeminds import Annotations, HierarchicalRanker, make_schools
 from sharded import QUIET, same, spread, table_of
 
 pytestmark = QUIET
@@ -60,20 +59,3 @@ def test_the_form_of_omega_is_chosen_as_in_one_process(client, judged):
     there = HierarchicalRanker(n_item_factors=0).fit(spread(judged, client, n_shards=2))
     assert (there.covariance_, there.n_groups_) == (here.covariance_, here.n_groups_)
     same(there, here)
-
-
-@pytest.mark.parametrize("kind", [ThreeLevelRanker, RidgeToConsensus])
-def test_opinions_of_items_are_those_of_one_process(client, judged, kind):
-    weights = np.random.default_rng(0).integers(0, 3, len(judged)).astype(float)
-    said = judged._with(weights=weights)
-    here = kind(item_effects=True).fit(said)
-    table = table_of(said, weight=weights)
-    shards = spread(said, client, [table[::2], table[1::2]], n_shards=3, weight="weight")
-    there = kind(item_effects=True).fit(shards)
-    same(there, here, atol=1e-9)
-    assert there.item_weight_ == pytest.approx(here.item_weight_, abs=1e-9)
-    assert there.known_items_.ids.tolist() == here.known_items_.ids.tolist()
-    np.testing.assert_allclose(there.known_items_.effects, here.known_items_.effects, atol=1e-9)
-    assert there.score(said) == pytest.approx(here.score(said), abs=1e-9)
-    with pytest.raises(ValueError, match="Fit all labels at once"):
-        there.update(said[:5])

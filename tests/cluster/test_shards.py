@@ -25,7 +25,7 @@ from likeminds import (
     make_schools,
     save,
 )
-from likeminds.baselines import Popularity
+from likeminds.baselines import PopularityWithFeatures
 from likeminds.cluster import Shards
 from sharded import QUIET, ranker, same, spread, table_of
 
@@ -273,14 +273,6 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     fitted_there = ranker(n_groups=0, max_iter=1, tol=1.0).fit(shards)
     for told, call in (
         ("wide=False", lambda: ranker(wide=True).fit(shards)),
-        (
-            "is not tuned on a cluster",
-            lambda: RankerCV(ThreeLevelRanker(), {"item_effects": [False, True]}).fit(shards),
-        ),
-        (
-            r"is not tuned .*Tune it without",
-            lambda: ThreeLevelRankerCV(item_effects=True).fit(shards),
-        ),
         (r"people take .* GiB: lower draws", lambda: ranker(draws=10**7).fit(shards)),
         (r"fitted on a cluster.*newcomer", lambda: fitted_there.update(said[:5])),
         ("one class", lambda: ranker().fit(spread(said, client, [table_of(said[said.labels])]))),
@@ -294,7 +286,7 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
         ("rows", lambda: RankerCV(HierarchicalRanker(), {"n_groups": [0, 1]}).fit(shards)),
         ("from_frame", lambda: ranker().fit(delayed)),
         ("AnnotationFolder", lambda: ranker().fit(tmp_path)),
-        ("cluster", lambda: Popularity().fit(shards)),
+        ("cluster", lambda: PopularityWithFeatures().fit(shards)),
     ):
         with pytest.raises(TypeError, match=told):
             call()

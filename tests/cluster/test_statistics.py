@@ -228,7 +228,6 @@ def test_what_needs_rows_is_refused(client, giant, here):
     for needs_rows in (
         HierarchicalRanker().fit,
         ThreeLevelRankerCV().fit,
-        ThreeLevelRanker(item_effects=True).fit,
         here.score,
         here.newcomer,
     ):

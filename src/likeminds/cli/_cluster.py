@@ -52,10 +52,12 @@ def fit_on_cluster(where: ClusterOptions, talk: Output, asked: FitRequest) -> Pa
 
 def _statistics_suffice(ranker: Any, options: dict[str, Any]) -> bool:
     """Say whether statistics of partitions are all that has to be brought together."""
-    from likeminds.cluster.remote_fit import needs_statistics_alone
+    from likeminds.rankers.statistics_rankers import StatisticsRanker
 
     by_median = options.get("threshold") == "median"  # of all that a person said
-    return needs_statistics_alone(ranker) and options["features"] is not None and not by_median
+    return (
+        isinstance(ranker, StatisticsRanker) and options["features"] is not None and not by_median
+    )
 
 
 class _ClusterProgress:

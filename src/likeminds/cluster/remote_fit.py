@@ -1,32 +1,25 @@
 """Rankers taught by shards: the same steps as in this process, with sums in place of rows."""
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import iadd
 from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float, Index
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.in_place_posteriors import finish, order_as_files, put_away
 from likeminds.cluster.label_table import LabelTable
 from likeminds.cluster.partition_statistics import as_asked
 from likeminds.cluster.remote_three_level import RemoteShardStatistics
 from likeminds.cluster.remote_training_data import RemoteTrainingData, about_fit
-from likeminds.cluster.session import ClusterSession, identity, let_go
+from likeminds.cluster.session import ClusterSession, identity
 from likeminds.cluster.wire_format import columns_of, rows_about, rows_joined
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_people
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
-from likeminds.mixed_model.item_effects.responses import NOT_SHARED
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.rankers.candidates.folds import FromStatistics
-from likeminds.rankers.item_columns import ItemColumn, ItemPopularity, sums_of_items, with_column
-from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers.newton_three_level import FastSolver
 
@@ -57,29 +50,12 @@ def teach_statistics(crowd: Any, ranker: Any) -> None:
     _begin(crowd, ranker)
     graded = as_loss(ranker.loss).takes_grades
     site = ClusterSession(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
-    for name in ("statistics_", "annotations_"):
-        ranker.__dict__.pop(name, None)
-    if ranker.item_effects:
-        column = _item_column(crowd, site, graded)
-        ranker._fit_statistics(column.features, column)
-    else:
-        try:
-            _teach_parts(crowd, ranker, site, graded)
-        finally:
-            site.release()
+    ranker.__dict__.pop("statistics_", None)
+    try:
+        _teach_parts(crowd, ranker, site, graded)
+    finally:
+        site.release()
     _put_away(crowd, ranker)
-
-
-def needs_statistics_alone(ranker: Any) -> bool:
-    """Say whether a ranker needs nothing of people but statistics of their rows.
-
-    Examples
-    --------
-    >>> from likeminds import ThreeLevelRankerCV
-    >>> needs_statistics_alone(ThreeLevelRanker()), needs_statistics_alone(ThreeLevelRankerCV())
-    (True, False)
-    """
-    return isinstance(ranker, StatisticsRanker) and not ranker.item_effects
 
 
 def _teach_parts(crowd: Any, ranker: Any, site: ClusterSession, graded: bool) -> None:
@@ -98,35 +74,6 @@ def _teach_parts(crowd: Any, ranker: Any, site: ClusterSession, graded: bool) ->
     ranker._fit_statistics(_merged(crowd, found))
 
 
-def _item_column(crowd: Any, site: ClusterSession, graded: bool) -> ItemColumn:
-    """Learn what the crowd thinks of items: sums by item, then rows with what all others think."""
-    if not crowd.census.is_shared:
-        warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
-    everybody = reduce(iadd, site.gathered(site.submit(_sums_of, said) for said in crowd.said))
-    labelled = np.flatnonzero(everybody[:, -1])
-    opinions = ItemPopularity(everybody[labelled, :-1], crowd.catalogue.features[labelled])
-    given = site.submit(identity, (opinions, labelled))
-    found = site.gathered(site.submit(_with_opinions, said, given, graded) for said in crowd.said)
-    let_go([given])
-    statistics = Statistics.joined(found)
-    return ItemColumn(crowd.catalogue.ids[labelled], opinions.of_everybody(), statistics)
-
-
-def _sums_of(said: Annotations) -> Float:
-    """Return what a shard says of all items, and of which it says anything."""
-    sums = sums_of_items(said, said.item_codes, said.n_items)
-    return np.column_stack([sums, np.bincount(said.item_codes, minlength=said.n_items)])
-
-
-def _with_opinions(
-    said: Annotations, given: tuple[ItemPopularity, Index], graded: bool
-) -> Statistics:
-    """Reduce a shard's rows, whose last feature is what all others think of their item."""
-    opinions, labelled = given
-    column = opinions.of_others(said, np.searchsorted(labelled, said.item_codes))
-    return Statistics.from_annotations(with_column(said, column), graded=graded)
-
-
 def teach_search(crowd: Any, search: Any) -> None:
     """Choose a ranker's parameters: shards reduce their rows to statistics of folds, once.
 
@@ -138,13 +85,6 @@ def teach_search(crowd: Any, search: Any) -> None:
         raise TypeError(
             f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "
             "to visit them anew: on a cluster, only rankers of statistics are tuned."
-        )
-    grid = search.param_grid or {}
-    grids = [grid] if isinstance(grid, Mapping) else grid
-    if any(any(one.get("item_effects", [tuning.ranker.item_effects])) for one in grids):
-        raise ValueError(
-            f"{type(tuning.ranker).__name__}(item_effects=True) is not tuned on a cluster: in each "
-            "fold, opinions of items are others. Tune it without, or fit it with given parameters."
         )
     _begin(crowd, search)
     site = ClusterSession(crowd.client, crowd.journal, crowd.traffic)

@@ -17,7 +17,6 @@ from likeminds.cluster.label_table import LabelTable
 from likeminds.cluster.memory import give_back_everywhere
 from likeminds.cluster.partitions import PartitionColumns
 from likeminds.cluster.remote_fit import (
-    needs_statistics_alone,
     teach_prior,
     teach_search,
     teach_statistics,
@@ -263,9 +262,8 @@ class Shards(RemoteAnnotations):
                 f"{name} cannot be fitted on a cluster: HierarchicalRanker can, and rankers that "
                 "need statistics alone, tuned or not."
             )
-        if not needs_statistics_alone(ranker):
-            with_effects = "(item_effects=True)" * isinstance(ranker, StatisticsRanker)
-            self._refuse_statistics(f"{name}{with_effects}")
+        if not isinstance(ranker, StatisticsRanker):
+            self._refuse_statistics(name)
         way(self, ranker)
         give_back_everywhere(self.client)
 

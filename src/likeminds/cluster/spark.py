@@ -18,13 +18,14 @@ from likeminds.cluster.checkpoint_codec import from_bytes, to_bytes
 from likeminds.cluster.item_broadcast import ItemBroadcast, read_catalogue
 from likeminds.cluster.label_table import LabelTable, read_label_table
 from likeminds.cluster.partitions import PartitionColumns, join_pieces, read_part
-from likeminds.cluster.remote_fit import needs_statistics_alone, statistics_of
+from likeminds.cluster.remote_fit import statistics_of
 from likeminds.cluster.scores_and_newcomers import score_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.array_validation import RemoteAnnotations
+from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.storage.id_arrays import tag, untag
 
 # A row for each partition: its people as JSON, and their statistics as the content of an .npz.
@@ -173,7 +174,7 @@ def fit_statistics(
 
 def refuse_visits(ranker: Any) -> None:
     """Refuse rankers that need more than statistics."""
-    if not needs_statistics_alone(ranker):
+    if not isinstance(ranker, StatisticsRanker):
         raise TypeError(
             f"{type(ranker).__name__} visits people many times, and Spark keeps nothing between "
             "visits: write the rows, frame.write.parquet(folder), and fit it to "

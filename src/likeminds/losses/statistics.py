@@ -261,16 +261,6 @@ class Statistics(AbstractStatistics):
         dense = self.dense.with_grades(place, len(grades))
         return replace(self, dense=dense, rows=replace(self.rows, grade=codes), grades=grades)
 
-    def without_last(self) -> "Statistics":
-        """Return the statistics of all features but the last."""
-        dense = replace(
-            self.dense,
-            mean=np.ascontiguousarray(self.dense.mean[..., :-1]),
-            scatter=np.ascontiguousarray(self.dense.scatter[..., :-1, :-1]),
-        )
-        rows = replace(self.rows, table=self.rows.table[:, :-1])
-        return replace(self, origin=self.origin[:-1], dense=dense, rows=rows)
-
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
         return scale_from(*self.feature_sums())

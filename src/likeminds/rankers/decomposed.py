@@ -31,8 +31,6 @@ class ComponentsRanker(StatisticsRanker):
 
     loss: str | Loss = "least_squares"
     standardize: bool = True
-    item_effects: bool = False
-    alpha_item: float = 0.001
     tol: float = 1e-4
     max_iter: int = 1000
     unknown: str = "error"
@@ -117,8 +115,6 @@ class DecomposedRanker(ComponentsRanker):
         squared pairwise AUC loss (see `likeminds.losses`).
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
-    item_effects, alpha_item
-        As in `ThreeLevelRanker`.
     tol : float, default=1e-4
         Stop when the optimality residual is below: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero.

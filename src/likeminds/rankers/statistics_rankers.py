@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Hashable, Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from likeminds._util.array_types import Bool, Float, IdArray
 from likeminds._util.checks import listing
@@ -18,14 +18,10 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
-from likeminds.losses.common_weight import CommonWeightLoss
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.item_effects.responses import NOT_SHARED, are_shared
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
 from likeminds.rankers.candidates.folds import FromStatistics
-from likeminds.rankers.item_columns import ItemColumn
 from likeminds.rankers.ranker import Ranker
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.remote import RemoteStatistics
@@ -117,8 +113,6 @@ class StatisticsRanker(UpdatableRanker):
 
     loss: str | Loss
     standardize: bool
-    item_effects: bool
-    alpha_item: float
     tol: float
     max_iter: int
     warm_start: bool
@@ -126,9 +120,6 @@ class StatisticsRanker(UpdatableRanker):
 
     scale_: Float
     statistics_: Statistics
-    annotations_: Annotations
-    item_weight_: float
-    known_items_: ItemPosteriors
     group_: Float
     personal_: Float
 
@@ -143,43 +134,20 @@ class StatisticsRanker(UpdatableRanker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
         "standardize": ["boolean"],
-        "item_effects": ["boolean"],
-        "alpha_item": [Interval(Real, 0, None, closed="left")],
         "unknown": [StrOptions({"consensus", "error"})],
         "user_column": [Integral, str, None],
     }
 
     def _fit_more(self, more: Annotations) -> None:
-        self._fit_with(self, more)
+        self._fit_statistics(self.statistics_.update(more))
 
-    def _fit_with(self, earlier: Any, more: Annotations) -> None:
-        """Fit to what another ranker (or this one) has learned from, and to more."""
-        if self.item_effects:  # with every label, the crowd's opinions are others
-            if not hasattr(earlier, "annotations_"):
-                raise ValueError(
-                    f"{type(self).__name__}(item_effects=True) was fitted on a cluster, and has "
-                    "nobody's rows: more labels change the opinions of others about every item. "
-                    "Fit all labels at once, on the cluster."
-                )
-            self._fit_annotations(earlier.annotations_.concat(more))
-        else:
-            self._fit_statistics(earlier.statistics_.update(more))
+    def _fit_annotations(self, annotations: Annotations | AnnotationFolder) -> None:
+        self.__dict__.pop("statistics_", None)  # a fit starts afresh
+        self._fit_statistics(self._reduce(annotations))
 
-    def _fit_annotations(self, annotations: Any) -> None:
-        for name in ("statistics_", "annotations_"):  # a fit starts afresh
-            self.__dict__.pop(name, None)
-        if not self.item_effects:
-            self._fit_statistics(self._reduce(annotations))
-            return
-        column = self._item_column(annotations)
-        if not are_shared(annotations):
-            warnings.warn(NOT_SHARED, UserWarning, stacklevel=5)
-        self._fit_statistics(column.features, column)
-        self.annotations_ = annotations
-
-    def _in_reach(self, folder: AnnotationFolder) -> Any:
+    def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
         """Return labels on disk as they are, where statistics of pieces of them add up."""
-        return folder if folder.can_stream and not self.item_effects else folder.annotations()
+        return folder if folder.can_stream else folder.annotations()
 
     def _reduce(self, said: Annotations | AnnotationFolder) -> Statistics:
         graded = as_loss(self.loss).takes_grades
@@ -190,34 +158,20 @@ class StatisticsRanker(UpdatableRanker):
         at_once = said.memory // 8
         return Statistics.from_batches(said.batches(), said.counts, grades, at_once=at_once)
 
-    def _item_column(self, annotations: Annotations) -> ItemColumn:
-        graded = as_loss(self.loss).takes_grades
-        return ItemColumn.of_annotations(annotations, type(self).__name__, graded=graded)
-
-    def _fit_statistics(self, statistics: Statistics, column: ItemColumn | None = None) -> None:
+    def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         refuse_too_wide(type(self).__name__, statistics.n_features)
-        loss = self._measure(statistics, column)
+        loss = self._measure(statistics)
         parts = self._fit_loss(loss, statistics)
         self.users_ = statistics.user_ids
         self.statistics_ = statistics
         self._set_parts(parts, statistics.has_pairs)
         self._fit_newcomer_prior(loss, statistics, parts)
 
-    def _measure(self, statistics: Statistics, column: ItemColumn | None) -> QuadraticLoss:
-        """Return the loss in the units chosen; what is known of items is part of the scores."""
-        kind = as_loss(self.loss)
-        self.__dict__.pop("known_items_", None)
-        if column is None:
-            self.scale_ = self._scale_of(statistics)
-            return kind.of(statistics, self.scale_)
-        scale = self._scale_of(column.statistics)
-        shared = CommonWeightLoss(kind.of(column.statistics, scale))
-        weight = shared.weight(self.alpha_item)
-        self.scale_ = scale[:-1]
-        self.item_weight_ = weight / float(scale[-1])
-        self.known_items_ = column.effects(self.item_weight_)
-        return shared.loss(weight)
+    def _measure(self, statistics: Statistics) -> QuadraticLoss:
+        """Return the loss in the units chosen."""
+        self.scale_ = self._scale_of(statistics)
+        return as_loss(self.loss).of(statistics, self.scale_)
 
     def _scale_of(self, statistics: Statistics | RemoteStatistics) -> Float:
         return statistics.feature_scale() if self.standardize else np.ones(statistics.n_features)

@@ -78,12 +78,6 @@ class ThreeLevelRanker(StatisticsRanker):
         it wants larger penalties than the default ones; or a `likeminds.losses.Loss`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
-    item_effects : bool, default=False
-        Add the crowd's opinion of the item to everybody's score: what all others said of it
-        beyond its features, with one weight for all. Rows must say which item they are about;
-        items that nobody labelled are scored by their features. See docs/shared-items.md.
-    alpha_item : float, default=0.001
-        Ridge on that weight, per person.
     solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
         "fast" is Newton's method on the reduced problem; "accelerated" is the solver
         for any list of components; "paper" is the published algorithm, a reference that takes
@@ -136,10 +130,6 @@ class ThreeLevelRanker(StatisticsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
-    item_weight_ : float
-        The weight of the crowd's opinion, where there are ``item_effects``.
-    known_items_ : Items
-        What it adds to the score of each item, by id.
     crowd_, knee_ : Crowd, float
         What `newcomer` needs: the prior of newcomers' weights with the precision of labels, and
         the length of a deviation beyond which its penalty is linear.
@@ -174,8 +164,6 @@ class ThreeLevelRanker(StatisticsRanker):
     group_shrinkage: float = 0.0
     loss: str | Loss = "auc"
     standardize: bool = True
-    item_effects: bool = False
-    alpha_item: float = 0.001
     solver: str | Solver = "fast"
     tol: float = 1e-4
     max_iter: int = 1000
@@ -216,7 +204,6 @@ class ThreeLevelRanker(StatisticsRanker):
         """Fit to people whose statistics stay where they are: `_fit_statistics`, by visits."""
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         refuse_too_wide(type(self).__name__, statistics.n_features)
-        self.__dict__.pop("known_items_", None)
         self.scale_ = self._scale_of(statistics)
         loss = statistics.loss(as_loss(self.loss), self.scale_)
         parts = self._note(self._solve(loss, statistics))
@@ -262,7 +249,6 @@ class ThreeLevelRanker(StatisticsRanker):
             scale=self.scale_,
             consensus=self.consensus_ * self.scale_,
             n_groups=self.n_groups_,
-            items=self.learned_items(),
             knee=0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12),
         )
         self.crowd_, self.knee_ = folding.crowd, folding.knee

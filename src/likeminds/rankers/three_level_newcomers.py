@@ -21,8 +21,7 @@ from likeminds._util.batched_linalg import row_dots
 from likeminds._util.threads import one_blas_thread
 from likeminds.components import top_directions, total_weights
 from likeminds.data.annotations import Annotations
-from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.common_weight import CommonWeightLoss
+from likeminds.losses import Loss
 from likeminds.losses.curvature_spectra import spectrum_of_factors
 from likeminds.losses.quadratic import AbstractQuadraticLoss, RowFactors
 from likeminds.losses.statistics import Statistics
@@ -30,12 +29,10 @@ from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace_moments import WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.rankers.item_columns import with_column
 from likeminds.solvers.personal_deviations import Penalty
 from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Parts
@@ -79,7 +76,6 @@ class ThreeLevelNewcomers:
         scale: Float,
         consensus: Float,
         n_groups: int,
-        items: ItemPosteriors | None,
         knee: float,
     ) -> "ThreeLevelNewcomers":
         """Estimate the covariance of people's weights, and the precision of their labels.
@@ -102,7 +98,6 @@ class ThreeLevelNewcomers:
             Design(statistics.origin, scale, None, intercept=False),
             GaussianPrior(consensus, loadings, np.full(n_features, np.sqrt(own))),
             GaussianLikelihood(_precision(kind, loss, statistics.class_weight, parts)),
-            items=items,
         )
         # The personal level never sets in before people differ more than they usually do.
         return cls(crowd, kind, max(knee, float(np.sqrt(own * n_features))))
@@ -110,7 +105,8 @@ class ThreeLevelNewcomers:
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Posterior`."""
         crowd = self.crowd
-        statistics, loss = self._loss_of(said)
+        statistics = Statistics.from_annotations(said, "factored", graded=self.loss.takes_grades)
+        loss = self.loss.of(statistics, crowd.coordinates.scale)
         weight, count = self.loss.weight_and_count(statistics.class_weight)
         factors = loss.factors
         points, known = posterior_of(
@@ -127,19 +123,6 @@ class ThreeLevelNewcomers:
 
     def answered(self, said: Annotations, beliefs: Posterior) -> None:
         """Return nothing: the squared loss is not a likelihood of labels."""
-
-    def _loss_of(self, said: Annotations) -> tuple[Statistics, QuadraticLoss]:
-        """Return statistics and loss of labels; what all see in items is part of the scores."""
-        scale, items = self.crowd.coordinates.scale, self.crowd.items
-        graded = self.loss.takes_grades
-        if items is None or not said.has_items:
-            statistics = Statistics.from_annotations(said, "factored", graded=graded)
-            return statistics, self.loss.of(statistics, scale)
-        wide = with_column(said, items.of(said.item_ids).effects[said.item_codes])
-        statistics = Statistics.from_annotations(wide, "factored", graded=graded)
-        return statistics, CommonWeightLoss(self.loss.of(statistics, np.append(scale, 1.0))).loss(
-            1.0
-        )
 
     def _let_be_different(
         self, points: Float, factors: RowFactors, weight: Float, prior: GaussianPrior

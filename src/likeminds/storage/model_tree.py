@@ -212,7 +212,12 @@ def model_from(node: Any, file: ArrayFile) -> Any:
     if described["class"] not in MODELS:
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
-    model = MODELS[described["class"]](**parameters)
+    kind: Any = MODELS[described["class"]]
+    if "item_effects" not in kind._get_param_names():  # parameters that rankers once had
+        if parameters.pop("item_effects", False):
+            raise file.incomplete(f"{described['class']} has no item effects any more: fit it anew")
+        parameters.pop("alpha_item", None)
+    model = kind(**parameters)
     stored: dict[str, Callable[[], Any]] = {}
     for key, part in described["fitted"].items():
         if not key.endswith("_") or key.startswith("_"):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds import Annotations, RankerCV, load, save, split_within_people
-from likeminds.baselines import ConsensusOnly, Popularity, PopularityWithFeatures
+from likeminds import Annotations, load, save
+from likeminds.baselines import Popularity
 
 
 def shared_items(seed, weights=True):
@@ -94,30 +94,3 @@ def test_saved_and_loaded(tmp_path):
     again = load(save(ranker, tmp_path / "m"))
     np.testing.assert_array_equal(again.decision_function(crowd), ranker.decision_function(crowd))
     assert again.score(crowd) == ranker.score(crowd)
-
-
-def test_popularity_with_features_is_one_ranking_by_both():
-    crowd = shared_items(3)
-    ranker = PopularityWithFeatures(0.1, alpha_item=0.5).fit(crowd)
-    same = ConsensusOnly(0.1, alpha_item=0.5, item_effects=True).fit(crowd)
-    np.testing.assert_array_equal(ranker.decision_function(crowd), same.decision_function(crowd))
-    weak = PopularityWithFeatures(0.1, alpha_item=100.0).fit(crowd)
-    assert abs(weak.item_weight_) < 0.1 * abs(ranker.item_weight_)
-
-
-def test_popularity_with_features_knows_new_items_and_beats_either_alone():
-    rng = np.random.default_rng(4)
-    X, beyond = rng.standard_normal((40, 3)), rng.standard_normal(40)
-    person, item = np.repeat(np.arange(60), 24), rng.integers(40, size=1440)
-    score = X[item].sum(axis=1) + beyond[item] + rng.logistic(size=1440)
-    crowd = Annotations(users=person, items=item, labels=score > 0, features=X)
-    old = crowd[crowd.item_codes < 30]
-    train, test = split_within_people(old, 0.5, 0)
-    both, popular, features = (
-        RankerCV(one, n_folds=3).fit(train)
-        for one in (PopularityWithFeatures(), Popularity(unknown="consensus"), ConsensusOnly())
-    )
-    assert both.score(test) >= max(popular.score(test), features.score(test))
-    new = crowd[crowd.item_codes >= 30]
-    assert both.score(new) > 0.7
-    assert popular.score(new) == 0.5

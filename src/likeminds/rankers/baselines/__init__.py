@@ -3,7 +3,8 @@
 from likeminds.rankers.baselines.cmtl_comt import CMTL, COMT
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
-from likeminds.rankers.baselines.popularity import Popularity, PopularityWithFeatures
+from likeminds.rankers.baselines.popularity import Popularity
+from likeminds.rankers.baselines.popularity_with_features import PopularityWithFeatures
 from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.rankers.baselines.rmtl_ramu import RAMU, RMTL
 from likeminds.rankers.baselines.sparse_multitask import JFL, RMTFL, LassoMTL

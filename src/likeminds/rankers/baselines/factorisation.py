@@ -11,8 +11,12 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.baselines._alternating_newton import FactorState, SparseVotes
+from likeminds.rankers.baselines.popularity import (
+    features_of_items,
+    labelled_items,
+    places_of_items,
+)
 from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.item_columns import features_of_items, labelled_items, places_of_items
 from likeminds.rankers.ranker import Ranker
 
 

@@ -1,7 +1,6 @@
 """What others said of the same item: no features, no learning, hard to beat on shared items."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,10 +10,8 @@ from sklearn.utils._param_validation import StrOptions
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import compact
+from likeminds.data.identifiers import compact, lookup
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.baselines.ridge import ConsensusOnly, grid
-from likeminds.rankers.item_columns import labelled_items, places_of_items, sums_by
 from likeminds.rankers.ranker import Ranker
 
 
@@ -164,44 +161,40 @@ class Popularity(Ranker):
         return []  # nothing to tune
 
 
-@dataclass(eq=False, repr=False)
-class PopularityWithFeatures(ConsensusOnly):
-    """One ranking for everybody, by features and by what others said of the same item.
+def labelled_items(annotations: Annotations, ranker: str) -> tuple[IdArray, Index]:
+    """Return the ids of the items that somebody labelled, and each row's item among them."""
+    if not annotations.has_items:
+        raise ValueError(
+            f"{ranker} knows items by their ids, and these rows do not say which item they are "
+            "about. Pass Annotations with items=."
+        )
+    item, used = compact(annotations.item_codes, annotations.n_items)
+    return annotations.item_ids[used], item
 
-    It is ``ConsensusOnly(item_effects=True)``: items that somebody labelled are ranked by the
-    crowd's opinion of them as well, new ones by their features alone. Without any features, it is
-    the opinion alone.
 
-    Parameters
-    ----------
-    alpha : float, default=0.01
-        Ridge on the weights of features, per person.
-    item_effects : bool, default=True
-        Whether the crowd's opinion counts.
-    alpha_item : float, default=0.001
-        Ridge on its weight, per person.
-    loss, standardize, unknown, user_column, verbose
-        As in `ThreeLevelRanker`.
+def places_of_items(ranker: Any, items: IdArray | None) -> Index:
+    """Return each row's item among the ranker's ``item_ids_``; -1 for those new to it."""
+    if items is None:
+        raise ValueError(
+            f"{type(ranker).__name__} knows items by their ids, and these rows do not say which "
+            "item they are about. Pass Annotations with items=, or items= beside the features."
+        )
+    return lookup(items, ranker.item_ids_, "items")
 
-    Attributes
-    ----------
-    item_weight_, known_items_, coef_, consensus_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
 
-    Examples
-    --------
-    >>> from likeminds import make_schools
-    >>> crowd = make_schools(40, 30, 60, 6, 2, random_state=0).annotations
-    >>> PopularityWithFeatures().fit(crowd).item_weight_ > 0
-    True
-    """
+def features_of_items(annotations: Annotations, item: Index, n_items: int) -> Float:
+    """Return the features of each labelled item: of its rows the mean, where these differ."""
+    if annotations.features_per == "item":
+        used = np.unique(annotations.item_codes)
+        return np.asarray(annotations.features[used], dtype=np.float64)
+    total = np.zeros((n_items, annotations.n_features))
+    np.add.at(total, item, annotations.X)
+    return np.asarray(total / np.bincount(item, minlength=n_items)[:, None])
 
-    item_effects: bool = True
 
-    _needs_no_features = True
-
-    def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return grid(alpha=(1.0, 0.1, 0.01, 0.001), alpha_item=(3.0, 1.0, 0.3, 0.001))
+def sums_by(codes: Index, values: Float, n_codes: int) -> Float:
+    """Return the sums of rows of ``values`` that have the same code, shape (n_codes, k)."""
+    return np.column_stack([np.bincount(codes, column, n_codes) for column in values.T])
 
 
 def has_shared_items(annotations: Annotations) -> bool:

@@ -26,8 +26,6 @@ class _RidgeRanker(StatisticsRanker):
     _: KW_ONLY
     loss: str | Loss = "auc"
     standardize: bool = True
-    item_effects: bool = False
-    alpha_item: float = 0.001
     unknown: str = "error"
     user_column: int | str | None = None
     verbose: bool = False
@@ -52,7 +50,7 @@ class ConsensusOnly(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on the weights, per person.
-    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
+    loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -89,7 +87,7 @@ class OnePerPerson(_RidgeRanker):
     ----------
     alpha : float, default=0.01
         Ridge on each person's weights.
-    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
+    loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
@@ -131,7 +129,7 @@ class RidgeToConsensus(_RidgeRanker):
         Ridge on each person's distance from the consensus.
     alpha_consensus : float, default=0.001
         Ridge on the consensus, per person.
-    loss, standardize, item_effects, alpha_item, unknown, user_column, verbose
+    loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes

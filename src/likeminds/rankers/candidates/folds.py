@@ -109,31 +109,18 @@ class _RowsFold(Fold):
 
 @dataclass(frozen=True)
 class StatisticsFold(Fold):
-    """A fold of a ranker that never touches a row again, unless opinions of items count."""
+    """A fold of a ranker that learns from statistics alone."""
 
     def _fit_and_score(self, ranker: Any) -> Float:
-        statistics, column = self._learned_from(ranker)
-        ranker._fit_statistics(statistics, column)
-        return self._linear_scores(ranker, statistics)
-
-    def _learned_from(self, ranker: Any) -> tuple[Statistics, Any]:
-        """Return the statistics, and the column of opinions where the ranker uses one."""
-        if ranker.item_effects:
-            return self._column.features, self._column
-        return self.split.rest, None
-
-    @cached_property
-    def _column(self) -> Any:
-        return self.ranker._item_column(self.split.training())
+        ranker._fit_statistics(self.split.rest)
+        return self._linear_scores(ranker, self.split.rest)
 
     def _linear_scores(self, ranker: Any, statistics: Statistics) -> Float:
         """Return the scores of the rows held out by weights that go with the statistics."""
         weights = np.vstack([ranker.coef_, ranker.consensus_])
         rows = self.split.held_out
         person = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
-        scores = np.einsum("nd,nd->n", rows.X, weights[person])
-        items = rows.items if rows.has_items else None
-        return np.asarray(scores + ranker.item_scores(items, person))
+        return np.asarray(np.einsum("nd,nd->n", rows.X, weights[person]))
 
 
 @dataclass(frozen=True)
@@ -208,13 +195,13 @@ class FromStatistics(FromRows):
         return StatisticsFold(self._with(**_RACING, tol=tol), split)
 
     def fit(
-        self, ranker: Any, everybody: Callable[[], Annotations], statistics: Statistics
+        self,
+        ranker: Any,
+        everybody: Callable[[], Annotations],  # noqa: ARG002
+        statistics: Statistics,
     ) -> None:
         """Fit the ranker with the parameters chosen to everything."""
-        if ranker.item_effects:
-            ranker._fit_annotations(everybody())
-        else:
-            ranker._fit_statistics(statistics)
+        ranker._fit_statistics(statistics)
 
 
 def plain_values(candidate: Candidate) -> Candidate:

@@ -34,9 +34,8 @@ _N_GROUPS = (1, 2, 4)
 _ALPHA_ALONE_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
 # Candidates are compared at this tolerance: much finer than what tells them apart.
 _TOL, _STEPS = 1e-2, 20
-# Parameters that the eigenvectors depend on, and what a ranker learns on the way to them.
-_OF_THE_LOSS = ("loss", "standardize", "item_effects", "alpha_item")
-_MEASURED = ("scale_", "item_weight_", "known_items_")
+# Parameters that the eigenvectors depend on.
+_OF_THE_LOSS = ("loss", "standardize")
 
 
 def default_grid(alpha_group: float) -> list[Candidate]:
@@ -126,17 +125,15 @@ def _snake(
 class _DecomposedFold(StatisticsFold):
     """A fold that keeps the eigenvectors of its loss, and the units of its features."""
 
-    # One for each loss, choice of units and use of opinions: a grid may hold several.
-    _known: list[tuple[Candidate, dict[str, Any], AbstractEigendecomposition]] = field(
-        default_factory=list
-    )
+    # One for each loss and choice of units: a grid may hold several.
+    _known: list[tuple[Candidate, Float, AbstractEigendecomposition]] = field(default_factory=list)
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution."""
         ranker, last = copy(self.ranker), None
         for candidate in path:
             ranker.set_params(**candidate)
-            statistics, _ = self._learned_from(ranker)
+            statistics = self.split.rest
             decomposition = self._decompose(ranker)
             ranker.set_params(solver=_PathSolver(decomposition, last))
             solution = ranker._solve(decomposition.loss, statistics)
@@ -147,16 +144,14 @@ class _DecomposedFold(StatisticsFold):
             yield self._linear_scores(ranker, statistics)
 
     def _decompose(self, ranker: Any) -> AbstractEigendecomposition:
-        """Give the ranker its units and opinions of items; return its loss's eigenvectors."""
+        """Give the ranker its units; return its loss's eigenvectors."""
         asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
-        for known, measured, decomposition in self._known:
+        for known, scale, decomposition in self._known:
             if known == asked:
-                vars(ranker).update(measured)
+                ranker.scale_ = scale
                 return decomposition
-        loss = ranker._measure(*self._learned_from(ranker))
-        measured = {name: getattr(ranker, name, None) for name in _MEASURED}
-        decomposition = FastSolver().decompose(loss)
-        self._known.append((asked, measured, decomposition))
+        decomposition = FastSolver().decompose(ranker._measure(self.split.rest))
+        self._known.append((asked, ranker.scale_, decomposition))
         return decomposition
 
 

@@ -10,7 +10,7 @@ from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import Grid, RankerCV
 
 # Parameters of the ranker inside.
-_SHARED = ("loss", "standardize", "item_effects", "tol", "max_iter", "unknown", "user_column")
+_SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
 
 
 class ThreeLevelRankerCV(RankerCV):
@@ -34,7 +34,7 @@ class ThreeLevelRankerCV(RankerCV):
     one_standard_error : bool, default=False
         Take the simplest candidate within one standard error of the best: fewest groups, then
         largest penalties.
-    loss, standardize, item_effects, unknown, user_column
+    loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
     tol, max_iter
         Of the final fit, as in `ThreeLevelRanker`.
@@ -89,7 +89,6 @@ class ThreeLevelRankerCV(RankerCV):
         one_standard_error: bool = False,
         loss: str | Loss = "auc",
         standardize: bool = True,
-        item_effects: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
         unknown: str = "error",
@@ -104,7 +103,6 @@ class ThreeLevelRankerCV(RankerCV):
         self.one_standard_error = one_standard_error
         self.loss = loss
         self.standardize = standardize
-        self.item_effects = item_effects
         self.tol = tol
         self.max_iter = max_iter
         self.unknown = unknown
@@ -121,7 +119,7 @@ class ThreeLevelRankerCV(RankerCV):
     def _fit_more(self, more: Annotations) -> None:
         # The model is not convex: it is solved from all starts again, as in `fit`.
         best = self.with_parameters(self.best_params_)
-        best._fit_with(self, more)
+        best._fit_statistics(self.statistics_.update(more))
         self._share_input(best)
         best._note_more(more)
         self._adopt(best)

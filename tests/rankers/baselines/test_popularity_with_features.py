@@ -1,4 +1,4 @@
-"""Rankers that use the crowd's opinion of an item: the column, the weight, and no leak."""
+"""The column of others' labels of an item: its values, its weight, and no leak."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,18 @@ from hypothesis import strategies as st
 
 from likeminds import (
     Annotations,
-    DecomposedRanker,
     RankerCV,
-    ThreeLevelRanker,
-    ThreeLevelRankerCV,
     load,
     save,
     split_within_people,
 )
-from likeminds.baselines import RMTL, ConsensusOnly, OnePerPerson, RidgeToConsensus
-from likeminds.components import Consensus, Personal
+from likeminds.baselines import ConsensusOnly, Popularity, PopularityWithFeatures
 from likeminds.data.splits import folds_within_people
-from likeminds.rankers.item_columns import labelled_items, opinions
+from likeminds.rankers.baselines.popularity import labelled_items
+from likeminds.rankers.baselines.popularity_with_features import opinions
 from likeminds.schools import Explanation
 
 PULL, RIDGE = 2.0, 1e-3
-WITH_ITEMS = [
-    ThreeLevelRanker(item_effects=True),
-    DecomposedRanker([Consensus(0.01), Personal(0.2)], item_effects=True),
-    RMTL(item_effects=True),
-    ConsensusOnly(item_effects=True),
-    OnePerPerson(item_effects=True),
-    RidgeToConsensus(item_effects=True),
-]
 
 
 def small(seed, weights=True):
@@ -131,22 +120,11 @@ def test_ones_own_labels_never_matter():
     assert not np.allclose(columns[0][~mine], columns[1][~mine])
 
 
-@pytest.mark.parametrize("ranker", WITH_ITEMS, ids=lambda ranker: type(ranker).__name__)
-def test_every_ranker_of_statistics_gains_from_what_others_said(ranker):
-    train, test = split_within_people(shared(), 0.3, 0)
-    alone = type(ranker)(**ranker.get_params(deep=False) | {"item_effects": False})
-    gain = ranker.fit(train).score(test) - alone.fit(train).score(test)
-    assert gain > 0.02
-    assert ranker.item_effects_
-    assert ranker.item_weight_ > 0
-    assert not alone.item_effects_
-
-
 def test_labels_at_random_teach_nothing():
     crowd = shared(1, people=150)
     crowd = crowd._with(labels=np.random.default_rng(2).random(len(crowd)) < 0.5)
     train, test = split_within_people(crowd, 0.3, 0)
-    search = RankerCV(ConsensusOnly(item_effects=True), {"alpha": [1.0, 0.01]}).fit(train)
+    search = RankerCV(PopularityWithFeatures(), {"alpha": [1.0, 0.01]}).fit(train)
     assert abs(search.best_score_ - 0.5) < 0.03
     assert abs(search.score(test) - 0.5) < 0.03
     # Not even labels that were learned from are told by the opinions of the others.
@@ -155,22 +133,9 @@ def test_labels_at_random_teach_nothing():
     assert abs(np.corrcoef(column, train.labels)[0, 1]) < 0.05
 
 
-def test_features_keep_their_weights_and_new_items_their_rank():
-    crowd = shared(3, people=200, items=60, per_person=40)
-    new = crowd.item_codes < 15
-    alone = ThreeLevelRanker(n_groups=0).fit(crowd[~new])
-    ranker = ThreeLevelRanker(n_groups=0, item_effects=True).fit(crowd[~new])
-    lengths = [np.linalg.norm(one.consensus_) for one in (ranker, alone)]
-    assert lengths[0] > 0.8 * lengths[1]
-    assert ranker.score(crowd[new]) > alone.score(crowd[new]) - 0.005
-    rows = crowd[new].X
-    expected = np.einsum("nd,nd->n", rows, ranker.coef_[crowd[new].user_codes])
-    np.testing.assert_allclose(ranker.decision_function(crowd[new]), expected)
-
-
 def test_known_items_are_scored_by_all_labels_and_named_by_ids():
     crowd = shared(4)
-    ranker = ConsensusOnly(item_effects=True).fit(crowd)
+    ranker = PopularityWithFeatures().fit(crowd)
     opinion = beyond_features_of(crowd)
     effects = ranker.decision_function(crowd) - crowd.X @ ranker.consensus_
     np.testing.assert_allclose(effects, ranker.item_weight_ * opinion[crowd.item_codes], atol=1e-9)
@@ -187,77 +152,39 @@ def beyond_features_of(crowd):
     return opinions(crowd, item, len(ids))[0]
 
 
-@pytest.mark.parametrize(
-    "ranker", [ConsensusOnly(item_effects=True), ThreeLevelRanker(n_groups=0, item_effects=True)]
-)
-def test_opinions_are_learned_anew_in_each_fold(ranker):
+def test_opinions_are_learned_anew_in_each_fold():
     crowd = shared(5, people=30)
-    name = "alpha" if isinstance(ranker, ConsensusOnly) else "alpha_group"
-    search = RankerCV(ranker, {name: [1.0]}, n_folds=3, halving=False).fit(crowd)
+    ranker = PopularityWithFeatures(1.0, unknown="consensus")
+    search = RankerCV(ranker, {"alpha": [1.0]}, n_folds=3, halving=False).fit(crowd)
     number = folds_within_people(crowd, 3, 0)
     for k in range(3):
-        fitted = ranker.set_params(**{name: 1.0}).fit(crowd[number != k])
+        fitted = ranker.fit(crowd[number != k])
         found = search.cv_results_[f"split{k}_test_score"][0]
         assert found == pytest.approx(fitted.score(crowd[number == k]), abs=1e-6)
 
 
-def test_a_search_may_choose_whether_items_count():
-    crowd = shared(6, people=40)
-    grid = {"item_effects": [False, True], "n_groups": [1]}
-    search = RankerCV(ThreeLevelRanker(), grid, n_folds=3).fit(crowd)
-    assert search.best_params_["item_effects"]
-    assert search.item_effects_
-    preset = ThreeLevelRankerCV({"n_groups": [1]}, n_folds=3, item_effects=True).fit(crowd)
-    assert preset.best_score_ == pytest.approx(search.best_score_, abs=5e-3)
-
-
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        ThreeLevelRanker(item_effects=True),
-        ThreeLevelRankerCV({"n_groups": [1]}, n_folds=2, item_effects=True),
-    ],
-)
-def test_more_labels_change_opinions_as_if_fitted_at_once(ranker, tmp_path):
+def test_more_labels_change_opinions_as_if_fitted_at_once(tmp_path):
     crowd = shared(7, people=40)
     first, more = crowd[:600], crowd[600:]
-    ranker.set_params(unknown="consensus").fit(first)
+    ranker = PopularityWithFeatures(unknown="consensus").fit(first)
     again = load(save(ranker, tmp_path / "m", with_data=True))
     np.testing.assert_array_equal(again.decision_function(more), ranker.decision_function(more))
     again.update(more)
-    whole = ThreeLevelRanker(item_effects=True, n_groups=ranker.n_groups_).fit(crowd)
+    whole = PopularityWithFeatures().fit(crowd)
     assert again.item_weight_ == pytest.approx(whole.item_weight_)
-    np.testing.assert_allclose(
-        again.decision_function(crowd), whole.decision_function(crowd), atol=0.02
-    )
-
-
-def test_newcomers_see_items_as_all_do():
-    crowd = shared(8)
-    ranker = ThreeLevelRanker(item_effects=True).fit(crowd[:1500])
-    stranger = ranker.newcomer()
-    one = crowd.of_person(crowd.user_ids[0])
-    effects = ranker.learned_items().of(one.items).effects
-    np.testing.assert_allclose(
-        stranger.decision_function(one), one.X @ ranker.consensus_ + effects, atol=1e-9
-    )
-    new = crowd[1500:]
-    told = ranker.newcomer(new)
-    from_features = ThreeLevelRanker().fit(crowd[:1500]).newcomer(new)
-    assert np.abs(told.coef - ranker.consensus_).mean() > 0
-    known, alone = told.decision_function(new), from_features.decision_function(new)
-    aucs = [np.corrcoef(scores, new.labels)[0, 1] for scores in (known, alone)]
-    assert aucs[0] > aucs[1]
+    np.testing.assert_allclose(again.decision_function(crowd), whole.decision_function(crowd))
+    with pytest.raises(ValueError, match="with_data"):
+        load(save(ranker, tmp_path / "other")).update(more)
 
 
 def test_rows_that_say_nothing_of_items_are_refused_and_lone_items_warned_of():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((40, 2)), rng.random(40) < 0.5
     with pytest.raises(ValueError):
-        ThreeLevelRanker(item_effects=True).fit(X, y, users=np.arange(40) % 4)
+        PopularityWithFeatures().fit(X, y, users=np.arange(40) % 4)
     lone = Annotations(users=np.arange(40) % 4, items=np.arange(40), labels=y, features=X)
     with pytest.warns(UserWarning, match="item effects"):
-        ranker = ConsensusOnly(item_effects=True).fit(lone)
+        ranker = PopularityWithFeatures().fit(lone)
     assert ranker.item_weight_ == 0.0
     plain = ConsensusOnly().fit(lone).decision_function(lone)
     np.testing.assert_allclose(ranker.decision_function(lone), plain)
@@ -265,7 +192,7 @@ def test_rows_that_say_nothing_of_items_are_refused_and_lone_items_warned_of():
 
 def test_what_all_see_in_items_is_explained(tmp_path):
     crowd = shared(9, people=30)
-    ranker = ThreeLevelRanker(item_effects=True).fit(crowd)
+    ranker = PopularityWithFeatures().fit(crowd)
     explained = Explanation.of_ranker(ranker)
     assert "popularity" in explained.levels.feature_names
     everybody = explained.levels.coef @ explained.items.features.T
@@ -291,17 +218,38 @@ def test_grades_gain_from_what_others_said():
     )
     assert graded.grades is not None
     train, test = split_within_people(graded, 0.3, 0)
-    scores = [ThreeLevelRanker(item_effects=e).fit(train).score(test) for e in (True, False)]
+    scores = [one.fit(train).score(test) for one in (PopularityWithFeatures(), ConsensusOnly())]
     assert scores[0] > scores[1] + 0.02
 
 
-@pytest.mark.parametrize("kind", [ThreeLevelRanker, ConsensusOnly])
-def test_the_consensus_sees_items_as_strangers_do(kind):
+def test_the_consensus_sees_items_as_strangers_do():
     crowd = shared(11, people=30)
-    one = kind(item_effects=True, unknown="consensus")
-    for ranker in (one, RankerCV(one, {"tol": [1e-3]})):
-        if kind is ConsensusOnly and isinstance(ranker, RankerCV):
-            ranker.set_params(param_grid={"alpha": [0.1]})
+    one = PopularityWithFeatures(unknown="consensus")
+    for ranker in (one, RankerCV(one, {"alpha": [0.1]})):
         ranker.fit(crowd)
         stranger = ranker.decision_function(crowd.X, ["nobody"] * len(crowd), items=crowd.items)
         np.testing.assert_allclose(ranker.consensus_scores(crowd), stranger)
+
+
+def test_a_ridge_shrinks_the_weight_of_others_labels():
+    crowd = shared(3)
+    ranker, weak = (PopularityWithFeatures(0.1, alpha_item=a).fit(crowd) for a in (0.5, 100.0))
+    assert abs(weak.item_weight_) < 0.1 * abs(ranker.item_weight_)
+
+
+def test_popularity_with_features_knows_new_items_and_beats_either_alone():
+    rng = np.random.default_rng(4)
+    X, beyond = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    person, item = np.repeat(np.arange(60), 24), rng.integers(40, size=1440)
+    score = X[item].sum(axis=1) + beyond[item] + rng.logistic(size=1440)
+    crowd = Annotations(users=person, items=item, labels=score > 0, features=X)
+    old = crowd[crowd.item_codes < 30]
+    train, test = split_within_people(old, 0.5, 0)
+    both, popular, features = (
+        RankerCV(one, n_folds=3).fit(train)
+        for one in (PopularityWithFeatures(), Popularity(unknown="consensus"), ConsensusOnly())
+    )
+    assert both.score(test) >= max(popular.score(test), features.score(test))
+    new = crowd[crowd.item_codes >= 30]
+    assert both.score(new) > 0.7
+    assert popular.score(new) == 0.5
