@@ -14,7 +14,7 @@ class LazyModule:
 
     Examples
     --------
-    >>> Later("math").sqrt(9.0)
+    >>> LazyModule("math").sqrt(9.0)
     3.0
     """
 

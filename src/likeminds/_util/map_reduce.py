@@ -89,7 +89,7 @@ class ThreadExecutor(Executor[B]):
     >>> def longer(block, state, own):
     ...     kept = (0 if own is None else own) + state * len(block)
     ...     return kept, kept
-    >>> people = Blocks(["ab", "abc"])
+    >>> people = ThreadExecutor(["ab", "abc"])
     >>> total, own = people.visit(longer, 10)
     >>> total
     50
@@ -157,8 +157,8 @@ class SumTuple:
 
     Examples
     --------
-    >>> total = Sums(1.0, 2)
-    >>> total += Sums(0.5, 1)
+    >>> total = SumTuple(1.0, 2)
+    >>> total += SumTuple(0.5, 1)
     >>> list(total)
     [1.5, 3]
     """

@@ -23,8 +23,8 @@ class CollectedRows:
 
     Examples
     --------
-    >>> found = Collected([np.array([2, 0])], [[np.array([0.2, 0.0])]])
-    >>> found += Collected([np.array([1])], [[np.array([0.1])]])
+    >>> found = CollectedRows([np.array([2, 0])], [[np.array([0.2, 0.0])]])
+    >>> found += CollectedRows([np.array([1])], [[np.array([0.1])]])
     >>> found.in_order()
     [array([0. , 0.1, 0.2])]
     """
@@ -50,7 +50,7 @@ class SubsetRows:
 
     Examples
     --------
-    >>> OfSome(np.array([0.4, 0.7]), np.array([4, 7]))[np.array([7, 4, 4])]
+    >>> SubsetRows(np.array([0.4, 0.7]), np.array([4, 7]))[np.array([7, 4, 4])]
     array([0.7, 0.4, 0.4])
     """
 

@@ -102,7 +102,7 @@ def settle_there(
 
     Returns
     -------
-    Scored, optional
+    ScoredLabels, optional
         Some labels with their scores, where that tells anything.
     """
     client, is_seen = crowd.client, crowd.kept_in.is_seen(crowd.client)

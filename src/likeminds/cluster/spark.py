@@ -96,7 +96,7 @@ def statistics_of_batches(
     >>> homes = likeminds.load_electricity()
     >>> rows = pa.table({"user": homes.users[:40], "item": homes.items[:40],
     ...                  "label": homes.labels[:40]})
-    >>> reading = Reading.of({False: 30, True: 10}, homes.features, item_ids=homes.item_ids)
+    >>> reading = SparkReader.of({False: 30, True: 10}, homes.features, item_ids=homes.item_ids)
     >>> found = list(statistics_of_batches(rows.to_batches(), reading))
     >>> merged_statistics(found, reading.catalogue).user_ids.tolist()
     ['household-001']

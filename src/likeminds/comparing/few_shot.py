@@ -81,7 +81,7 @@ def score_shots(
 
     Returns
     -------
-    list of Shots
+    list of FewShotScores
         One for those seen, if there are any, and one for each k, if there are strangers.
 
     Examples

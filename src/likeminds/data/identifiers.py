@@ -27,7 +27,7 @@ class IntegerCodes:
 
     Examples
     --------
-    >>> np.asarray(Coded(np.array([1, 0, 1]), np.array(["ann", "zoe"], dtype=object)))
+    >>> np.asarray(IntegerCodes(np.array([1, 0, 1]), np.array(["ann", "zoe"], dtype=object)))
     array(['zoe', 'ann', 'zoe'], dtype=object)
     """
 

@@ -81,7 +81,7 @@ class StepLength:
 
     Examples
     --------
-    >>> pace = Pace()
+    >>> pace = StepLength()
     >>> for gain in (4.0, 1.0):
     ...     pace.took(pace.stretch, gain)
     >>> pace.stretch

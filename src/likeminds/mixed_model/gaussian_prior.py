@@ -68,7 +68,7 @@ class GaussianPrior:
 
     Examples
     --------
-    >>> prior = Prior(np.zeros(2), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
+    >>> prior = GaussianPrior(np.zeros(2), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
     >>> prior.covariance
     array([[2.5 , 0.  ],
            [0.  , 0.25]])
@@ -90,7 +90,7 @@ class GaussianPrior:
 
         Examples
         --------
-        >>> prior = Prior.of_covariance(np.zeros(2), np.array([[2.0, 1.0], [1.0, 3.0]]))
+        >>> prior = GaussianPrior.of_covariance(np.zeros(2), np.array([[2.0, 1.0], [1.0, 3.0]]))
         >>> prior.covariance.round(6)
         array([[2., 1.],
                [1., 3.]])

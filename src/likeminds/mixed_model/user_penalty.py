@@ -26,7 +26,7 @@ class UserPenalty:
 
     Examples
     --------
-    >>> held = Held(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
+    >>> held = UserPenalty(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
     >>> held.of_vectors(np.ones((1, 2))).round(6)
     array([[1. , 0.5]])
     """

@@ -330,7 +330,7 @@ class PriorRanker(UpdatableRanker):
 
         Returns
         -------
-        Beliefs
+        Posterior
             As `newcomer` returns them.
         """
         check_is_fitted(self)

@@ -196,7 +196,7 @@ def explain(
 
     Returns
     -------
-    Reasons
+    ScoreDecomposition
 
     Examples
     --------

@@ -93,7 +93,7 @@ def similar_people(
 
     Returns
     -------
-    Alike
+    Similarity
 
     Examples
     --------
@@ -132,7 +132,7 @@ def similar_items(ranker: Any, item: Hashable, k: int | None = 10, items: Any = 
 
     Returns
     -------
-    Alike
+    Similarity
 
     Examples
     --------

@@ -31,13 +31,13 @@ def levels_of_beliefs(levels: WeightLevels, ranker: Any, beliefs: Posterior) -> 
 
     Returns
     -------
-    Levels
+    WeightLevels
 
     Examples
     --------
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
-    >>> crowd = Levels.of_ranker(ranker)
+    >>> crowd = WeightLevels.of_ranker(ranker)
     >>> alone = levels_of_beliefs(crowd, ranker, ranker.beliefs_about("household-001"))
     >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
     True
@@ -120,7 +120,7 @@ class NewUserProjection:
 
         Returns
         -------
-        Places
+        MapPositions
         """
         spread = self.schools.spread
         alike = levels.alike(spread, self._alike)

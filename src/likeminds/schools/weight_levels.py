@@ -62,7 +62,7 @@ class WeightLevels:
         Examples
         --------
         >>> from likeminds import ThreeLevelRanker, load_electricity
-        >>> levels = Levels.of_ranker(ThreeLevelRanker().fit(load_electricity()))
+        >>> levels = WeightLevels.of_ranker(ThreeLevelRanker().fit(load_electricity()))
         >>> levels.group.shape, levels.n_directions
         ((361, 6), 2)
         """

@@ -88,9 +88,9 @@ class EigenvectorSample:
 
         Examples
         --------
-        >>> Sample.of(4, 12, 10, memory=1280).chosen
-        >>> Sample.of(4, 12, 10, memory=640)
-        Sample(chosen=array([ True, False,  True, False]), stands_for=2.0)
+        >>> EigenvectorSample.of(4, 12, 10, memory=1280).chosen
+        >>> EigenvectorSample.of(4, 12, 10, memory=640)
+        EigenvectorSample(chosen=array([ True, False,  True, False]), stands_for=2.0)
         """
         need = 8 * n_features * (n_rows + n_people)
         if need <= memory:

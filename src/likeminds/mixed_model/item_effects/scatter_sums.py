@@ -93,8 +93,8 @@ class SparseItemSums:
 
     Examples
     --------
-    >>> total = OfItems(np.array([2]), [np.ones((1, 1))], 3)
-    >>> total += OfItems(np.array([0, 2]), [np.ones((2, 1))], 3)
+    >>> total = SparseItemSums(np.array([2]), [np.ones((1, 1))], 3)
+    >>> total += SparseItemSums(np.array([0, 2]), [np.ones((2, 1))], 3)
     >>> total.whole[0].ravel()
     array([1., 0., 2.])
     """

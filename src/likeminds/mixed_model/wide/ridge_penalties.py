@@ -40,7 +40,7 @@ class InformationSpectrum:
         --------
         >>> from types import SimpleNamespace
         >>> diagonal = SimpleNamespace(times=lambda v: np.arange(1.0, 5.0)[:, None] * v)
-        >>> spectrum = Spectrum.of(diagonal, 4)
+        >>> spectrum = InformationSpectrum.of(diagonal, 4)
         >>> float(round(spectrum.well_known(1.0), 6))    # 1/2 + 2/3 + 3/4 + 4/5
         2.716667
         """
