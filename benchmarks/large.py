@@ -8,7 +8,7 @@ from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker, make_schools, split_within_people
 from likeminds._util.threads import in_threads
 from likeminds.losses.rows import Rows
-from likeminds.mixed_model import subsampled_fit
+from likeminds.mixed_model import fit_prior
 from likeminds.paper.experiments.timing import seconds
 
 N_LABELS, N_ITEMS = 50, 10_000
@@ -19,7 +19,7 @@ _TINY, _LARGE = (16, 800, 1e-2), (64, 100_000, 1e-5)
 def run(quick: bool) -> Result:
     """Fit a crowd and a tenth of it, and a fifth from a sample and from everybody."""
     n_features, n_people, tol = _TINY if quick else _LARGE
-    with patch.object(subsampled_fit, "_FEWEST", 10 if quick else subsampled_fit._FEWEST):
+    with patch.object(fit_prior, "_FEWEST", 10 if quick else fit_prior._FEWEST):
         tenth, whole = _crowd(n_people // 10, n_features), _crowd(n_people, n_features)
         times = {
             crowd.n_people: (seconds(lambda crowd=crowd: _pass(crowd)), *_fit(crowd, tol))
@@ -69,7 +69,7 @@ def run(quick: bool) -> Result:
 def run_million(quick: bool) -> Result:
     """Fit a million people: asked for by name, as it takes long."""
     n_features, n_people, tol = _TINY if quick else (64, 1_000_000, 1e-5)
-    with patch.object(subsampled_fit, "_FEWEST", 10 if quick else subsampled_fit._FEWEST):
+    with patch.object(fit_prior, "_FEWEST", 10 if quick else fit_prior._FEWEST):
         crowd = _crowd(n_people, n_features)
         floor = seconds(lambda: _pass(crowd))
         taken, ranker = _fit(crowd, tol, covariance_rank=8)
@@ -111,11 +111,11 @@ def _pass(crowd: Annotations) -> None:
 
 def _against_everybody(
     crowd: Annotations, tol: float
-) -> tuple[float, float, subsampled_fit.SubsampleRecord]:
+) -> tuple[float, float, fit_prior.SubsampleRecord]:
     """Return the held-out AUC lost by sampling, how many times faster it is, and what it was."""
     train, test = split_within_people(crowd, test_size=0.3, random_state=0)
     taken, ranker = _fit(train, tol)
-    with patch.object(subsampled_fit, "_FEWEST", crowd.n_people):
+    with patch.object(fit_prior, "_FEWEST", crowd.n_people):
         slower, whole = _fit(train, tol)
     assert ranker.sampling_ is not None
     assert whole.sampling_ is None

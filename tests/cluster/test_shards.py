@@ -131,7 +131,7 @@ def test_a_crowd_that_is_sampled_first_is_the_same(client):
 def test_a_large_crowd_learns_from_a_sample_and_is_corrected(client, few, monkeypatch):
     # Samples come to this process, or, where they are larger than a few, stay in their shards.
     monkeypatch.setattr("likeminds.cluster.remote_blocks._FEW", few)
-    monkeypatch.setattr("likeminds.mixed_model.subsampled_fit._FEWEST", 300)
+    monkeypatch.setattr("likeminds.mixed_model.fit_prior._FEWEST", 300)
     users, items, labels, features = make_crowd(1300, 8, 5)
     some = np.random.default_rng(0).random(len(users)) < 0.7  # more labels than features, or fewer
     given = {"features_per": "item", "item_ids": np.arange(len(features))}

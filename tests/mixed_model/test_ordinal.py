@@ -10,10 +10,9 @@ from scipy.special import expit
 from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.blocks import PaddedRows
-from likeminds.mixed_model.grade_counts import GradeCounts
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import GRADE_LOSSES
-from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, GradeScale, StandardNormal
 
 SEVERAL = 30
 

@@ -6,8 +6,8 @@ from sklearn.base import clone
 
 from learned_model import LOW_RANK, make_objective
 from likeminds import Annotations, HierarchicalRanker, load, make_schools, save
-from likeminds.mixed_model import subsampled_fit
-from likeminds.mixed_model.subsampled_fit import SubsamplePlan, SubsampleRecord
+from likeminds.mixed_model import fit_prior
+from likeminds.mixed_model.fit_prior import SubsamplePlan, SubsampleRecord
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def schools():
 @pytest.fixture
 def small_samples(monkeypatch):
     """Crowds of a test count as large ones."""
-    monkeypatch.setattr(subsampled_fit, "_FEWEST", 300)
+    monkeypatch.setattr(fit_prior, "_FEWEST", 300)
 
 
 def objective_of(annotations):
@@ -58,7 +58,7 @@ def test_a_sample_corrected_finds_what_everybody_says(schools, monkeypatch, tmp_
     whole = ranker.fit(schools)
     assert whole.sampling_ is None
     coef, objective = whole.coef_, whole.objective_
-    monkeypatch.setattr(subsampled_fit, "_FEWEST", 300)
+    monkeypatch.setattr(fit_prior, "_FEWEST", 300)
     found = HierarchicalRanker(item_effects=False, **parameters).fit(schools)
     told = found.sampling_
     assert isinstance(told, SubsampleRecord)

@@ -21,8 +21,7 @@ from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.mixed_model.wide import basis_reduction
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.leading_directions import lowest
-from likeminds.mixed_model.wide.ridge_penalties import InformationSpectrum
+from likeminds.mixed_model.wide.spectrum import InformationSpectrum, lowest
 from likeminds.mixed_model.wide.wide_fit import learn_in_rows
 from likeminds.mixed_model.wide.wide_marginal_likelihood import WideMarginalLikelihood
 

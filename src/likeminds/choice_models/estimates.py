@@ -19,8 +19,8 @@ from likeminds.choice_models.importance_sampling import (
 )
 from likeminds.choice_models.simulated_likelihood import LikelihoodSurface
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.sign_constraints import moments_of_weights, weights_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.lognormal_prior import moments_of_weights, weights_of_logs
 
 # Scores give standard errors where there are so many users for each number of the model; a full
 # Omega has any where there are no more numbers than this.

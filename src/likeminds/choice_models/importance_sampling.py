@@ -20,9 +20,9 @@ from scipy.special import gammaln
 from likeminds._util.array_types import Float, Index
 from likeminds._util.batched_linalg import row_dots
 from likeminds.mixed_model.blocks import PaddedRows, Responses, of_each_person, task_of
+from likeminds.mixed_model.extensions.sign_constraints import find_mode_of_logs, weights_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.lognormal_prior import find_mode_of_logs, weights_of_logs
 from likeminds.mixed_model.map_newton import find_mode
 
 # Degrees of freedom of the distribution that weights are drawn from.
@@ -126,7 +126,7 @@ class SimulationProblem:
         1 or -1 where a varying weight is log-normal, with this sign, else 0: what is normally
         distributed is its logarithm.
     shifts : array of shape (n_people, p), optional
-        How far everybody's mean is from that of all: see `mixed_model.covariate_effects`.
+        Differences of users' means from the common mean: see `covariate_effects`.
     """
 
     tasks: Responses

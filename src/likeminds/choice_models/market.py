@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
-from likeminds.mixed_model.lognormal_prior import logs_of_moments, weights_of_logs
+from likeminds.mixed_model.extensions.sign_constraints import logs_of_moments, weights_of_logs
 from likeminds.mixed_model.posterior import Posterior
 
 # Draws from each person's posterior; half of them mirror the others.

@@ -14,9 +14,9 @@ from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
 from likeminds.mixed_model.blocks import Responses, task_of
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, matched
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
-from likeminds.mixed_model.lognormal_prior import LogNormalPrior, matched
 
 # Draws for each person where the specification asks for simulation, but not for a number.
 _DRAWS = 200

@@ -1,17 +1,33 @@
-"""Learning the prior: which form it takes, and steps down the objective."""
+"""Fit the prior: choose its covariance structure, then minimise the objective.
 
-from dataclasses import replace
+Large data sets fit the prior to a sample of users, then correct it for all. The prior has k
+parameters. A fit to n of U users with m labels each leaves J above its minimum, per label, by
+
+    excess(n) = k / (2 m) (1/n - 1/U).
+
+The sample gives the curvature, a larger sample of users the gradient: J of the sample plus (their
+gradient - the sample's) times the parameters is minimised (Jordan, Lee and Yang 2019), which
+squares the sample's error. Corrected steps repeat until one promises less than the tolerance.
+With all of Omega, steps are those of `fisher_scoring`.
+
+The sample's excess is at most 100 times the tolerance, that of the users who correct it at most 10
+times. All users correct if that is more than half of them; there is no sample if it would be more
+than a quarter.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
-from likeminds.mixed_model.blocks import Responses, sample
+from likeminds.mixed_model.blocks import ResponseBlock, Responses, sample
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.laplace_moments import WarmStarts
+from likeminds.mixed_model.laplace_moments import Moments, WarmStarts
 from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model, score
 from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood
+from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.model_selection import choose_structure, structure_of
-from likeminds.mixed_model.subsampled_fit import SubsamplePlan, is_large, learn_from_sample
 from likeminds.solvers.solver import Callback
 
 # How exactly modes are found while the form is chosen: see `modes.find_mode`.
@@ -95,3 +111,219 @@ def learn(
         shape=form.shape,
         unsure=unsure,
     )
+
+
+# What a sample, and the people who correct it, may cost, in units of the tolerance.
+_ROUGH, _EXACT = 100.0, 10.0
+# The least sample; and the share of the crowd that a sample may be: larger ones save no time.
+_FEWEST, _LARGEST = 2000, 0.25
+# Corrected steps, and steps on the sample's objective for each of them, at most.
+_CORRECTIONS, _STEPS = 10, 30
+
+
+@dataclass(frozen=True)
+class SubsampleRecord:
+    """How the prior of a large crowd was learned from some of its people.
+
+    Attributes
+    ----------
+    n_learned, n_asked : int
+        People from whom the prior was learned, and those whose sums corrected it.
+    promised, gained : list of float
+        By how much each corrected step promised to lower J, and lowered it, in nats per label.
+    excess : float
+        How far J is expected to be above the least one, in nats per label: as it was not everybody
+        who was asked, and by what the next step promises.
+    """
+
+    n_learned: int
+    n_asked: int
+    promised: list[float] = field(default_factory=list)
+    gained: list[float] = field(default_factory=list)
+    excess: float = 0.0
+
+    @property
+    def n_steps(self) -> int:
+        """How many corrected steps were taken."""
+        return len(self.gained)
+
+
+@dataclass(frozen=True)
+class SubsamplePlan:
+    """How many people learn, and how many correct.
+
+    Attributes
+    ----------
+    n_numbers, n_labels : int, float
+        Numbers of the prior (k), and labels of a person (m).
+    n_learned, n_asked : int
+        People who learn, and who correct.
+    """
+
+    n_numbers: int
+    n_labels: float
+    n_learned: int
+    n_asked: int
+
+    @classmethod
+    def of(cls, start: MarginalLikelihood, tasks: Responses, tol: float) -> "SubsamplePlan | None":
+        """Return the plan for a crowd, given the form of its prior; None where all are to learn.
+
+        ``start`` is the objective of a few of the people, in the form that was chosen.
+        """
+        if not is_large(tasks):
+            return None
+        n_numbers = _numbers(start)
+        counts = list(start.tasks.ask(_count, None))
+        n_labels = max(sum(counts) / start.tasks.n_people, 1e-3)
+        # Per label, J is of the size of one: a share of it is as much per label.
+        needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
+        n_learned = max(_FEWEST, int(min(needed / _ROUGH, tasks.n_people)))
+        n_asked = max(_FEWEST, int(min(needed / _EXACT, tasks.n_people)))
+        if n_learned > _LARGEST * tasks.n_people:
+            return None
+        n_asked = tasks.n_people if 2 * n_asked > tasks.n_people else n_asked
+        return cls(n_numbers, n_labels, n_learned, n_asked)
+
+    def excess(self, n_people: int, of: int) -> float:
+        """Return what a prior learned from some costs all, in nats per label."""
+        return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_people - 1.0 / of)
+
+
+def is_large(tasks: Responses) -> bool:
+    """Say whether there are people enough for a sample of them."""
+    return _LARGEST * tasks.n_people >= _FEWEST
+
+
+def learn_from_sample(
+    plan: SubsamplePlan,
+    start: MarginalLikelihood,
+    tasks: Responses,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> tuple[PriorFit, Moments]:
+    """Learn the prior from a sample, correct it, and return the moments of those who did."""
+    few = _standing_for(start, sample(tasks, plan.n_learned), tasks)
+    is_asked = plan.n_asked < tasks.n_people
+    many = _standing_for(start, sample(tasks, plan.n_asked) if is_asked else tasks, tasks)
+    steps = descend if start.shape.has_directions else score
+    found = steps(few, tol=tol, max_iter=max_iter)
+    if start.shape.has_directions:
+        correcting = _SampleCorrection(plan, few, many, found, tol)
+        found = correcting.run(callback)
+        seen, sampling = correcting.seen, correcting.sampling
+    else:
+        many = replace(many, model=found.model)
+        found = score(many, tol=tol, max_iter=max_iter, callback=callback)
+        seen = many.visit(found.model)
+        gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_people)
+        sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
+    price = plan.excess(plan.n_asked, tasks.n_people)
+    sampling = replace(sampling, excess=sampling.excess + price)
+    pulls = WarmStarts() if is_asked else many.pulls
+    return replace(found, pulls=pulls, sampling=sampling), seen
+
+
+class _SampleCorrection:
+    """Corrected steps from what a sample has learned."""
+
+    def __init__(
+        self,
+        plan: SubsamplePlan,
+        few: MarginalLikelihood,
+        many: MarginalLikelihood,
+        found: PriorFit,
+        tol: float,
+    ) -> None:
+        self._plan, self._few, self._many = plan, few, many
+        self._tol, self._found = tol, found
+        self._n_labels = plan.n_labels * few.n_people
+        self.sampling = SubsampleRecord(plan.n_learned, plan.n_asked)
+        self._look(found.model)
+
+    def _look(self, model: PriorModel) -> None:
+        self.seen = self._many.visit(model)
+        self._model, self._value = model, self._many.value(model, self.seen)
+
+    def run(self, callback: Callback | None) -> PriorFit:
+        """Take steps until one promises too little; J of those who are asked never rises."""
+        trace, converged, stopped = [self._value], False, self._found.interrupted
+        try:
+            while not (converged or stopped) and len(trace) <= _CORRECTIONS:
+                model, promised = self._propose()
+                self.sampling = replace(self.sampling, excess=promised / self._n_labels)
+                converged = promised <= self._tol * abs(self._value)
+                if converged:
+                    break
+                before, seen, value = self._model, self.seen, self._value
+                self._look(model)
+                gained = value - self._value
+                if gained <= 0.0:
+                    # The sample's curvature is not everybody's: more people have a better one.
+                    self._model, self.seen, self._value = before, seen, value
+                    if not self._take_more():
+                        break
+                    continue
+                self._note(promised, gained)
+                trace.append(self._value)
+                if callback is not None:
+                    stopped = bool(callback(len(trace) - 1, self._value, promised))
+        except KeyboardInterrupt:
+            stopped = True
+        return replace(
+            self._found,
+            model=self._model,
+            trace=trace,
+            converged=converged and self._found.converged,
+            interrupted=stopped,
+        )
+
+    def _propose(self) -> tuple[PriorModel, float]:
+        """Return where the sample's curvature leads, and by how much that should lower J."""
+        here = replace(self._few, model=self._model)
+        own = here.slope(self._model, here.visit(self._model))
+        theirs = self._many.slope(self._model, self.seen)
+        tilt: Float = (theirs - own) / here.n_people
+        found = descend(here, tol=0.1 * self._tol, max_iter=_STEPS, tilt=tilt)
+        return found.model, found.trace[0] - found.trace[-1]
+
+    def _note(self, promised: float, gained: float) -> None:
+        each = self._n_labels
+        self.sampling = replace(
+            self.sampling,
+            promised=[*self.sampling.promised, promised / each],
+            gained=[*self.sampling.gained, gained / each],
+        )
+
+    def _take_more(self) -> bool:
+        """Double the sample, unless it is everybody who corrects."""
+        n_learned = min(2 * self.sampling.n_learned, self._plan.n_asked)
+        if n_learned == self.sampling.n_learned:
+            return False
+        more = sample(self._many.tasks, n_learned)
+        share = self._few.n_people / more.n_people
+        self._few = replace(self._few, tasks=more, pulls=WarmStarts(), stands_for=share)
+        self.sampling = replace(self.sampling, n_learned=n_learned)
+        return True
+
+
+def _standing_for(
+    start: MarginalLikelihood, some: Responses, everybody: Responses
+) -> MarginalLikelihood:
+    """Return the objective of some people who stand for everybody."""
+    share = everybody.n_people / some.n_people
+    return replace(start, tasks=some, pulls=WarmStarts(), stands_for=share)
+
+
+def _numbers(start: MarginalLikelihood) -> int:
+    """Return how many numbers a prior of the chosen form has."""
+    size = len(start.unit)
+    if start.shape.has_directions:
+        return len(start.start)
+    return 2 * size if start.shape.kind == "diagonal" else size + size * (size + 1) // 2
+
+
+def _count(block: ResponseBlock, state: None, own: None) -> float:  # noqa: ARG001
+    return float(block.task.comparisons.sum())

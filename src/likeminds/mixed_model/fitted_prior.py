@@ -6,12 +6,12 @@ import numpy as np
 
 from likeminds._util.array_types import Float, IdArray
 from likeminds.data.covariates import Covariates
-from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
+from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import Likelihood, LogisticLikelihood
-from likeminds.mixed_model.lognormal_prior import LogNormalPrior
 
 # How far people's log-odds of liking the average item may be from the crowd's.
 _INTERCEPT_SPREAD = 2.0
@@ -36,7 +36,7 @@ class FittedPrior:
         Posteriors of the items' effects and factors, where several people labelled an item.
     signs : array of shape (p,), optional
         1 or -1 for weights whose sign is known, and that may be zero, else 0: see
-        `mixed_model.sign_constraints`.
+        `mixed_model.extensions.sign_constraints`.
     logs : LogNormalPrior, optional
         The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
         then have the moments of weights.

@@ -1,13 +1,14 @@
-"""Posteriors of items not seen in training, from a few labels, the people held fixed."""
+"""Posteriors of new items from a few labels, and residuals of items that new users labelled."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likeminds._util.array_types import Float, FloatArray, Index
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.batched_linalg import solve
+from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.response_style import PointwiseLoss
+from likeminds.mixed_model.ordinal_responses import PointwiseLoss
 
 # Steps of Newton's method, and what they may leave to go.
 _STEPS = 50
@@ -69,3 +70,37 @@ def fold_in(
         factors=state[:, 1:],
         unsure=np.ascontiguousarray(covariance[:, 1:, 1:]),
     )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The residuals of labelled items: E[eta + noise | label] - eta.
+
+    A score eta is the mean utility of an item to a user. A label tells more of the labelled item:
+    its noise is this user's own taste for it, which other items do not share. The mean utility,
+    given the label, is what the item is worth to this user.
+
+    Attributes
+    ----------
+    people : array of shape (n,)
+        The place of the user of each label.
+    items : array of shape (n,)
+        The item of each label.
+    residuals : array of shape (n,)
+        The residual of each label.
+    """
+
+    people: Index
+    items: IdArray
+    residuals: Float
+
+    def at(self, people: Index, items: IdArray) -> Float:
+        """Return the mean residual of each pair of user and item, zero without a label."""
+        item, known = encode(self.items, "items")
+        asked = lookup(items, known, "items")
+        n = len(known)
+        labelled, code = np.unique(self.people * n + item, return_inverse=True)
+        mean = np.bincount(code, self.residuals) / np.bincount(code)
+        pairs = people * n + asked
+        place = np.minimum(np.searchsorted(labelled, pairs), len(labelled) - 1)
+        return np.where((asked >= 0) & (labelled[place] == pairs), mean[place], 0.0)

@@ -17,18 +17,16 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.new_items import fold_in
+from likeminds.mixed_model.likelihoods import Likelihood, label_probability
+from likeminds.mixed_model.new_items import Answered, fold_in
 from likeminds.mixed_model.ordinal import StandardNormal
-from likeminds.mixed_model.own_item_labels import Answered
-from likeminds.mixed_model.prediction_rows import PredictionRows
-from likeminds.mixed_model.predictive_probabilities import label_probability
-from likeminds.mixed_model.response_style import (
+from likeminds.mixed_model.ordinal_responses import (
     GradePredictions,
     PointwiseLabelLoss,
     PointwiseLoss,
     ResponseStyle,
 )
+from likeminds.mixed_model.prediction_rows import PredictionRows
 
 # Rankings drawn from a posterior for the credible intervals of ranks.
 _DRAWS = 2000

@@ -10,22 +10,26 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Float, Index
 from likeminds._util.batched_linalg import solve, times
 from likeminds._util.threads import one_blas_thread
+from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.blocks import PaddedRows, ResponseBlock, Responses, people_of
-from likeminds.mixed_model.fitted_prior import FittedPrior
-from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
-from likeminds.mixed_model.likelihoods import Curvature
-from likeminds.mixed_model.lognormal_prior import (
+from likeminds.mixed_model.extensions.sign_constraints import (
     LogNormalPrior,
     curvature_of_logs,
     find_mode_of_logs,
+    keep_signs,
     known_from,
     moments_of_weights,
     weights_of_logs,
 )
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
+from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.likelihoods import Curvature
+from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.map_newton import EXACT, PosteriorMode, WarmStart
+from likeminds.mixed_model.new_items import Answered
+from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
-from likeminds.mixed_model.sign_constraints import keep_signs
 
 Single = NDArray[np.float32]
 
@@ -223,3 +227,48 @@ def _lifted(gram: Single) -> Single:
     diagonal = np.einsum("bmm->bm", gram)
     diagonal += np.float32(_LIFT) * (np.float32(1.0) + diagonal)
     return gram
+
+
+@dataclass(frozen=True)
+class NewUserPosteriors:
+    """Newcomers to a ranker with a learned prior.
+
+    Attributes
+    ----------
+    crowd : FittedPrior
+        The prior of newcomers' weights.
+    loss : PriorLoss
+        The loss of newcomers' labels.
+    positive_share : float
+        The share of positive labels in training.
+    rank : int
+        How many directions of the posterior covariance are kept.
+    """
+
+    crowd: FittedPrior
+    loss: PriorLoss
+    positive_share: float
+    rank: int
+
+    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return everybody's mode and matrix K; see `Posterior`."""
+        said, crowd = self.loss.prepare_new_users(said, self.crowd)
+        tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
+        shifts = crowd.shifts(said.people, said.user_ids)
+        points, known = posterior_of(
+            tasks, said.n_people, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
+        )
+        # Coordinates that only newcomers have served their purpose: scores need none of them.
+        size = len(self.crowd.prior.mean)
+        return points[:, :size], known[:, :, :size]
+
+    def answered(self, said: Annotations, beliefs: Posterior) -> Answered | None:
+        """Return the residuals of labelled items, where items are known by their ids."""
+        if self.crowd.items is None or not said.has_items:
+            return None
+        said, crowd = self.loss.prepare_new_users(said, self.crowd)
+        people = said.user_codes
+        eta, _ = beliefs.from_zero(beliefs.see(said.X, said.items), people)
+        likelihood: Any = crowd.likelihood
+        utility = likelihood.utility(eta, said.outcomes, people)
+        return Answered(people, said.items, utility - eta)

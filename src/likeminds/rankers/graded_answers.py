@@ -16,9 +16,9 @@ from likeminds.metrics.concordance import concordance_by_person
 from likeminds.metrics.paired import over_people
 from likeminds.mixed_model.item_effects.responses import are_shared
 from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
-from likeminds.mixed_model.response_style import GradePredictions
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.training_data import ScoredLabels, TrainingData
 

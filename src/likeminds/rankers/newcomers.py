@@ -15,10 +15,10 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.new_items import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
-from likeminds.mixed_model.own_item_labels import Answered
+from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.response_style import ResponseStyle
 from likeminds.rankers.array_validation import RemoteAnnotations, refuse_extras
 from likeminds.rankers.item_table import ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated

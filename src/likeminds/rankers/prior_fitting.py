@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
 from likeminds.mixed_model.blocks import Responses
-from likeminds.mixed_model.covariate_effects import learn_with_people
-from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects, learn_with_people
 from likeminds.mixed_model.fit_prior import learn
 from likeminds.mixed_model.item_effects.feature_regression import (
     MOST_FEATURES,
@@ -28,7 +27,7 @@ from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.ordinal import Graded
-from likeminds.mixed_model.ordinal_updates import refine_likelihood
+from likeminds.mixed_model.ordinal_responses import refine_likelihood
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.mixed_model.wide.wide_fit import learn_in_rows
 from likeminds.rankers.callbacks import both_callbacks

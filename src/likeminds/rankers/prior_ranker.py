@@ -15,14 +15,14 @@ from likeminds._util.checks import listing
 from likeminds._util.map_reduce import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
-from likeminds.mixed_model.new_users import NewUserPosteriors
 from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import graded_answers, newcomers, probabilities
 from likeminds.rankers.array_validation import refuse_strangers
 from likeminds.rankers.capabilities import with_consensus

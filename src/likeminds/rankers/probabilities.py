@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_probabilities import chances_of_sets
+from likeminds.mixed_model.likelihoods import damping, label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
-from likeminds.mixed_model.predictive_probabilities import damping, label_probability
 from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
 from likeminds.rankers.training_data import TrainingData
 

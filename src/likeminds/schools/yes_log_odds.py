@@ -9,7 +9,7 @@ from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.calibration import calibrate
-from likeminds.mixed_model.predictive_probabilities import label_probability
+from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.rankers.capabilities import Capability
 from likeminds.schools.items import Items
 from likeminds.schools.weight_levels import as_ranker

@@ -10,9 +10,9 @@ import numpy as np
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.item_posteriors import ItemPosteriors as LearnedItems
+from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
-from likeminds.mixed_model.predictive_probabilities import label_probability
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.score_decomposition import interval, take_apart

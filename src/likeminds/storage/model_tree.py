@@ -33,8 +33,10 @@ from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
+from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior
+from likeminds.mixed_model.fit_prior import SubsampleRecord
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -43,9 +45,7 @@ from likeminds.mixed_model.likelihoods import (
     GaussianLikelihood,
     LogisticLikelihood,
 )
-from likeminds.mixed_model.lognormal_prior import LogNormalPrior
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
-from likeminds.mixed_model.subsampled_fit import SubsampleRecord
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.registry import RANKERS
 from likeminds.storage.finite_checks import first_not_finite

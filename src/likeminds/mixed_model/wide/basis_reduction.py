@@ -18,7 +18,7 @@ from likeminds.mixed_model.laplace_moments import WarmStarts
 from likeminds.mixed_model.lbfgs import PriorFit, first_guess
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.ridge_penalties import InformationSpectrum
+from likeminds.mixed_model.wide.spectrum import InformationSpectrum
 
 # Coordinates that are kept.
 KEPT = 128

@@ -22,8 +22,7 @@ from likeminds.mixed_model.marginal_likelihood import LOW_RANK, PriorModel
 from likeminds.mixed_model.model_selection import FEWEST_USERS, grow_while_lower
 from likeminds.mixed_model.wide.basis_reduction import few_coordinates, in_few, with_doubt
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.leading_directions import first_directions
-from likeminds.mixed_model.wide.ridge_penalties import InformationSpectrum
+from likeminds.mixed_model.wide.spectrum import InformationSpectrum, first_directions
 from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMoments, WideMarginalLikelihood
 from likeminds.solvers.solver import Callback
 

@@ -8,7 +8,12 @@ from scipy.optimize import minimize
 
 from learned_model import GaussianPrior, PriorModel, WarmStarts, tasks_of, tasks_with_items
 from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
-from likeminds.mixed_model.covariate_effects import CovariateQuadratic, Regressors, Slopes, ask
+from likeminds.mixed_model.extensions.covariate_effects import (
+    CovariateQuadratic,
+    Regressors,
+    Slopes,
+    ask,
+)
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.schools import Explanation
 

@@ -1,21 +1,98 @@
-"""Log-normal weights: modes, and the normal distribution with the same mean and covariance.
+"""Weights of known sign: truncated normal or log-normal.
 
-A weight with a known sign s may be s exp(l), with l normally distributed, jointly with all other
-weights. Simulation works on l as it does on any weight. Everything else that the library says of
-people is about weights themselves, normally distributed around their means; so prior and
-posteriors are given the moments that the weights have. For people, these are the moments of
-s exp(l) where l has Laplace's approximation around the mode of its posterior.
+Truncated: the prior is a normal distribution of u, and a user's weight is u where its sign is
+right, else zero. The posterior mode is that of the normal prior within the bounds, since beyond
+them labels say nothing and the prior falls.
+
+Log-normal: a weight with sign s is s exp(l), with l normally distributed, jointly with all other
+weights. Everything else in the package treats weights as normal around their means, so prior and
+posteriors get the moments of s exp(l), where l has Laplace's approximation around its mode.
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.batched_linalg import row_dots, times, times_back
-from likeminds.mixed_model.blocks import PaddedRows
+from likeminds._util.lazy_imports import LazyModule
+from likeminds.mixed_model.blocks import PaddedRows, of_each_person
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
+
+optimize: Any = LazyModule("scipy.optimize")
+
+# What a weight is at least, in standard deviations: zero, and on the right side of it for sure.
+_LEAST = 1e-9
+
+
+def keep_signs(
+    points: Float,
+    task: PaddedRows,
+    prior: GaussianPrior,
+    likelihood: Likelihood,
+    signs: Float,
+    *,
+    logs: Float | None = None,
+) -> Float:
+    """Return a block's modes with weights of the known signs.
+
+    Parameters
+    ----------
+    points : array of shape (b, p)
+        The modes without bounds.
+    task, prior, likelihood
+        What they are the modes of.
+    signs : array of shape (p,)
+        1 or -1 where the sign of a weight is known, else 0.
+    logs : array of shape (p,), optional
+        1 or -1 where points are logarithms of weights, else 0.
+    """
+    logs = np.zeros_like(signs) if logs is None else logs
+    wrong = np.flatnonzero((points * signs < 0.0).any(axis=1))
+    if not len(wrong):
+        return points
+    points, means = points.copy(), prior.means(task.people)
+    for person in wrong:
+        own = of_each_person(task, itemgetter(slice(person, person + 1)))
+        mean = means[person]
+        points[person] = _bounded(points[person], mean, own, prior, (likelihood, signs, logs))
+    return points
+
+
+def _bounded(
+    point: Float,
+    mean: Float,
+    task: PaddedRows,
+    prior: GaussianPrior,
+    said: tuple[Likelihood, Float, Float],
+) -> Float:
+    """Return one person's mode within the bounds."""
+    likelihood, signs, logs = said
+    varies = prior.residual > 0
+    unit = np.sqrt(prior.covariance.diagonal()[varies])
+    precision = np.linalg.inv(prior.covariance[np.ix_(varies, varies)])
+    rows, rest = task.rows[0][:, varies], task.rows[0][:, ~varies] @ mean[~varies]
+
+    def loss(scaled: Float) -> tuple[float, Float]:
+        own = scaled * unit
+        away = own - mean[varies]
+        eta = rows @ weights_of_logs(own, logs[varies]) + rest
+        labels = likelihood.at(eta[None], task)
+        value = float(labels.loss[0]) + 0.5 * float(away @ precision @ away)
+        pulled = slopes_of_logs(own, logs[varies]) * (rows.T @ labels.pull[0])
+        return value, (precision @ away - pulled) * unit
+
+    known = signs[varies]
+    bounds = [(_LEAST if s > 0 else None, -_LEAST if s < 0 else None) for s in known]
+    start = np.where(known * point[varies] < 0.0, known * _LEAST, point[varies] / unit)
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    bounded = mean.copy()
+    bounded[varies] = found.x * unit
+    return bounded
+
 
 # Logarithms beyond this would overflow sooner or later; no weight is that large.
 _MOST = 100.0
@@ -25,7 +102,7 @@ _FLATTEST = 0.25
 _EXACT = 1e-9
 _STEPS, _HALVINGS = 100, 40
 # Variances less than this share of a squared mean are rounding.
-_LEAST = 1e-12
+_LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -105,7 +182,9 @@ def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float
     factor = np.where(is_log, mean, 1.0)
     inner = covariance / (factor[..., :, None] * factor[..., None, :])
     both = is_log[:, None] & is_log
-    inner = np.where(both, np.log1p(np.maximum(np.where(both, inner, 0.0), _LEAST - 1.0)), inner)
+    inner = np.where(
+        both, np.log1p(np.maximum(np.where(both, inner, 0.0), _LEAST_VARIANCE - 1.0)), inner
+    )
     size = np.log(np.where(is_log, signs * mean, 1.0))
     return np.where(is_log, size - 0.5 * np.einsum("...pp->...p", inner), mean), inner
 

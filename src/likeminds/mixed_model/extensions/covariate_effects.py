@@ -23,7 +23,6 @@ from likeminds._util.map_reduce import SumTuple
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.mixed_model.blocks import ResponseBlock, Responses
-from likeminds.mixed_model.covariate_means import CovariateEffects
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
@@ -44,6 +43,65 @@ _WEAKEST, _STRONGEST = 1e-3, 1e8
 _SHORTER, _SHORTEST = 0.4, 1e-3
 # How exactly modes are found.
 _EXACT = 1e-7
+# Variances less than this share of the largest are rounding.
+_LEAST = 1e-10
+
+
+@dataclass(frozen=True)
+class CovariateEffects:
+    """Effects of covariates on people's weights, learned from a crowd.
+
+    Attributes
+    ----------
+    encoder : CovariateEncoder
+        How covariates become z.
+    slopes : array of shape (p, k)
+        Gamma.
+    ridges : array of shape (n_covariates,)
+        The ridge penalty of the columns of each covariate.
+    scatter : array of shape (k, k)
+        The covariance of z in the crowd.
+    unsure : array of shape (p, p)
+        The posterior covariance of Gamma z, on average over the crowd.
+    """
+
+    encoder: CovariateEncoder
+    slopes: Float
+    ridges: Float
+    scatter: Float
+    unsure: Float
+
+    @property
+    def covariance(self) -> Float:
+        """The covariance between people of Gamma z, shape (p, p)."""
+        return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
+
+    def told(self, size: int) -> Float:
+        """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        there = values > _LEAST * max(float(values[-1]), 1e-300)
+        rows = (vectors[:, there] * np.sqrt(values[there])).T
+        return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
+
+    def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
+        """Return Gamma z of people, by their ids, shape (n_people, p)."""
+        return np.asarray(self.encoder.of_people(covariates, people) @ self.slopes.T)
+
+    def examples(self, name: str) -> list[tuple[str | None, Float]]:
+        """Return Gamma z by category, or of a standard deviation more; all else being average."""
+        place = self.encoder.names.index(name)
+        own = self.slopes[:, self.encoder.blocks == place]
+        kinds, scale = self.encoder.categories[place], self.encoder.scales[place]
+        if kinds is None:
+            return [(None, column) for column in own.T]
+        z = (np.eye(len(kinds)) - np.array(self.encoder.centres[place])) / (scale or 1.0)
+        return list(zip(kinds, z @ own.T, strict=True))
+
+    def covariance_by(self, name: str) -> Float:
+        """Return the covariance between people of one covariate's part of Gamma z, shape (p, p)."""
+        own = self.encoder.blocks == self.encoder.names.index(name)
+        slopes = self.slopes[:, own]
+        return np.asarray(slopes @ self.scatter[np.ix_(own, own)] @ slopes.T)
 
 
 @dataclass(frozen=True)

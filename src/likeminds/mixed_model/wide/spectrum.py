@@ -1,8 +1,8 @@
-"""Ridge penalties that make what they hold most likely, from the spectrum of the information.
+"""Spectra of matrices that are only applied: ridge penalties, and leading directions.
 
-MacKay's fixed point: ridge = (how many directions are well known) / (squared length). With the
-eigenvalues h of the information, well known are sum h / (h + ridge). Sums over eigenvalues are
-stochastic Lanczos quadrature: a few random vectors, a few products with each.
+Ridges follow MacKay's fixed point: ridge = (effective number of parameters) / (squared length).
+With the eigenvalues h of the information, the former is sum h / (h + ridge). Sums over eigenvalues
+are stochastic Lanczos quadrature: a few random vectors, a few products with each.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMatrices
+from likeminds.mixed_model.marginal_likelihood import PriorModel
+from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMatrices, RowMoments
 
 # Random vectors, and products with each. Sums over d eigenvalues are then within a few per cent
 # of 1 / sqrt(d); fewer features than that many vectors are all asked.
@@ -96,3 +97,36 @@ def _lanczos(matrix: RowMatrices, start: Float) -> tuple[Float, Float]:
         beside[step] *= lasts
         vector = np.where(lasts, product / np.where(lasts, beside[step], 1.0), 0.0)
     return diagonals, beside[:-1]
+
+
+# Directions looked at beyond those asked for, and products with all of them.
+_MORE, _KRYLOV_STEPS = 6, 3
+
+
+def lowest(matrix: RowMatrices, n_features: int, n: int) -> tuple[Float, Float]:
+    """Return the least eigenvalues and their eigenvectors, shape (d, n), by block Krylov steps."""
+    n_tried = min(n + _MORE, n_features)
+    start = np.random.default_rng(0).standard_normal((n_features, n_tried))
+    blocks = [np.linalg.qr(start)[0]]
+    for _ in range(_KRYLOV_STEPS):
+        if len(blocks) * n_tried < n_features:
+            blocks.append(np.linalg.qr(matrix.times(blocks[-1]))[0])
+    basis = np.linalg.qr(np.hstack(blocks)[:, :n_features])[0]
+    values, vectors = np.linalg.eigh(basis.T @ matrix.times(basis))
+    return values[:n], basis @ vectors[:, :n]
+
+
+def first_directions(model: PriorModel, found: RowMoments, n: int) -> Float:
+    """Return directions B, shape (d, n), along which more variance would help most.
+
+    The gradient by the variance along a direction, over the information about it, is a step of
+    scoring: see `mixed_model.fisher_scoring`.
+    """
+    values, vectors = lowest(found.missing, len(model.prior.mean) - _n_other(found), n)
+    known = np.einsum("dn,dn->n", vectors, found.told.times(vectors)) / found.n_people
+    variance = np.maximum(-values, 0.0) / found.n_people / np.maximum(known, 1e-300) ** 2
+    return np.asarray(vectors * np.sqrt(variance))
+
+
+def _n_other(found: RowMoments) -> int:
+    return len(found.by_variance) - 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from likeminds.mixed_model.predictive_probabilities import label_probability
+from likeminds.mixed_model.likelihoods import label_probability
 
 
 def test_the_mean_of_the_logistic_function_over_a_normal_distribution():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from crowds import make_choices
 from learned_model import GaussianPrior
 from likeminds import HierarchicalRanker
-from likeminds.mixed_model.lognormal_prior import (
+from likeminds.mixed_model.extensions.sign_constraints import (
     find_mode_of_logs,
     known_from,
     logs_of_moments,

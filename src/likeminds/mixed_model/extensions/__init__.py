@@ -1,0 +1,1 @@
+"""Extensions of the prior: covariates of users, and weights of known sign."""
