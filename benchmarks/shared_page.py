@@ -10,7 +10,7 @@ import numpy as np
 import likeminds
 from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, RIDGE, WITHOUT
 from likeminds._util.array_types import Float
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.metrics.paired import over_people, over_repeats
 from likeminds.plots.figures import BLUE, as_png, new_figure, set_title
 

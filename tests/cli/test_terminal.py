@@ -11,7 +11,7 @@ import likeminds
 from commands import run
 from likeminds._util import progress
 from likeminds._util.console import SafeConsole
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 from likeminds.cli._tables import rich_table
 
 HOSTILE = "ann\x1b[2J\x1b]0;owned\x07\x9b1m\r\u202eb"

@@ -54,7 +54,7 @@ def test_words_are_features_and_are_shown(folder):
     model = folder / "rude.likeminds"
     told = run(
         *("fit", "--annotations", folder / "labels.csv", "--label", "rude", "--out", model),
-        *("--texts", folder / "comments.csv", "--holdout", "0.3"),
+        *("--texts", folder / "comments.csv", "--holdout", "0.3", "--verb", "find rude"),
     )
     assert told.exit_code == 0, told.output
     assert "what everyone finds most rude" in told.output

@@ -17,7 +17,7 @@ from pyarrow import csv
 
 import postgres
 from likeminds import Annotations
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask
 from likeminds.data.sources import databases, files, read_csv, read_table, write_table
 from likeminds.data.sources.table_reader import spread
 

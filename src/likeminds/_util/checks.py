@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.array_types import FloatArray, Index
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 from likeminds._util.threads import in_threads
 
 # Products of squares of larger numbers may overflow.

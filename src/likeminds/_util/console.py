@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 
 
 class SafeConsole(Console):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Any
 
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 
 # How alike two names must be, from 0 to 1, and how much less than the most alike one.
 _LEAST, _WORSE = 0.6, 0.12

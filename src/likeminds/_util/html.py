@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

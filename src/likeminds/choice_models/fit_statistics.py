@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.choice_models.simulated_likelihood import form_of
 from likeminds.mixed_model.blocks import task_of

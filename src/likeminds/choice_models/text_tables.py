@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 
 Row = dict[str, Any]
 

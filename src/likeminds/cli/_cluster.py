@@ -12,7 +12,7 @@ from likeminds.cli._signals import SignalledError
 
 def fit_on_cluster(where: ClusterOptions, talk: Output, asked: FitRequest) -> Path:
     """Learn from Parquet or CSV files on a cluster, and save the model without its labels."""
-    from likeminds._util.grammar import read_verb
+    from likeminds._util.verbs import read_verb
     from likeminds.cluster import Shards
     from likeminds.cluster.client import cluster_at
     from likeminds.storage.folders import main_file

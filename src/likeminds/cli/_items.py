@@ -62,7 +62,7 @@ def kept_items(model: Any) -> ModelItems | None:
 def _shown_in_table(
     talk: Output, source: str, named: str | None, model: Any, item: str | None
 ) -> ModelItems:
-    from likeminds._util.secrets import mask
+    from likeminds._util.text_format import mask
     from likeminds.cli._id_lookup import find_names, item_key, names_in
     from likeminds.data.column_roles import as_frame, item_texts, read_values
     from likeminds.data.feature_columns import feature_matrix

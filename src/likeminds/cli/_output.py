@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from likeminds._util.escape_control import visible
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -48,7 +48,7 @@ def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
 
 
 def _tell(talk: Output, why: Any, name: str | None, words: dict[str, str]) -> None:
-    from likeminds._util.grammar import signed, written_grade
+    from likeminds._util.text_format import signed, written_grade
     from likeminds.cli._tables import rich_table
     from likeminds.rankers.score_decomposition import beside_average
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from likeminds._util.escape_control import visible
-from likeminds._util.grammar import signed as with_sign
+from likeminds._util.text_format import signed as with_sign
+from likeminds._util.text_format import visible
 from likeminds.cli._output import Output
 
 # The narrowest column in which one can read anything, its border included.

@@ -29,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(talk: Output) -> None:
     """Show versions, threads, memory and extras, and check that a small fit comes out right."""
-    from likeminds._util.grammar import counted
+    from likeminds._util.text_format import counted
     from likeminds.cli._tables import rich_table
 
     found = {

@@ -113,7 +113,7 @@ def _by_shots(
 
 def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     from likeminds._util.checks import listing
-    from likeminds._util.grammar import counted
+    from likeminds._util.text_format import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_person, measure_of
 

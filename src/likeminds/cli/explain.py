@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds._util.grammar import Verb, counted, written_grade
+from likeminds._util.text_format import counted, written_grade
+from likeminds._util.verbs import Verb
 from likeminds.cli._command import command
 from likeminds.cli._options import Attribute, ItemOptions, Model, Texts
 from likeminds.cli._output import Output

@@ -80,7 +80,8 @@ def fit(
         typer.Option(
             "--verb",
             help='What people who say yes do with items: "find offensive", "agree with", "would '
-            'buy"; {} is the attribute. By default guessed from names, else like.',
+            'buy"; {} is the attribute. By default "agree with" for votes, "choose" for choices, '
+            '"find {}" for several attributes, else "like".',
         ),
     ] = None,
     keep_data: Annotated[
@@ -291,7 +292,7 @@ def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
 
 
 def _tell(talk: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
-    from likeminds._util.grammar import counted
+    from likeminds._util.text_format import counted
     from likeminds.storage.models import read_card
 
     card = read_card(path)
@@ -319,7 +320,7 @@ def _tell(talk: Output, path: Path, scores: dict[str, Any], seconds: float) -> N
 def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
     """Say what to try next: what works with this model, and with the items there are."""
     from likeminds._util.console import program
-    from likeminds._util.grammar import LIKE
+    from likeminds._util.verbs import LIKE
     from likeminds.cli._items import kept_items
     from likeminds.cli._models import open_model, rankers_of
     from likeminds.rankers.capabilities import Capability

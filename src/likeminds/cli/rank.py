@@ -219,7 +219,7 @@ def show(
 def _print_each(
     talk: Output, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None, unseen: bool
 ) -> None:
-    from likeminds._util.grammar import Verb
+    from likeminds._util.verbs import Verb
     from likeminds.cli._tables import rich_table
 
     tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
@@ -236,7 +236,7 @@ def _print_each(
 
 def _brief(rows: list[dict[str, Any]]) -> Any:
     """Return one line for each person (and attribute), with expected grades in brackets."""
-    from likeminds._util.grammar import written_grade
+    from likeminds._util.text_format import written_grade
     from likeminds.cli._tables import rich_table
 
     lines: dict[tuple[Any, ...], list[str]] = {}

@@ -45,7 +45,7 @@ def update(
     not fit is refused; choice sets in two tables are joined by their ids.
     """
     from likeminds._util.atomic_files import file_lock
-    from likeminds._util.grammar import counted
+    from likeminds._util.text_format import counted
     from likeminds.cli._labels import read_said
     from likeminds.cli._models import keep_schools_of, open_model
     from likeminds.storage.folders import main_file

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from likeminds._util.grammar import counted
 from likeminds._util.lazy_imports import require
+from likeminds._util.text_format import counted
 from likeminds.cluster import scores_and_newcomers
 from likeminds.cluster.checkpoints import Journal
 from likeminds.cluster.global_counts import GlobalCounts

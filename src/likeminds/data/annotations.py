@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from likeminds._util import checks
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted, guess_verb, read_verb
+from likeminds._util.text_format import counted
+from likeminds._util.verbs import read_verb
 from likeminds.data import tables
 from likeminds.data.choice_sets import are_choices
+from likeminds.data.column_roles import default_verb
 from likeminds.data.comparisons import ComparedLabels
 from likeminds.data.covariates import Covariates
 from likeminds.data.duplicates import settle_duplicates
@@ -78,8 +80,8 @@ class Annotations(ComparedLabels):
         may be missing there, or have no labels here.
     verb : str, optional
         What people who say yes do with an item, as in "like", "agree with", "find offensive" or
-        "would give it a prize": what is said about them later is said with it. In it, {} is the
-        attribute. By default guessed from ``positive`` and the names of attributes, else "like".
+        "would give it a prize". Explanations and reports use it; {} stands for the attribute. By
+        default "find" and the attribute, "agree with" for agree, else "like".
 
     Attributes
     ----------
@@ -111,7 +113,7 @@ class Annotations(ComparedLabels):
     picks_worst : array of bool, or None
         Rows of groups in which the worst was chosen: there, the negative label is the choice.
     verb : str or None
-        What people do with items, where that is known.
+        What people do with items; None is "like".
 
     Examples
     --------
@@ -185,7 +187,7 @@ class Annotations(ComparedLabels):
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
             people=None if people is None else Covariates.read(people).written_as(person_ids),
-            verb=read_verb(verb) or (guess_verb(word) if about is None else None),
+            verb=read_verb(verb) or (default_verb(word) if about is None else None),
             **named_groups(persons, *coded.get("groups", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
@@ -247,8 +249,8 @@ class Annotations(ComparedLabels):
             Covariates of people: a table with one row per person. The person's column is called
             as in ``frame``, or has a usual name.
         verb : str, optional
-            What people do with items; by default guessed from names, also from that of the column
-            of labels: see `Annotations`.
+            What people do with items: see `Annotations`. By default also "agree with" for a column
+            vote, "choose" for choice or chosen.
 
         Examples
         --------

@@ -8,7 +8,7 @@ import numpy as np
 from likeminds._util.array_types import IdArray
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import close_matches, did_you_mean
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 from likeminds.data.identifiers import IntegerCodes
 from likeminds.data.sources import Texts
 
@@ -52,12 +52,30 @@ _NO_FEATURES = (
     *("index", "level_0", "row", "row_id", "unnamed: 0"),
 )
 
+# The verbs of labels, and of columns of labels, with these names; others have "like".
+_VERBS = {
+    **dict.fromkeys(("agree", "vote", "votes"), "agree with"),
+    **dict.fromkeys(("choice", "chosen"), "choose"),
+}
+
 # The roles of a table with one row per label.
 LABEL_ROLES = (
     *("person", "item", "label", "attribute", "weight", "group", "alternative", "availability"),
 )
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
 ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
+
+
+def default_verb(*names: object) -> str | None:
+    """Return the verb for the first known of some names of labels and their columns.
+
+    Examples
+    --------
+    >>> default_verb("Vote"), default_verb(None, "chosen"), default_verb("rating")
+    ('agree with', 'choose', None)
+    """
+    known = (_VERBS.get(name.strip().lower()) for name in names if isinstance(name, str))
+    return next(filter(None, known), None)
 
 
 def as_frame(frame: Any) -> "nw.DataFrame[Any]":

@@ -4,7 +4,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.integer_coding import CodedLabels
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 from likeminds._util.frame_backend import kind_of
-from likeminds._util.grammar import guess_verb
-from likeminds.data.column_roles import LABEL_ROLES
+from likeminds.data.column_roles import LABEL_ROLES, default_verb
 from likeminds.data.covariates import Covariates
 from likeminds.data.tables import FrameOptions, read_columns
 
@@ -28,6 +27,6 @@ def arguments_of(frame: Any, options: FrameOptions) -> tuple[dict[str, Any], Any
         columns["grades"] = given.get("grades")
     people = given.get("people")
     columns["people"] = None if people is None else Covariates.read(people, given.get("person"))
-    columns["verb"] = given.get("verb") or guess_verb(given.get("positive")) or columns["verb"]
+    columns["verb"] = given.get("verb") or default_verb(given.get("positive")) or columns["verb"]
     columns["duplicates"] = given.get("duplicates", "keep")
     return columns, kind

@@ -13,9 +13,9 @@ from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
 from likeminds._util.frame_backend import Frames
-from likeminds._util.grammar import guess_verb
 from likeminds._util.grouping import order_by
 from likeminds._util.html import html_page, html_table
+from likeminds.data.column_roles import default_verb
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.label_parsing import LabelReading, count_labels
@@ -189,9 +189,8 @@ class CodedLabels:
         if attribute not in known:
             raise KeyError(f"No label is about {attribute!r}; there are {listing(known)}.")
         rows = self.take(self.attribute_codes == known.index(attribute))
-        verb = (
-            guess_verb(attribute) if self.verb is None else self.verb.replace("{}", str(attribute))
-        )
+        verb = self.verb or default_verb(attribute) or "find {}"
+        verb = verb.replace("{}", str(attribute))
         return rows._with(attribute_ids=None, attribute_codes=None, verb=verb)
 
     def by_attribute(self) -> dict[Hashable, Self]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from likeminds._util.array_types import FloatArray
 from likeminds._util.checks import as_matrix, listing
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.data.column_roles import as_frame, item_texts, usual_columns
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table

@@ -11,7 +11,6 @@ import numpy as np
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
-from likeminds._util.grammar import guess_verb
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,
@@ -22,6 +21,7 @@ from likeminds.data.column_roles import (
     ID_ROLES,
     LABEL_ROLES,
     as_frame,
+    default_verb,
     find_columns,
     find_item_column,
     id_texts,
@@ -311,7 +311,7 @@ def read_columns(
             table = table.drop(column)
             give_back()
     # Where there are several attributes, each has a verb of its own.
-    arguments["verb"] = guess_verb(found["label"]) if found.get("attribute") is None else None
+    arguments["verb"] = default_verb(found["label"]) if found.get("attribute") is None else None
     if columns is None:
         assert found["item"] is not None
         return arguments | read_items(features, found["item"], options.get("item_column"))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.atomic_files import folder_for, make_folder
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.sources import write_table
 from likeminds.datasets.electricity import load_electricity

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from likeminds._util.array_types import IdArray
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_frame, id_texts
 from likeminds.data.item_features import (

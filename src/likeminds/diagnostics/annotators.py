@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.grammar import counted
 from likeminds._util.html import html_page, html_table
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_people

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.checks import listing
-from likeminds._util.grammar import TEXT_NAME
+from likeminds._util.text_format import TEXT_NAME
 from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
 from likeminds.features.extractor import Extractor, Names, one_of, positive_integer
 from likeminds.features.feature_cache import Rows, digest

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.plots.figures import BLUE, new_axes, set_title, wrap_text
 from likeminds.schools.result import Schools
 from likeminds.schools.school_soft_labels import BOUND

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.plots.figures import (
     COLOURS,
     DIVERGING,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from likeminds._util.grammar import counted
 from likeminds._util.html import html_page, html_table
+from likeminds._util.text_format import counted
 from likeminds.rankers import batch_topk, ranking, score_decomposition, similarity
 
 

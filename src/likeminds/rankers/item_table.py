@@ -12,7 +12,7 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
 from likeminds._util.frame_backend import Frames
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.checks import as_matrix, listing
-from likeminds._util.grammar import guess_verb
 from likeminds.data.annotations import Annotations
+from likeminds.data.column_roles import default_verb
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
@@ -309,9 +309,8 @@ def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
 
 
 def _speaking(part: Annotations, attribute: str) -> Annotations:
-    """Return labels with a verb: their own, or what the name of the attribute says."""
-    guessed = guess_verb(attribute) if part.verb is None else None
-    return part if guessed is None else part.with_verb(guessed)
+    """Return labels with a verb, by default to find the items so."""
+    return part if part.verb else part.with_verb(default_verb(attribute) or f"find {attribute}")
 
 
 def _common_features(parts: Mapping[str, Annotations]) -> IdArray:

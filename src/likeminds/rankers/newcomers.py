@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, IdArray
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float
 from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.grammar import signed, written_grade
 from likeminds._util.html import html_page, html_table
+from likeminds._util.text_format import signed, written_grade
 from likeminds.rankers.item_table import (
     ItemTableView,
     columns_of,

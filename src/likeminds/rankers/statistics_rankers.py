@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from likeminds._util.array_types import Bool, Float, IdArray
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup

@@ -7,7 +7,7 @@ from typing import Any
 
 from likeminds._util.atomic_files import place_for, write_whole
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted, signed
+from likeminds._util.text_format import counted, signed
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.grammar import Verb
+from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_person import MetricByPerson

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 
 _TAGS = ("likeminds", "ranking", "annotation", "disagreement", "crowdsourcing")
 

@@ -10,7 +10,7 @@ import sklearn
 
 from likeminds import plots
 from likeminds._util.array_types import Index
-from likeminds._util.grammar import counted, signed
+from likeminds._util.text_format import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES

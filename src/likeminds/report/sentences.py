@@ -3,7 +3,7 @@
 import numpy as np
 
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted
+from likeminds._util.text_format import counted
 from likeminds.metrics.by_person import MetricByPerson
 from likeminds.report.facts import ReportFacts
 from likeminds.schools.school_names import are_named, leading

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._util.array_types import Float
-from likeminds._util.grammar import LIKE, Verb
+from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.schools.items import Items, JudgedItem
 from likeminds.schools.mixture import MixturePartition

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.grammar import LIKE, Verb
+from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors as Learned

@@ -10,8 +10,9 @@ import pyarrow as pa
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.did_you_mean import did_you_mean
 from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.grammar import LIKE, Verb, counted
 from likeminds._util.html import html_page, html_table
+from likeminds._util.text_format import counted
+from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.severity import Severity
 from likeminds.schools.items import JudgedItem

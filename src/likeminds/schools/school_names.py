@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
-from likeminds._util.grammar import LIKE, TEXT_NAME, Verb, join_words
+from likeminds._util.text_format import TEXT_NAME, join_words
+from likeminds._util.verbs import LIKE, Verb
 
 # Below this share of what the school adds, the crowd's own wish is as good as none.
 _INDIFFERENT = 0.25
@@ -264,7 +265,7 @@ def name_by_items(
     if liked_only:
         told = told[:1]
     elif not (liked | rejected).any():
-        told = [(verb.more_than_others, sure > 0), (verb.less, sure < 0)]
+        told = [(lambda what: f"{verb.more(what)} than others", sure > 0), (verb.less, sure < 0)]
     said = []
     most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in told)
     for say, which in told:

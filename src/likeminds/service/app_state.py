@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from likeminds._util.atomic_files import FileVersion
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask
 from likeminds.service.keys import Role
 from likeminds.service.metrics import Metrics, log
 from likeminds.service.model_generation import ModelGeneration

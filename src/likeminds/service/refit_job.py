@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from likeminds._util.atomic_files import file_lock
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask
 from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.rankers.answer_scales import AnswerScale

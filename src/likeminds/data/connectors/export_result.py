@@ -6,9 +6,9 @@ from itertools import combinations
 from typing import Any
 
 from likeminds._util.checks import listing
-from likeminds._util.grammar import counted, guess_verb
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.column_roles import as_arrow
+from likeminds.data.column_roles import as_arrow, default_verb
 
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
@@ -79,7 +79,7 @@ class Export:
         asked = self.attributes if attribute is None else [attribute]
         self.refuse_mixed(attribute)
         if len(asked) == 1:
-            options.setdefault("verb", guess_verb(options.get("positive"), asked[0]))
+            options.setdefault("verb", default_verb(options.get("positive"), asked[0]))
         return Annotations.from_frame(self.to_table(attribute), **options)
 
     @property

@@ -15,10 +15,10 @@ import numpy as np
 
 from likeminds._util import checks
 from likeminds._util.array_types import Float, IdArray, Index
-from likeminds._util.grammar import guess_verb, read_verb
 from likeminds._util.grouping import order_by
+from likeminds._util.verbs import read_verb
 from likeminds.data.annotations import Annotations
-from likeminds.data.column_roles import as_frame, read_values
+from likeminds.data.column_roles import as_frame, default_verb, read_values
 from likeminds.data.covariates import Covariates
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.label_parsing import LabelReading, block_medians
@@ -169,8 +169,8 @@ class AnnotationFolder:
     @property
     def verb(self) -> str | None:
         """What people do who label an item positive: see `Annotations`."""
-        told = read_verb(self.options.get("verb")) or guess_verb(self.options.get("positive"))
-        return told or guess_verb(self.survey.roles["label"])
+        told = read_verb(self.options.get("verb"))
+        return told or default_verb(self.options.get("positive"), self.survey.roles["label"])
 
     @property
     def can_stream(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from likeminds._util.lazy_imports import require
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
 # Where the address ends and the query begins: file names may have spaces, too.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._util.atomic_files import place_for, write_whole
-from likeminds._util.escape_control import visible
+from likeminds._util.text_format import visible
 from likeminds.data.sources.files import MISSING
 
 # What ends a field or a line, and spaces at the ends, which some readers take away.

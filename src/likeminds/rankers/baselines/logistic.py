@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
-from likeminds._util.grammar import counted
 from likeminds._util.lazy_imports import LazyModule
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.ranker import Ranker

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
-from likeminds._util.grammar import LIKE
+from likeminds._util.verbs import LIKE
 from likeminds.schools.user_map import map_places, n_dimensions
 from likeminds.service.access import Calling, Held
 from likeminds.service.catalogue import UnknownNameError, read_picture

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from likeminds._util.lazy_imports import require
-from likeminds._util.secrets import mask
+from likeminds._util.text_format import mask
 
 Row = tuple[Any, ...]
 

@@ -1,0 +1,117 @@
+"""The verb for a positive label ("like", "agree with", "find rude"), for one user and several."""
+
+from dataclasses import dataclass
+
+# The object precedes the complement of these: "find it rude".
+_WITH_COMPLEMENT = ("find", "consider", "call", "judge", "rate")
+_MODAL = ("would", "will", "can", "could", "should", "might", "may", "must")
+_WISHING = ("like", "love", "enjoy", "want", "prefer", "choose", "buy")
+_OPPOSITES = {"like it": "dislike it", "agree with it": "disagree with it"}
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb in the infinitive; its object replaces "it".
+
+    Examples
+    --------
+    >>> find = Verb.of("find rude")
+    >>> find.words, find.one("the joke"), find.many(), find.most()
+    ('find it rude', 'finds the joke rude', 'find rude', 'finds most rude')
+    >>> find.one_not("it"), Verb.of("agree with").one_not("tea"), Verb.of("would buy").one("tea")
+    ('does not find it rude', 'disagrees with tea', 'would buy tea')
+    """
+
+    words: str
+
+    @classmethod
+    def of(cls, verb: str | None) -> "Verb":
+        """Parse an infinitive, by default "like"; without "it", the usual place is taken."""
+        words = ("like" if verb is None else verb).split()
+        if "it" not in words[1:]:
+            main = int(words[0] in _MODAL and len(words) > 1)
+            place = main + 1 if words[main] in _WITH_COMPLEMENT else len(words)
+            words.insert(place, "it")
+        return cls(" ".join(words))
+
+    @property
+    def wishes(self) -> bool:
+        """Whether a positive label means that the user wants the item."""
+        return self.words.removeprefix("would ").removesuffix(" it") in _WISHING
+
+    @property
+    def conditional(self) -> "Verb":
+        """The verb for items that a user has not labelled: "would like"."""
+        return self if self.words.split()[0] in _MODAL else Verb(f"would {self.words}")
+
+    def one(self, what: str = "") -> str:
+        """Return "finds WHAT rude"."""
+        first, *rest = self.words.split()
+        return _put(what, _third_person(first), *rest)
+
+    def many(self, what: str = "") -> str:
+        """Return "find WHAT rude"."""
+        return _put(what, *self.words.split())
+
+    def one_not(self, what: str = "") -> str:
+        """Return "does not find WHAT rude"."""
+        if self.words in _OPPOSITES:
+            return Verb(_OPPOSITES[self.words]).one(what)
+        first, *rest = self.words.split()
+        start = [first, "not"] if first in _MODAL else ["does", "not", first]
+        return _put(what, *start, *rest)
+
+    def would(self, what: str = "it") -> str:
+        """Return "would find WHAT rude"."""
+        return self.conditional.many(what)
+
+    def question(self, what: str = "this") -> str:
+        """Return "Do you find WHAT rude?"."""
+        first, *rest = self.words.split()
+        start = [first.capitalize(), "you"] if first in _MODAL else ["Do", "you", first]
+        return f"{_put(what, *start, *rest)}?"
+
+    def most(self, *, many: bool = False) -> str:
+        """Return "finds most rude", or "likes best"."""
+        best = self.words.removeprefix("would ") == "like it"
+        verb = self._in_degree("best" if best else "most")
+        return verb.many() if many else verb.one()
+
+    def more(self, what: str, *, even: bool = False) -> str:
+        """Return "finds WHAT more rude"."""
+        return self._in_degree("even more" if even else "more").one(what)
+
+    def less(self, what: str) -> str:
+        """Return "finds WHAT less rude"."""
+        return self._in_degree("less").one(what)
+
+    def _in_degree(self, degree: str) -> "Verb":
+        before, _, complement = f"{self.words} ".partition(" it ")
+        return Verb(f"{before} it {degree} {complement}".strip())
+
+
+LIKE = Verb("like it")
+
+
+def read_verb(verb: str | None) -> str | None:
+    """Check the verb of a user; {} in it stands for the attribute."""
+    if verb is None:
+        return None
+    first = verb.split()[0] if isinstance(verb, str) and verb.split() else "is"
+    if first.endswith("s") and not first.endswith(("ss", "us")):
+        raise ValueError(f'verb must be an infinitive as in "find rude" or "like", not {verb!r}.')
+    return verb
+
+
+def _third_person(verb: str) -> str:
+    if verb in _MODAL:
+        return verb
+    if verb.endswith("y") and verb[-2:-1] not in set("aeiou"):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "x", "zz", "ch", "sh", "o")) else f"{verb}s"
+
+
+def _put(what: str, *words: str) -> str:
+    """Replace the first "it" after the verb by an object, or leave it out."""
+    place = words.index("it", 1)
+    return " ".join(word for word in (*words[:place], what, *words[place + 1 :]) if word)
