@@ -1,7 +1,8 @@
 """The modes of people's posteriors, by Newton's method; for the regression it takes one step."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.primal_dual import Dual, PosteriorCovariance, Primal, system_of
 
-# The gain at which Newton's method stops (see `find_mode`); in any case after so many steps
-# and halvings.
+T = TypeVar("T")
+
+# The gain at which Newton's method stops (see `find_mode`); steps and halvings are limited.
 EXACT = 1e-9
 _LEFT = 1e-2
-_STEPS = 100
+NEWTON_STEPS = 100
 _HALVINGS = 40
 # Where no more than this share of a block still moves, it goes on by itself; not if the block is
 # so small that calls cost more than what they compute.
@@ -143,7 +145,7 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
     system = mode.system
     # Whoever has arrived stays, so that nobody's mode depends on who else is in the block.
     moves = np.ones(len(mode.state), dtype=np.bool_)
-    for _ in range(_STEPS):
+    for _ in range(NEWTON_STEPS):
         said, matrices = mode.said, mode.matrices
         if matrices is None and not system.nearly:
             matrices = system.matrices(said.curvature)
@@ -174,15 +176,28 @@ def _are_few(moves: Bool) -> bool:
 def _step(
     mode: PosteriorMode, whole: Float, likelihood: Likelihood, moves: Bool
 ) -> tuple[PosteriorMode, Float]:
-    """Let some people take a step of Newton's method; return where all are, and their gains."""
+    """Let some users take a Newton step; return the modes and the gains of all."""
     said, penalty = mode.said, mode.penalty
+
+    def at(state: Float) -> tuple[PosteriorMode, Float]:
+        new = PosteriorMode.at(state, mode.task, mode.system, likelihood)
+        return new, (said.loss - new.said.loss) + (penalty - new.penalty)
+
+    return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(said.loss))
+
+
+def damped_step(
+    state: Float, step: Float, at: Callable[[Float], tuple[T, Float]], moves: Bool, scale: Float
+) -> tuple[T, Float]:
+    """Halve the steps of users whose objective rises; return the last evaluation and its gains.
+
+    ``at`` evaluates a state and returns each user's gain; rises below rounding, relative to
+    ``scale``, do not count. Users who do not move keep their state.
+    """
     share = moves.astype(np.float64)
     for _ in range(_HALVINGS):
-        new = PosteriorMode.at(
-            mode.state + share[:, None] * whole, mode.task, mode.system, likelihood
-        )
-        gain = (said.loss - new.said.loss) + (penalty - new.penalty)
-        rises = gain < -1e-9 * (1.0 + np.abs(said.loss))
+        new, gain = at(state + share[:, None] * step)
+        rises = gain < -1e-9 * scale
         if not rises.any():
             break
         share = np.where(rises, 0.5 * share, share)

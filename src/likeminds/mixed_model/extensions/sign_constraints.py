@@ -21,6 +21,7 @@ from likeminds._util.lazy_imports import LazyModule
 from likeminds.mixed_model.blocks import PaddedRows, of_each_person
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
+from likeminds.mixed_model.map_newton import EXACT, NEWTON_STEPS, damped_step
 
 optimize: Any = LazyModule("scipy.optimize")
 
@@ -98,9 +99,6 @@ def _bounded(
 _MOST = 100.0
 # The least curvature, in units of the prior's: where labels make the posterior wider than that.
 _FLATTEST = 0.25
-# The gain at which Newton's method stops; in any case after so many steps and halvings.
-_EXACT = 1e-9
-_STEPS, _HALVINGS = 100, 40
 # Variances less than this share of a squared mean are rounding.
 _LEAST_VARIANCE = 1e-12
 
@@ -222,28 +220,21 @@ def find_mode_of_logs(
     root = np.zeros((len(prior.mean), len(varies)))
     root[varies] = np.linalg.cholesky(prior.covariance[np.ix_(varies, varies)])
 
-    def at(z: Float) -> tuple[Float, LossDerivatives, Float]:
+    def at(z: Float) -> tuple[tuple[Float, Float, LossDerivatives, Float], Float]:
         logs = means + z @ root.T
         said = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
-        return logs, said, said.loss + 0.5 * row_dots(z, z)
+        new = said.loss + 0.5 * row_dots(z, z)
+        return (z, logs, said, new), loss - new
 
-    z = np.zeros((len(means), len(varies)))
-    logs, said, loss = at(z)
+    loss = np.zeros(len(means))
+    (z, logs, said, loss), _ = at(np.zeros((len(means), len(varies))))
     moves = np.ones(len(z), dtype=np.bool_)
-    for _ in range(_STEPS):
+    for _ in range(NEWTON_STEPS):
         curvature = curvature_of_logs(task, logs, said, root, signs)
         slope = slopes_of_logs(logs, signs) * times_back(task.rows, said.pull) @ root - z
-        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
-        share = moves.astype(np.float64)
-        for _ in range(_HALVINGS):
-            new = z + share[:, None] * step
-            logs, said, new_loss = at(new)
-            rises = new_loss > loss + 1e-9 * (1.0 + np.abs(loss))
-            if not rises.any():
-                break
-            share = np.where(rises, 0.5 * share, share)
-        moves &= loss - new_loss > _EXACT
-        z, loss = new, new_loss
+        step = np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
+        (z, logs, said, loss), gain = damped_step(z, step, at, moves, 1.0 + np.abs(loss))
+        moves &= gain > EXACT
         if not moves.any():
             break
     return LogNormalMode(logs, said, curvature_of_logs(task, logs, said, root, signs))
