@@ -1,11 +1,8 @@
 """Modules that take long to load, and that most programs never come to use."""
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import LazyLoader
-from types import ModuleType
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
 
@@ -26,35 +23,16 @@ class LazyModule:
 
 
 def load_later(*names: str) -> None:
-    """Load modules, whoever imports them from now on, when something of them is first asked for.
+    """Put modules that are loaded at first use into `sys.modules`, for programs of one thread.
 
-    For programs of one thread: what asks a model something imports scikit-learn, which imports
-    pandas and `scipy.stats` without using them, and these take longer than the answer.
+    scikit-learn imports pandas and `scipy.stats`, which take longer than most commands.
     """
-    waiting = _LazyFinder(names)
-    if waiting not in sys.meta_path:
-        sys.meta_path.insert(0, waiting)
-
-
-class _LazyFinder:
-    """Finds the modules of some names, to be loaded later."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _LazyFinder) and self._names == other._names
-
-    def __hash__(self) -> int:
-        return hash(self._names)
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in self._names else None
+    for name in names:
+        spec = None if name in sys.modules else find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = LazyLoader(spec.loader)
-        return spec
+            loader = spec.loader = LazyLoader(spec.loader)
+            sys.modules[name] = module_from_spec(spec)
+            loader.exec_module(sys.modules[name])
 
 
 def require(module: str, purpose: str, extra: str) -> Any:
