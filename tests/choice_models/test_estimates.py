@@ -7,6 +7,8 @@ from scipy.special import logsumexp, ndtr
 from crowds import make_choices
 from likeminds import HierarchicalRanker, load_electricity
 
+pytestmark = pytest.mark.seconds
+
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 LOG_WEIGHTS = np.log(WEIGHTS / WEIGHTS.sum())
 

@@ -13,6 +13,8 @@ from commands import run, told
 from likeminds.data.sources import read_table, write_table
 from likeminds.datasets import exports
 
+pytestmark = pytest.mark.seconds
+
 SAID = ("--annotations", "annotations.csv")
 DATA = (*SAID, "--features", "features.csv")
 FIT = ("fit", *DATA, "--out", "m.likeminds", "--quiet")
@@ -49,7 +51,6 @@ class TestData:
         assert len(truth["person"]) == 40
         assert set(truth["school"]) == {1, 2}
 
-    @pytest.mark.seconds
     def test_shoes_are_drawn(self, shoes):
         assert len(list((shoes / "images").glob("*.png"))) == 30
         assert read_table(shoes / "annotations.csv").num_rows == 2 * 10 * 30
@@ -235,7 +236,6 @@ class TestCompare:
 
 
 class TestUpdate:
-    @pytest.mark.seconds
     def test_the_model_grows(self, copy):
         lines = (copy / "annotations.csv").read_text().splitlines()
         half = 1 + 20 * 24
@@ -262,7 +262,6 @@ class TestUpdate:
         (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
         assert "no features for item(s) item-9999" in run(copy, *ask).err
 
-    @pytest.mark.seconds
     def test_attributes_grow_too(self, shoes, tmp_path):
         lines = (shoes / "annotations.csv").read_text().splitlines()
         (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
@@ -332,7 +331,6 @@ class TestRank:
         done = run(crowd, "rank", "--model", "m.likeminds", "--like", "open")
         assert "tells no attributes apart" in done.err
 
-    @pytest.mark.seconds
     def test_attributes_one_by_one_and_as_a_wish(self, shoes):
         ask = ("rank", "--model", "m.likeminds", "--images", "images", "--top", "2")
         rows = told(shoes, *ask, "--person", "person-003")["rankings"]
@@ -372,7 +370,6 @@ class TestNewcomer:
         done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
         assert done.err == "Error: There is no item 'none' among these 60 items.\n"
 
-    @pytest.mark.seconds
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):
         ask = ("newcomer", "--model", "m.likeminds", "--images", "images", "--labels", "-")
         text = "attribute,image,label\nopen,shoe-00003,1\nopen,shoe-00004.png,0\n"
@@ -411,7 +408,6 @@ class TestExplain:
         assert found["liked_by"][0]["beats"] >= found["disliked_by"][0]["beats"]
         assert 0 <= found["consensus"] <= 1
 
-    @pytest.mark.seconds
     def test_all_in_words(self, crowd):
         for what in ((), ("--person", "person-001"), ("--school", "1"), ("--item", "item-0001")):
             done = run(crowd, *self.ASK, "--schools", "2", *what)
@@ -432,7 +428,6 @@ class TestExplain:
         done = run(copy, *self.ASK, "--person", "[red]zoe[/red]")
         assert done.out.startswith("[red]zoe[/red]: ")
 
-    @pytest.mark.seconds
     def test_one_thing_at_a_time(self, crowd, shoes):
         done = run(crowd, *self.ASK, "--person", "person-001", "--school", "1")
         choice = "one of --person, --school, --item, --items and --table, or --person and --item"
@@ -474,7 +469,6 @@ class TestReport:
         assert "likeminds[plots]" in done.err
 
 
-@pytest.mark.seconds
 def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
     words = ("rank", "--model", str(crowd / "m.likeminds"), "--images", "images")
     done = run(shoes, *words)

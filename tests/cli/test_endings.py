@@ -18,6 +18,8 @@ from likeminds.cli import update
 from likeminds.cli._output import Output
 from likeminds.cli._signals import run_to_the_end
 
+pytestmark = pytest.mark.seconds
+
 LABELS = ("--annotations", "none.csv", "--features", "none.csv")
 
 needs_proc = pytest.mark.skipif(

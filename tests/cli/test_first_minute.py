@@ -13,6 +13,8 @@ import likeminds
 from commands import run, told
 from likeminds import Annotations, HierarchicalRanker
 
+pytestmark = pytest.mark.seconds
+
 N_PEOPLE, N_ITEMS = 8, 12
 SIZES = np.linspace(-1.0, 1.0, N_ITEMS)
 

@@ -25,6 +25,8 @@ from likeminds.diagnostics.strata import Strata
 from likeminds.metrics.severity import Severity
 from likeminds.rankers.baselines import RidgeToConsensus
 
+pytestmark = pytest.mark.seconds
+
 N = 120
 
 
@@ -64,7 +66,6 @@ def false_share(counts, verdict, kind):
 
 
 @pytest.mark.parametrize("n_schools", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.seconds
 def test_random_people_are_found_and_contrary_ones_are_not_among_them(n_schools):
     counts = tally(60, range(3), n_schools=n_schools)
     assert counts["random", "random"] > 0.8 * 36
@@ -288,7 +289,6 @@ def raters(n_people=60, n_items=80, n_labels=40, seed=0):
     return Annotations(users, items, labels), kind
 
 
-@pytest.mark.seconds
 def test_reversed_and_constant_raters_are_told_from_random_ones():
     found_as = {}
     for seed in range(3):

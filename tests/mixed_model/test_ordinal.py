@@ -14,6 +14,8 @@ from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import GRADE_LOSSES
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, GradeScale, StandardNormal
 
+pytestmark = pytest.mark.seconds
+
 SEVERAL = 30
 
 
@@ -189,7 +191,6 @@ def test_new_items_are_known_by_their_grades():
 
 
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
-@pytest.mark.seconds
 def test_grades_go_with_covariates_and_without_items(loss):
     said = make_grades(np.random.default_rng(0), n_people=24)
     ages = {person: {"age": float(person % 5)} for person in range(24)}
@@ -236,7 +237,6 @@ def test_slopes_are_those_of_the_loss():
     assert np.allclose(curvature, (at[0] - 2 * at[1] + at[2]) / step**2, atol=1e-5)
 
 
-@pytest.mark.seconds
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian", "logistic"])
 def test_newcomers_get_the_grades_that_they_would_give(loss):
     said = make_grades(np.random.default_rng(5), n_people=40)

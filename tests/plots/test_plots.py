@@ -25,6 +25,8 @@ from likeminds.plots.dark_mode import INK, PAPER, darken
 from likeminds.plots.figures import COLOURS, new_axes, set_title
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
+pytestmark = pytest.mark.seconds
+
 mpl.use("Agg")
 
 

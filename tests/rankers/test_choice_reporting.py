@@ -6,6 +6,8 @@ import pytest
 from crowds import make_choices
 from likeminds import Annotations, HierarchicalRanker, load, save
 
+pytestmark = pytest.mark.seconds
+
 MEAN = np.array([-1.0, 0.8, 0.4])
 COVARIANCE = np.diag([0.3, 0.6, 0.2])
 
@@ -25,7 +27,6 @@ def table(ranker):
     return ranker.summary(draws=100)
 
 
-@pytest.mark.seconds
 def test_draws_take_the_prior_to_the_maximum(crowd, ranker):
     penalised = HierarchicalRanker(covariance="diagonal").fit(crowd)
     before, after = penalised.log_likelihood(draws=1000), ranker.log_likelihood(draws=1000)

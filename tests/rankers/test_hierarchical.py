@@ -18,7 +18,10 @@ from likeminds import (
 )
 from likeminds.baselines import ConsensusOnly
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
+    pytest.mark.seconds,
+]
 
 
 LOSSES = ("logistic", "choice", "auc")

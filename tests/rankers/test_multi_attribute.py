@@ -19,7 +19,10 @@ from likeminds import (
     save,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
+    pytest.mark.seconds,
+]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,10 @@ from likeminds import (
 from likeminds.losses import LOSSES
 from likeminds.metrics import mean_auc
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
+    pytest.mark.seconds,
+]
 
 
 @pytest.fixture(scope="module")

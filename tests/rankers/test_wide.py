@@ -6,6 +6,8 @@ import pytest
 import likeminds
 from likeminds import Annotations, HierarchicalRanker
 
+pytestmark = pytest.mark.seconds
+
 
 def crowd_of_pairs(seed=0, n_people=60, n_pairs=24, d=40, strength=2.0):
     """Return pairs that two schools judge, those held out, and the consensus."""
@@ -38,7 +40,6 @@ def wide(crowd):
     return HierarchicalRanker(wide=True).fit(crowd[0])
 
 
-@pytest.mark.seconds
 def test_both_ways_rank_alike(crowd, wide):
     train, test, _ = crowd
     dense = HierarchicalRanker(covariance="low_rank", wide=False).fit(train)
@@ -62,7 +63,6 @@ def narrowed(monkeypatch, kept=12):
     monkeypatch.setattr("likeminds.mixed_model.wide.basis_reduction.KEPT", kept)
 
 
-@pytest.mark.seconds
 @pytest.mark.parametrize("kept", [12, 64])
 def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path):
     narrowed(monkeypatch, kept)
@@ -136,7 +136,6 @@ def test_newcomers_may_label_single_items(crowd, monkeypatch):
     assert (new.standard_error(X) < ranker.newcomer().standard_error(X)).all()
 
 
-@pytest.mark.seconds
 def test_more_labels_are_as_if_they_had_been_there(crowd):
     train, test, _ = crowd
     ranker = HierarchicalRanker(wide=True, n_groups=1).fit(train)

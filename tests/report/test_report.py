@@ -21,6 +21,8 @@ from likeminds import (
 from likeminds.rankers.baselines import JFL
 from likeminds.report.page import Details, Paragraph, ReportTable, Section, page
 
+pytestmark = pytest.mark.seconds
+
 mpl.use("Agg")
 
 _VOID = {"source", "br", "img", "meta"}
@@ -87,7 +89,6 @@ def outline(path):
     return Outline(content)
 
 
-@pytest.mark.seconds
 def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     path = write_report(ranker, tmp_path / "page.html", crowd, title="Shoes & <boots>")
     found = outline(path)
@@ -114,7 +115,6 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     assert pyplot.get_fignums() == []
 
 
-@pytest.mark.seconds
 def test_names_and_words_are_escaped(tmp_path):
     plain = make_schools(30, 30, 40, 4, 2, contested=1.0, random_state=0).annotations
     names = ["<i>soft</i>", 'a"b', "c&d", "e"]
@@ -172,7 +172,6 @@ def test_several_attributes_and_thumbnails(tmp_path, crowd):
         write_report("model.likeminds", path)
 
 
-@pytest.mark.seconds
 def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
     alone = outline(write_report(ranker, tmp_path / "alone.html"))
     assert [words for level, words in alone.headings if level == "h2"] == [

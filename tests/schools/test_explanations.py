@@ -19,6 +19,8 @@ from likeminds.report.sentences import agreed
 from likeminds.schools import Explanation
 from likeminds.schools.variance_shares import likeness
 
+pytestmark = pytest.mark.seconds
+
 
 @pytest.fixture(scope="module")
 def crowd():

@@ -7,6 +7,8 @@ from likeminds import Annotations, HierarchicalRanker, find_schools
 from likeminds.schools import Explanation
 from likeminds.schools.mixture import divide
 
+pytestmark = pytest.mark.seconds
+
 CLOUDS = {
     "normal": lambda rng: rng.standard_normal((300, 2)),
     "one-sided tail": lambda rng: np.column_stack(

@@ -14,6 +14,8 @@ from likeminds.schools.items import Items
 from likeminds.schools.school_soft_labels import BOUND, VoteMatrices, shares_of_groups
 from likeminds.schools.yes_log_odds import YesLogOdds
 
+pytestmark = pytest.mark.seconds
+
 N_ITEMS = 40
 SHARED = np.arange(10)  # liked by all, by construction
 SCORNED = np.arange(10, 20)  # by nobody

@@ -27,6 +27,8 @@ from likeminds.schools.mixture import divide
 from likeminds.schools.school_names import leading, name_deviation, strengths
 from likeminds.schools.weight_levels import WeightLevels
 
+pytestmark = pytest.mark.seconds
+
 
 def crowd(n_schools, seed=0, n_people=120, **options):
     options = {"contested": 0.5} | options
@@ -39,7 +41,6 @@ def three_levels(simulation, n_groups):
 
 @pytest.mark.parametrize("n_schools", [2, 3, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.seconds
 def test_true_schools_are_found_and_counted(n_schools, seed):
     simulation = crowd(n_schools, seed)
     # One direction more than there are: the number of schools is not the number of groups.
@@ -62,7 +63,6 @@ def test_people_who_agree_are_no_schools(seed):
 
 
 @pytest.mark.parametrize("n_schools", [pytest.param(1, marks=pytest.mark.slow), 3])
-@pytest.mark.seconds
 def test_the_learned_prior_finds_them_too(n_schools):
     simulation = crowd(n_schools, seed=3)
     found = find_schools(HierarchicalRanker().fit(simulation.annotations))

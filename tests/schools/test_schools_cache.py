@@ -9,6 +9,8 @@ from likeminds import Annotations, HierarchicalRanker, find_schools, load, make_
 from likeminds.schools import find
 from likeminds.schools.find import keep_schools
 
+pytestmark = pytest.mark.seconds
+
 
 @pytest.fixture
 def ranker():

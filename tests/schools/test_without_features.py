@@ -11,6 +11,8 @@ from likeminds.schools import Explanation
 from likeminds.schools.items import Items
 from likeminds.schools.yes_log_odds import YesLogOdds
 
+pytestmark = pytest.mark.seconds
+
 N_PEOPLE, N_ITEMS = 80, 40
 
 
@@ -76,7 +78,6 @@ def test_log_odds_are_scores_and_intercepts(crowd):
     np.testing.assert_allclose(log_odds[said.user_codes, places], of_labels, atol=1e-9)
 
 
-@pytest.mark.seconds
 def test_everything_that_is_told_works(crowd, tmp_path):
     said, _, ranker = crowd
     explained = Explanation.of_ranker(ranker)

@@ -9,6 +9,8 @@ from likeminds.service.settings import Settings
 from likeminds.storage.models import load
 from service.crowds_served import TITLES, model_of
 
+pytestmark = pytest.mark.seconds
+
 
 @pytest.fixture(scope="module")
 def stars(tmp_path_factory):

@@ -14,6 +14,8 @@ from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import write_catalogue
 from likeminds.service.refit_job import Refresher
 
+pytestmark = pytest.mark.seconds
+
 
 @pytest.fixture
 def three_levels(settings, said):

@@ -12,6 +12,8 @@ from likeminds.service.app import make_app
 from likeminds.storage.models import ModelFileError
 from likeminds.storage.user_files import PeopleFiles
 
+pytestmark = pytest.mark.seconds
+
 PEOPLE = [f"person-{n:02d}" for n in range(24)]
 
 

@@ -17,6 +17,8 @@ from likeminds.storage import safetensors
 from likeminds.storage.folders import main_file
 from likeminds.storage.models import ModelFileError
 
+pytestmark = pytest.mark.seconds
+
 
 def label(person, item, value):
     return Label(person, "", item, value, 0.0)
@@ -68,7 +70,6 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
     assert "zoe" in grown.users_
 
 
-@pytest.mark.seconds
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
     holder = client.app.state.holder
@@ -118,7 +119,6 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
     holder.close()
 
 
-@pytest.mark.seconds
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})
@@ -132,7 +132,6 @@ def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     assert client.get(path).json()["labels"] == []
 
 
-@pytest.mark.seconds
 def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"person": "zoe"})

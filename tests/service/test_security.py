@@ -11,6 +11,8 @@ from likeminds.service.startup import add_key, refuse_open_door
 from likeminds.service.store import open_store
 from service.conftest import show
 
+pytestmark = pytest.mark.seconds
+
 CROWD = ["/v1/model", "/v1/items", "/v1/schools", "/v1/agreed", "/v1/divisive", "/v1/map"]
 
 
@@ -89,7 +91,6 @@ def test_an_open_service_answers_to_its_own_name_only(client):
         assert client.get("/v1/model", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.seconds
 def test_pages_of_other_sites_cannot_write(client, serve):
     foreign = {"Origin": "https://evil.example"}
     assert client.post("/v1/newcomers", json={}, headers=foreign).status_code == 403

@@ -26,6 +26,8 @@ from likeminds.solvers import (
     optimality_residual,
 )
 
+pytestmark = pytest.mark.seconds
+
 CONVEX = [
     [Consensus(0.3)],
     [Sparse(0.05)],
@@ -71,7 +73,6 @@ def test_ends_at_a_critical_point(crowd, name, components):
 
 @every_loss
 @pytest.mark.parametrize("components", [c for c in CONVEX + NOT_CONVEX if c != CAPPED], ids=repr)
-@pytest.mark.seconds
 def test_never_goes_up(crowd, name, components):
     loss = made(name, crowd)
     trace = AcceleratedSolver().solve(loss, components, tol=1e-7).history.objective

@@ -17,6 +17,8 @@ from likeminds.solvers import (
     optimality_residual,
 )
 
+pytestmark = pytest.mark.seconds
+
 LAMBDAS = [1e-4, 1e3]  # those between are drawn by the test above
 
 
@@ -49,7 +51,6 @@ def random_problem(seed):
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000))
-@pytest.mark.seconds
 def test_never_above_the_published_algorithm(seed):
     loss, components = random_problem(seed)
     fast = FastSolver().solve(loss, components, tol=1e-6, max_iter=200)
@@ -65,7 +66,6 @@ def test_never_above_the_published_algorithm(seed):
 @pytest.mark.parametrize("lambda2", LAMBDAS)
 @pytest.mark.parametrize("lambda3", LAMBDAS)
 @pytest.mark.parametrize("n_groups", [0, 2])
-@pytest.mark.seconds
 def test_ends_at_a_critical_point(crowd, lambda1, lambda2, lambda3, n_groups):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     components = three_levels(lambda1, lambda2, lambda3, n_groups, 0.1 * lambda2)
@@ -110,7 +110,6 @@ def test_shrinkage_like_the_penalty_is_plain_ridge(crowd):
     assert shrunk.objective == pytest.approx(plain.objective, rel=1e-12)
 
 
-@pytest.mark.seconds
 def test_forms_lead_to_the_same_solution():
     crowd = make_crowd(np.random.default_rng(2))
     solutions = [

@@ -10,7 +10,10 @@ from likeminds import Annotations, DecomposedRanker, Statistics, load, save
 from likeminds.baselines import CMTL, COMT, JFL, RAMU, RMTFL, RMTL, LassoMTL
 from likeminds.components import Consensus, Personal, Sparse
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
+    pytest.mark.seconds,
+]
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
 from likeminds.losses import LOSSES
 from likeminds.losses.curvature_spectra import spectra
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
+    pytest.mark.seconds,
+]
 
 
 every_loss = pytest.mark.parametrize("loss", ["auc", "least_squares", "least_squares_raw"])

@@ -5,6 +5,8 @@ import pytest
 from likeminds import find_schools
 from service.conftest import show
 
+pytestmark = pytest.mark.seconds
+
 
 def test_the_model_says_what_it_is(reader, said):
     found = reader.get("/v1/model").json()

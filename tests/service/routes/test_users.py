@@ -5,6 +5,8 @@ import pytest
 
 from service.conftest import show
 
+pytestmark = pytest.mark.seconds
+
 
 def new(client, **headers):
     found = client.post("/v1/newcomers", json={}, headers=headers)
