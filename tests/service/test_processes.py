@@ -9,13 +9,19 @@ import urllib.error
 import urllib.request
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
 from likeminds.service.store import open_store
+from likeminds.service.workers import PRELOADED
 from service.running_service import free_port, running, start, stop
 
 pytestmark = pytest.mark.slow
+
+
+def test_workers_preload_a_module_that_exists():
+    assert find_spec(PRELOADED) is not None
 
 
 def ask(address, path, body=None, headers=None):

@@ -216,7 +216,7 @@ def test_metrics_are_those_that_prometheus_reads(client):
         len(line.rsplit(" ", 1)) == 2 and float(line.rsplit(" ", 1)[1]) >= 0 for line in lines
     )
     counted = [line for line in lines if line.startswith("likeminds_requests_total")]
-    assert any('route="/v1/model"' in line and line.endswith(" 2") for line in counted)
+    assert any('route="/v1/model"' in line and line.endswith(" 2.0") for line in counted)
     assert any(line.startswith("likeminds_resident_bytes") for line in lines)
 
 

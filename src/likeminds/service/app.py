@@ -74,7 +74,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    app.add_middleware(Middleware, settings=settings, metrics=holder.metrics, holder=holder)
+    app.add_middleware(Middleware, holder=holder)
     return app
 
 

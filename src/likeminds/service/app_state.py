@@ -13,7 +13,7 @@ from likeminds.service.metrics import Metrics, log
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.settings import Settings
 from likeminds.service.store import LabelStore, StoreDownError, open_store
-from likeminds.service.swap_barrier import SwapBarrier
+from likeminds.service.workers import SwapBarrier
 from likeminds.storage.folders import main_file
 
 # Seconds between two looks at the files and at the database: workers agree within a second.
@@ -52,7 +52,7 @@ class AppState:
         self._prepared: ModelGeneration | None = None
         self._since = 0.0
         self._stop = threading.Event()
-        self.served = self._read(self._current()[0])
+        self.served = self._read(self._current(None)[0])
         self.peers = SwapBarrier(Path(settings.state) / "workers")
         self.peers.announce(self.served.generation)
         self.look_up()
@@ -92,7 +92,7 @@ class AppState:
 
     def look_at_model(self) -> bool:
         """Swap the model if its file was replaced, with the other workers; say whether it was."""
-        path, version = self._current()
+        path, version = self._current(self.served)
         if version in {self.served.version, self._refused}:
             return False
         if self._prepared is None or self._prepared.version != version:
@@ -124,14 +124,14 @@ class AppState:
         self.metrics.set("likeminds_model_read_seconds", time.perf_counter() - started)
         return served
 
-    def _current(self) -> tuple[Path, FileVersion]:
+    def _current(self, served: ModelGeneration | None) -> tuple[Path, FileVersion]:
         """Return the refreshed file of the current model, or the model where there is none."""
         path = main_file(Path(self.settings.model))
         try:
             version = FileVersion.of(path.stat())
         except FileNotFoundError:
-            if hasattr(self, "served"):  # between two models, or gone: what was read is there
-                return self.served.path, self.served.version
+            if served is not None:  # between two models, or gone: what was read is there
+                return served.path, served.version
             raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
         refreshed = self.settings.refreshed_from(version)
         with suppress(FileNotFoundError):

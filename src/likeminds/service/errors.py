@@ -57,7 +57,7 @@ class Problem(BaseModel):
 class ProblemError(Exception):
     """An error that is answered as a problem."""
 
-    def __init__(self, status: int, detail: str, **more: Any) -> None:
+    def __init__(self, status: int, detail: str, **more: object) -> None:
         super().__init__(detail)
         self.status, self.detail, self.more = status, detail, more
 
@@ -70,7 +70,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def answer(status: int, detail: str, request_id: str | None = None, **more: Any) -> JSONResponse:
+def answer(status: int, detail: str, request_id: str | None = None, **more: object) -> JSONResponse:
     """Return a problem as an answer."""
     headers = {}
     if status == 401:
@@ -90,7 +90,7 @@ def answer(status: int, detail: str, request_id: str | None = None, **more: Any)
 def add_problems(app: FastAPI) -> None:
     """Answer the errors of the service as problems."""
 
-    def told(status: int, request: Request, detail: str, **more: Any) -> JSONResponse:
+    def told(status: int, request: Request, detail: str, **more: object) -> JSONResponse:
         return answer(status, detail, request.scope.get("request_id"), **more)
 
     @app.exception_handler(ProblemError)

@@ -6,76 +6,72 @@ import os
 import sys
 import threading
 import time
-from collections import defaultdict
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics import MetricWrapperBase
+
+M = TypeVar("M", bound="MetricWrapperBase")
 
 logger = logging.getLogger("likeminds.service")
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-Labels = tuple[tuple[str, str], ...]
+_MEANINGS = {
+    "likeminds_requests_total": "Requests, by route, method and status.",
+    "likeminds_request_seconds": "Seconds that requests took, by route.",
+    "likeminds_labels_total": "Labels that were stored.",
+    "likeminds_refreshes_total": "Refits with the stored labels, by result.",
+    "likeminds_swaps_total": "Models that replaced the one before.",
+    "likeminds_swaps_refused_total": "Model files that were refused.",
+    "likeminds_database_up": "1 if the database answers, else 0.",
+    "likeminds_model_people": "Users of the model.",
+    "likeminds_model_items": "Items that are ranked.",
+    "likeminds_model_read_seconds": "Seconds that reading the model took.",
+    "likeminds_resident_bytes": "Memory of the worker.",
+}
 
 
 class Metrics:
-    """Counters, gauges and one histogram, of this worker."""
+    """Counters, gauges and one histogram of this worker, in a registry of their own."""
 
     def __init__(self) -> None:
+        import prometheus_client  # noqa: PLC0415 - `likeminds keys` needs no extra
+
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._kinds = prometheus_client
+        self._registry = prometheus_client.CollectorRegistry()
+        self._metrics: dict[str, MetricWrapperBase] = {}
         self._lock = threading.Lock()
-        self._counts: dict[str, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
-        self._gauges: dict[str, float] = {}
-        self._times: dict[Labels, list[float]] = {}
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
-        with self._lock:
-            self._counts[name][tuple(sorted(labels.items()))] += 1
+        self._labelled(self._kinds.Counter, name, labels).inc()
 
     def set(self, name: str, value: float) -> None:
         """Set a gauge."""
-        with self._lock:
-            self._gauges[name] = value
+        self._labelled(self._kinds.Gauge, name, {}).set(value)
 
     def time(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request, and how long it took."""
         self.count("likeminds_requests_total", route=route, method=method, status=str(status))
-        with self._lock:
-            times = self._times.setdefault((("route", route),), [0.0] * (len(_BUCKETS) + 2))
-            for place, limit in enumerate(_BUCKETS):
-                times[place] += seconds <= limit
-            times[-2] += 1
-            times[-1] += seconds
+        kind = partial(self._kinds.Histogram, buckets=_BUCKETS)
+        self._labelled(kind, "likeminds_request_seconds", {"route": route}).observe(seconds)
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         """Return everything in the text format of Prometheus."""
+        self.set("likeminds_resident_bytes", resident())
+        return self._kinds.generate_latest(self._registry)
+
+    def _labelled(self, kind: Callable[..., M], name: str, labels: Mapping[str, str]) -> M:
+        """Return a metric of this worker, made when first used."""
         with self._lock:
-            lines = []
-            gauges = self._gauges | {"likeminds_resident_bytes": float(resident())}
-            for name, value in gauges.items():
-                lines += [f"# TYPE {name} gauge", f"{name}{_shown(())} {value:.12g}"]
-            for name, counts in self._counts.items():
-                lines.append(f"# TYPE {name} counter")
-                lines += [f"{name}{_shown(labels)} {value:g}" for labels, value in counts.items()]
-            name = "likeminds_request_seconds"
-            lines.append(f"# TYPE {name} histogram")
-            for labels, times in self._times.items():
-                limits = [*map(str, _BUCKETS), "+Inf"]
-                lines += [
-                    f"{name}_bucket{_shown((*labels, ('le', limit)))} {value:g}"
-                    for limit, value in zip(limits, times, strict=False)
-                ]
-                lines.append(f"{name}_count{_shown(labels)} {times[-2]:g}")
-                lines.append(f"{name}_sum{_shown(labels)} {times[-1]:g}")
-        return "\n".join(lines) + "\n"
-
-
-def _shown(labels: Labels) -> str:
-    inner = ",".join(
-        f'{name}="{_escaped(value)}"' for name, value in (*labels, ("worker", str(os.getpid())))
-    )
-    return f"{{{inner}}}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            if name not in self._metrics:
+                names = [*labels, "worker"]
+                made = kind(name, _MEANINGS[name], names, registry=self._registry)
+                self._metrics[name] = made
+        return cast("M", self._metrics[name].labels(**labels, worker=str(os.getpid())))
 
 
 def resident() -> int:
@@ -104,7 +100,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
+def log(event: str, level: int = logging.INFO, **facts: object) -> None:
     """Write a line to the log."""
     logger.log(level, event, extra={"facts": facts})
 

@@ -4,17 +4,19 @@ import asyncio
 import logging
 import re
 import secrets
+import threading
 import time
+from collections import OrderedDict
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from likeminds.service.app_state import AppState
 from likeminds.service.errors import answer
 from likeminds.service.keys import hashed
-from likeminds.service.metrics import Metrics, log, logger
-from likeminds.service.rate_limit import RateLimit
-from likeminds.service.settings import Settings, is_loopback
+from likeminds.service.metrics import log, logger
+from likeminds.service.settings import is_loopback
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _POLICY = (
@@ -33,14 +35,47 @@ _HEADERS = [
 ]
 # Health checks come often, and from those who have no key.
 _UNLIMITED = ("/health", "/ready")
+# Callers that are remembered; the one that was quiet longest is forgotten first.
+_REMEMBERED = 10_000
+
+
+class RateLimit:
+    """A bucket for each caller: so many requests at once, refilled at so many a second.
+
+    Examples
+    --------
+    >>> limit = RateLimit(rate=1.0, burst=2.0)
+    >>> [limit.wait_for("ann", now) for now in (0.0, 0.0, 0.0, 1.0)]
+    [0.0, 0.0, 1.0, 0.0]
+    """
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst = rate, max(burst, 1.0)
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_for(self, caller: str, now: float | None = None) -> float:
+        """Return how many seconds the caller has to wait; zero counts the request."""
+        if not self.rate:
+            return 0.0
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            left, then = self._buckets.pop(caller, (self.burst, now))
+            left = min(self.burst, left + (now - then) * self.rate)
+            wait = 0.0 if left >= 1.0 else (1.0 - left) / self.rate
+            self._buckets[caller] = (left if wait else left - 1.0, now)
+            if len(self._buckets) > _REMEMBERED:
+                self._buckets.popitem(last=False)
+        return wait
 
 
 class Middleware:
     """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, holder: Any) -> None:
-        self.app, self.settings, self.metrics, self.holder = app, settings, metrics, holder
-        self.limit = RateLimit(settings.rate, settings.burst)
+    def __init__(self, app: ASGIApp, holder: AppState) -> None:
+        self.app, self.holder = app, holder
+        self.settings, self.metrics = holder.settings, holder.metrics
+        self.limit = RateLimit(self.settings.rate, self.settings.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

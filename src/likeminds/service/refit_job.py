@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import threading
 from collections.abc import Iterable
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ def _catalogue(settings: Settings, model: Any) -> ItemCatalogue:
     return ItemCatalogue(*model.kept_items())
 
 
-def _in_another_process(settings: Settings, answers: Any) -> None:
+def _in_another_process(settings: Settings, answers: "SimpleQueue[tuple[str, str]]") -> None:
     start_logging()
     try:
         answers.put(("done", refresh_file(settings)))

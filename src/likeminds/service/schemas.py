@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 
 def _speakable(text: str) -> str:
@@ -23,7 +23,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-def _example(**given: Any) -> ConfigDict:
+def _example(**given: JsonValue) -> ConfigDict:
     """Return the configuration of a request with an example, which runs on the demo."""
     return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [given]})
 

@@ -289,7 +289,9 @@ class AttributeScorer:
         low, high = np.quantile(above, [0.05, 0.95], axis=1, method="inverted_cdf")
         return low.astype(np.intp) + 1, high.astype(np.intp) + 1
 
-    def _drawn(self, beliefs: Posterior, places: Index, draws: Float, rng: Any) -> Float:
+    def _drawn(
+        self, beliefs: Posterior, places: Index, draws: Float, rng: np.random.Generator
+    ) -> Float:
         seen = self._seen(beliefs, places)
         scores = seen.rows @ draws
         if seen.own is not None:

@@ -4,17 +4,23 @@ import gc
 import logging
 import multiprocessing
 import os
+import secrets
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import wait
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from likeminds._util.atomic_files import write_whole
 from likeminds.service.metrics import log
 
+# Imported once, before workers are forked; multiprocessing ignores a module that is missing.
+PRELOADED = "likeminds.service.fork_preload"
 # Seconds between the end of a worker and the start of another: one that cannot start does not
 # keep the machine busy.
 _PAUSE = 1.0
@@ -44,7 +50,7 @@ class Workers:
         can_fork = "forkserver" in multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if can_fork else "spawn")
         if can_fork:
-            self._context.set_forkserver_preload([f"{__package__}.preloaded"])
+            self._context.set_forkserver_preload([PRELOADED])
         self._serve, self._listening = serve, listening
         self._ending = threading.Event()
         self._running = [self._start() for _ in range(n_workers)]
@@ -95,3 +101,52 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+class SwapBarrier:
+    """What each worker is ready to serve, as files in a folder that they share.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; it is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+
+    def announce(self, generation: str) -> None:
+        """Say which generation of the model this worker is ready to serve."""
+        with suppress(OSError):  # a full disk must not keep a worker from swapping
+            write_whole(self._own, generation.encode())
+
+    def leave(self) -> None:
+        """Be no worker any more."""
+        with suppress(OSError):
+            self._own.unlink()
+
+    def are_ready(self, generation: str) -> bool:
+        """Say whether all other workers that are alive are ready to serve a generation."""
+        for file in self._folder.glob("*-*"):
+            if file == self._own:
+                continue
+            if not _is_alive(file.name.partition("-")[0]):
+                with suppress(OSError):
+                    file.unlink()
+                continue
+            with suppress(OSError):
+                if file.read_text() != generation:
+                    return False
+        return True
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:  # of somebody else
+        return True
+    return True

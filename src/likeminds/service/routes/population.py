@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from likeminds._util.verbs import LIKE
 from likeminds.schools.user_map import map_places, n_dimensions
-from likeminds.service.access import Calling, Held
+from likeminds.service.access import Caller, Calling, Held
+from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import UnknownNameError, read_picture
 from likeminds.service.errors import ProblemError, documented
 from likeminds.service.keys import Role
@@ -215,7 +216,7 @@ def _with_facts(judged: dict[str, Any], question: AttributeScorer) -> dict[str, 
     return judged | catalogue.facts(catalogue.position(str(judged["item"])))
 
 
-def _about_items(which: str, asked: Paged, held: Any, caller: Any) -> dict[str, Any]:
+def _about_items(which: str, asked: Paged, held: AppState, caller: Caller) -> dict[str, Any]:
     question = RankingQueries(held, caller).question(asked.attribute)
     explained, catalogue = question.explanation, question.catalogue
     found = explained.schools

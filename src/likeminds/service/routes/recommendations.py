@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter
 
+from likeminds._util.array_types import Float, Index
 from likeminds.service.access import Calling, Held
 from likeminds.service.errors import ProblemError, documented
 from likeminds.service.queries import RankingQueries, best
@@ -22,6 +23,7 @@ from likeminds.service.schemas import (
     Scores,
     ScoresBatch,
 )
+from likeminds.service.scoring import AttributeScorer, UserScores
 from likeminds.service.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
@@ -77,7 +79,7 @@ def compare(asked: CompareRequest, held: Held, caller: Calling) -> dict[str, Any
     apart = shares[0] - shares[1]
     middle = np.minimum(shares[0], shares[1])
 
-    def facts(places: Any) -> list[dict[str, Any]]:
+    def facts(places: Index) -> list[dict[str, Any]]:
         return [
             catalogue.facts(place) | {"a": float(shares[0][place]), "b": float(shares[1][place])}
             for place in places.tolist()
@@ -107,21 +109,21 @@ def refuse_large(settings: Settings, size: int) -> None:
         )
 
 
-def _shares(scores: Any) -> Any:
+def _shares(scores: Float) -> Float:
     """Return the share of the items that each item beats."""
     places = np.empty(len(scores))
     places[np.argsort(scores, kind="stable")] = np.arange(len(scores))
     return places / max(len(scores) - 1, 1)
 
 
-def _likeness(first: Any, second: Any) -> float:
+def _likeness(first: Float, second: Float) -> float:
     spread = float(first.std() * second.std())
     if not spread:
         return 0.0
     return float(((first - first.mean()) * (second - second.mean())).mean() / spread)
 
 
-def _features(question: Any, opinions: list[Any]) -> list[dict[str, Any]]:
+def _features(question: AttributeScorer, opinions: list[UserScores]) -> list[dict[str, Any]]:
     """Return both people's weights per spread of the feature, what differs most first."""
     unit = question.explanation.unit
     first, second = (opinion.levels.coef[0] * unit for opinion in opinions)

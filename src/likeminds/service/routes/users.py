@@ -268,7 +268,7 @@ def _request(person: str, asked: AskedRanking) -> RankRequest:
     )
 
 
-def _answer(question: AttributeScorer, label: Any) -> float | None:
+def _answer(question: AttributeScorer, label: float | str | bool | None) -> float | None:
     """Return the number of an answer; refuse one that is not on the model's scale."""
     try:
         return None if label is None else question.scale.read(label)
@@ -296,7 +296,7 @@ def _once(
     held: AppState,
     caller: Caller,
     key: str | None,
-    asked: Any,
+    asked: object,
     write: Callable[[Session], Answer],
     *,
     person: str,

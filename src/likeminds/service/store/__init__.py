@@ -2,7 +2,7 @@
 
 from likeminds.service.store.connections import StoreDownError
 from likeminds.service.store.label_store import KeyReusedError, LabelStore, open_store
-from likeminds.service.store.records import Answer, Key, Label, Person, Version
+from likeminds.service.store.schema import Answer, Key, Label, Person, Version
 
 __all__ = [
     "Answer",

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from likeminds.service.store.connections import Database, Row, Session, open_database
-from likeminds.service.store.records import Answer, Key, Label, Person, Version
-from likeminds.service.store.schema import STEPS
+from likeminds.service.store.schema import STEPS, Answer, Key, Label, Person, Version
 
 # Seconds for which an answer is repeated when its write is.
 _REMEMBERED = 7 * 24 * 3600.0
