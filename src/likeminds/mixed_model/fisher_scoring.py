@@ -30,13 +30,10 @@ from likeminds.mixed_model.marginal_likelihood import (
     PriorModel,
     slope_by_log_precision,
 )
+from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, SHORTER, SHORTEST
 
-# The least that a direction is known, so that no step is out of proportion.
-_LEAST_KNOWN = 1e-3
-# Omega grows or shrinks by at most exp(2) in a step, the precision by exp(1).
-_LONGEST, _LONGEST_PRECISION = 2.0, 1.0
-# Steps that do not lower J are shortened, and given up when they are this short.
-_SHORTER, _SHORTEST = 0.4, 1e-3
+# A regression's precision grows or shrinks by at most exp(1) in a step.
+_LONGEST_PRECISION = 1.0
 # Steps are at first stretched to at most so many; twice as many if that lowers J, else half.
 _STRETCH, _LEAST_STRETCH = 4.0, 1.5
 
@@ -122,12 +119,12 @@ def step(
     """Return the next model; J does not rise."""
     move, pace = ScoringStep(objective, at), StepLength.even() if pace is None else pace
     share = pace.stretch
-    while share > _SHORTEST:
+    while share > SHORTEST:
         new = visit_crowd(objective, move.to(share))
         if new.value <= at.value:
             pace.took(share, at.value - new.value)
             return new
-        share = 1.0 if share > 1.0 else share * _SHORTER
+        share = 1.0 if share > 1.0 else share * SHORTER
     pace.took(0.0, 0.0)
     return at
 
@@ -143,7 +140,7 @@ class ScoringStep:
         unknown, turn = np.linalg.eigh(found.spread / people)
         if self._is_diagonal:
             unknown, turn = np.diag(found.spread) / people, np.eye(len(turn))
-        known = np.maximum(1.0 - unknown, _LEAST_KNOWN)
+        known = np.maximum(1.0 - unknown, LEAST_KNOWN)
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
         _, variances = _alike(prior, objective)
@@ -153,7 +150,7 @@ class ScoringStep:
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
         if self._is_diagonal:
             information = people * (identity - found.spread / people) ** 2
-            information += (_LEAST_KNOWN**2 * people + pseudo) * identity
+            information += (LEAST_KNOWN**2 * people + pseudo) * identity
             self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
         else:
             growth = score / (people * np.outer(known, known) + pseudo)
@@ -172,7 +169,7 @@ class ScoringStep:
     def to(self, share: float) -> PriorModel:
         """Return the model after a share of the whole step; beyond it, only Omega moves on."""
         model = self._model
-        growth = np.exp(np.clip(share * self._growth, -_LONGEST, _LONGEST))
+        growth = np.exp(np.clip(share * self._growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
         root = (self._root @ self._axes) * np.sqrt(growth)
         prior = GaussianPrior.of_covariance(
             model.prior.mean + min(share, 1.0) * self._shift, root @ root.T

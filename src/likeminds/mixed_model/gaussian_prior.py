@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
+from likeminds.mixed_model.numerics import LEAST_SHARE
 
-# Variances less than this share of the largest are rounding.
-_LEAST = 1e-10
 # So few coordinates are multiplied by the whole root: fewer passes over rows count for more.
 _NARROW = 32
 
@@ -96,7 +95,7 @@ class GaussianPrior:
                [1., 3.]])
         """
         values, vectors = np.linalg.eigh(covariance)
-        values = np.maximum(values, _LEAST * values[-1])
+        values = np.maximum(values, LEAST_SHARE * values[-1])
         loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
         return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])), beyond=beyond)
 
@@ -145,9 +144,9 @@ class GaussianPrior:
         values, vectors = np.linalg.eigh(covariance[:n_weights, :n_weights])
         values, vectors = values[::-1], vectors[:, ::-1]
         rest = float(values[rank:].mean()) if rank < n_weights else float(values[-1])
-        rest = max(rest, _LEAST * float(values[0]))
+        rest = max(rest, LEAST_SHARE * float(values[0]))
         directions = np.zeros((len(covariance), rank))
-        lengths = np.sqrt(np.maximum(values[:rank] - rest, _LEAST * values[0]))
+        lengths = np.sqrt(np.maximum(values[:rank] - rest, LEAST_SHARE * values[0]))
         directions[:n_weights] = vectors[:, :rank] * lengths
         crossed = covariance[n_weights:, :n_weights] @ vectors[:, :rank]
         directions[n_weights:] = crossed / lengths

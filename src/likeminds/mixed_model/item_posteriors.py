@@ -8,17 +8,15 @@ from numpy.random import Generator
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.identifiers import encode, join_ids, lookup
+from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP
 
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
 # the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
 OFF_ZERO = 1.0
 # Standard errors below its mean that something is larger with a probability of 95 %.
 _SURELY = 1.645
-# tau^2 grows or shrinks by at most exp(2) in a step, and is never nothing.
-_LONGEST = 2.0
+# tau^2 is never nothing.
 _LEAST_VARIANCE = 1e-8
-# The least share of what is asked that is known, so that no step is out of proportion.
-_LEAST_KNOWN = 1e-3
 
 
 def update_tau2(variance: float, squares: Float, doubt: Float, share: float = 1.0) -> float:
@@ -27,9 +25,9 @@ def update_tau2(variance: float, squares: Float, doubt: Float, share: float = 1.
     ``squares`` are what is expected of b_j^2, ``doubt`` the posterior variances of b_j.
     """
     known = 1.0 - doubt / variance
-    information = float((known**2).sum()) + _LEAST_KNOWN * len(doubt) + OFF_ZERO
+    information = float((known**2).sum()) + LEAST_KNOWN * len(doubt) + OFF_ZERO
     growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
-    growth = float(np.clip(growth, -_LONGEST, _LONGEST))
+    growth = float(np.clip(growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
     return max(variance * float(np.exp(growth)), _LEAST_VARIANCE)
 
 

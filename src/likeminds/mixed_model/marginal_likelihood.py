@@ -19,6 +19,7 @@ from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
 from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, cost, moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
+from likeminds.mixed_model.numerics import LEAST_KNOWN
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
 # by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat
@@ -260,11 +261,7 @@ class MarginalLikelihood:
         # Every direction of the consensus that is well known counts.
         well_known = self.n_weights - model.ridge * float(unsure.sum())
         away = self.away(model)
-        return max(well_known, _LEAST_KNOWN) / max(float(away @ away), _LEAST_KNOWN)
-
-
-# Keeps the ridge within reason for a crowd that knows nothing, or has no consensus.
-_LEAST_KNOWN = 1e-3
+        return max(well_known, LEAST_KNOWN) / max(float(away @ away), LEAST_KNOWN)
 
 
 def _missing(found: Moments) -> Float:

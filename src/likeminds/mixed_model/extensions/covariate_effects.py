@@ -30,6 +30,7 @@ from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import PriorFit, first_guess
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import PriorModel
+from likeminds.mixed_model.numerics import LEAST_SHARE, SHORTER, SHORTEST
 
 # Rounds in which the ridges, and the form of the prior, are learned anew.
 _FREE_ROUNDS = 2
@@ -39,12 +40,8 @@ _MOST_ROUNDS = 20
 _FIXED_POINT = 500
 _STILL = 1e-3
 _WEAKEST, _STRONGEST = 1e-3, 1e8
-# Steps that do not lower J are shortened, and given up when they are this short.
-_SHORTER, _SHORTEST = 0.4, 1e-3
 # How exactly modes are found.
 _EXACT = 1e-7
-# Variances less than this share of the largest are rounding.
-_LEAST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class CovariateEffects:
     def told(self, size: int) -> Float:
         """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
         values, vectors = np.linalg.eigh(self.covariance)
-        there = values > _LEAST * max(float(values[-1]), 1e-300)
+        there = values > LEAST_SHARE * max(float(values[-1]), 1e-300)
         rows = (vectors[:, there] * np.sqrt(values[there])).T
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
@@ -369,10 +366,10 @@ def _stepped(tasks: Responses, learned: PriorFit, regressors: Regressors, slopes
     before = said.objective + regressors.penalty(slopes)
     best, _ = CovariateQuadratic(said, slopes, regressors).minimum(slopes.ridges)
     share = 1.0
-    while share > _SHORTEST:
+    while share > SHORTEST:
         new = replace(slopes, values=slopes.values + share * (best - slopes.values))
         value = _said(tasks, learned, regressors, new).objective + regressors.penalty(new)
         if value <= before:
             return new
-        share *= _SHORTER
+        share *= SHORTER
     return slopes

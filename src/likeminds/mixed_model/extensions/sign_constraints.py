@@ -22,6 +22,7 @@ from likeminds.mixed_model.blocks import PaddedRows, of_each_person
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.map_newton import EXACT, NEWTON_STEPS, damped_step
+from likeminds.mixed_model.numerics import ROUNDING
 
 optimize: Any = LazyModule("scipy.optimize")
 
@@ -99,8 +100,6 @@ def _bounded(
 _MOST = 100.0
 # The least curvature, in units of the prior's: where labels make the posterior wider than that.
 _FLATTEST = 0.25
-# Variances less than this share of a squared mean are rounding.
-_LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -180,9 +179,7 @@ def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float
     factor = np.where(is_log, mean, 1.0)
     inner = covariance / (factor[..., :, None] * factor[..., None, :])
     both = is_log[:, None] & is_log
-    inner = np.where(
-        both, np.log1p(np.maximum(np.where(both, inner, 0.0), _LEAST_VARIANCE - 1.0)), inner
-    )
+    inner = np.where(both, np.log1p(np.maximum(np.where(both, inner, 0.0), ROUNDING - 1.0)), inner)
     size = np.log(np.where(is_log, signs * mean, 1.0))
     return np.where(is_log, size - 0.5 * np.einsum("...pp->...p", inner), mean), inner
 

@@ -11,13 +11,12 @@ from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks,
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.numerics import ROUNDING
 
 # The variance of the weights of a new factor.
 _FIRST_VARIANCE = 0.1
 # The unit of these weights: see `MarginalLikelihood`.
 FIRST_UNIT = 0.5
-# Directions with less than this share of the strongest one's square are rounding.
-_LEAST = 1e-12
 # Weights with less variance than this are nothing: they change log-odds by less than a tenth. Those
 # that are learned roughly are on their way there if they have not grown since they were added.
 NOTHING, LITTLE = 0.01, 1.2 * _FIRST_VARIANCE
@@ -106,7 +105,7 @@ def _leading(objective: MarginalLikelihood, n_factors: int) -> Float:
     else:
         values, vectors = np.linalg.eigh(squared(np.eye(n_items)))
     strongest = np.argsort(-values)[:n_factors]
-    strongest = strongest[values[strongest] > _LEAST * values.max()]
+    strongest = strongest[values[strongest] > ROUNDING * values.max()]
     factors = np.zeros((n_items, n_factors))
     factors[:, : len(strongest)] = vectors[:, strongest]
     length = np.sqrt((factors**2).mean(axis=0))

@@ -24,13 +24,15 @@ from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments
 from likeminds.mixed_model.item_effects.responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
+from likeminds.mixed_model.numerics import SHORTER
 
+# Eigenvalues less than this share of the largest are rounding.
 _LEAST = 1e-9
 # Weights whose mean is more than this share of their mean square, along it, are almost all of one
 # sign; what less is due to the mean is noise. Centred, they keep at least this share of them.
 _ONE_SIGN, _LEAST_LEFT = 0.5, 0.05
-# Steps that do not lower J are shortened, and given up when they are this short.
-_SHORTER, _SHORTEST = 0.4, 1e-2
+# Items take part in each step of learning: their steps are given up earlier than others.
+_SHORTEST = 1e-2
 
 Measure = Callable[[MarginalLikelihood, PriorModel], EvaluatedModel]
 
@@ -47,7 +49,7 @@ def step_items(
         new = measure(moved, model)
         if new.value <= at.value:
             return moved, new
-        share *= _SHORTER
+        share *= SHORTER
     return objective, at
 
 

@@ -29,6 +29,7 @@ from likeminds.mixed_model.laplace_moments import EStepParams
 from likeminds.mixed_model.likelihoods import DiagonalCurvature, LogisticLikelihood
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.numerics import ROUNDING
 from likeminds.mixed_model.ordinal import CumulativeLogit
 
 # Where L_j is computed: so many standard deviations from the mean.
@@ -42,7 +43,6 @@ _FARTHEST = 4.0
 _STEPS, _ENOUGH = 100, 1e-10
 # Of what a score is known by, the least share that is not from its own label.
 _LEAST_OTHERS = 1e-6
-_LEAST = 1e-12
 
 
 def integrate_effects(
@@ -116,7 +116,7 @@ def _of_block(
     curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
     assert isinstance(curvature, DiagonalCurvature)
     told = np.minimum(mode.spread.variance, 1.0 - _LEAST_OTHERS)
-    variance = told / np.maximum(curvature.root**2, _LEAST) / (1.0 - told)
+    variance = told / np.maximum(curvature.root**2, ROUNDING) / (1.0 - told)
     others = mode.eta - variance * mode.said.pull
     unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
     sums = []

@@ -11,13 +11,12 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.mixed_model.marginal_likelihood import PriorModel
+from likeminds.mixed_model.numerics import LEAST_KNOWN
 from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMatrices, RowMoments
 
 # Random vectors, and products with each. Sums over d eigenvalues are then within a few per cent
 # of 1 / sqrt(d); fewer features than that many vectors are all asked.
 _VECTORS, _PRODUCTS = 8, 16
-# Bounds of what is divided.
-_LEAST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class InformationSpectrum:
 
     def ridge(self, ridge: float, squares: float) -> float:
         """Return the next ridge, given the last one and the squared length of what it holds."""
-        return max(self.well_known(ridge), _LEAST) / max(squares, _LEAST**2)
+        return max(self.well_known(ridge), LEAST_KNOWN) / max(squares, LEAST_KNOWN**2)
 
 
 def _lanczos(matrix: RowMatrices, start: Float) -> tuple[Float, Float]:

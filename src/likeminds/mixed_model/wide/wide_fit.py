@@ -15,7 +15,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.laplace_moments import WarmStarts
-from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model
+from likeminds.mixed_model.lbfgs import EXACTER, ROUGH, PriorFit, descend, first_model
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.marginal_likelihood import LOW_RANK, PriorModel
@@ -30,8 +30,8 @@ from likeminds.solvers.solver import Callback
 _TRIED = (0, 1, 2, 4, 8)
 # Users of both folds, at most.
 _MOST_USERS = 600
-# Rounds in which ridges are learned, steps in each, and how exact they are.
-_ROUNDS, _STEPS, _ROUGH = 4, 20, 1e-4
+# Rounds in which ridges are learned, and steps in each.
+_ROUNDS, _STEPS = 4, 20
 _ROUNDS_OF_HALF = 2
 # Ridges that move by less than this share are learned.
 _SETTLED = 0.05
@@ -129,7 +129,7 @@ def settle(
     The spectrum of the information hardly changes from round to round: it is found once.
     """
     for _ in range(n_rounds):
-        model = descend(objective, tol=_ROUGH, max_iter=_STEPS).model
+        model = descend(objective, tol=ROUGH, max_iter=_STEPS).model
         objective = replace(objective, model=model)
         found = objective.look(model)
         if spectrum is None:
