@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from likeminds._util.html import table_html
 from likeminds._util.text_format import visible
 
 Row = dict[str, Any]
@@ -71,23 +72,16 @@ class Table:
 
     def _repr_html_(self) -> str:
         names = list(self.rows[0]) if self.rows else []
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>"
-            for row in self.rows
-        )
+        rows = [[_cell(row[name]) for name in names] for row in self.rows]
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{notes}"
-        )
+        return table_html(names, rows, self.title) + notes
 
 
 def _aligned(cell: str, width: int, is_number: bool) -> str:
     return cell.rjust(width) if is_number else cell.ljust(width)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

@@ -2,9 +2,14 @@
 
 import textwrap
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likeminds._util.lazy_imports import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 # Okabe and Ito's palette: distinct for everybody. Markers say the same again, in grey.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -35,7 +40,7 @@ def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
     return new_figure(width, height).add_subplot()
 
 
-def as_png(figure: Any, dpi: int = 130) -> bytes:
+def as_png(figure: "Figure", dpi: int = 130) -> bytes:
     """Return a figure as the content of a PNG file, the same for the same figure."""
     content = BytesIO()
     take_names_as_text(figure)
@@ -77,18 +82,20 @@ def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
     return axes
 
 
-def name_axes(axes: Any, *, title: str, x: str, y: str) -> None:
+def name_axes(axes: "Axes", *, title: str, x: str, y: str) -> None:
     """Name the axes, say what one should see, and draw a grid."""
     set_title(axes, title, grid="both").set(xlabel=x, ylabel=y)
 
 
-def put_legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
+def put_legend_below(figure: "Figure", axes: "Axes", columns: int = 3) -> None:
     """Say which line is which under the figure, where it hides nothing."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def draw_line(axes: Any, place: int, x: Any, y: Any, label: str, **options: Any) -> None:
+def draw_line(
+    axes: "Axes", place: int, x: "ArrayLike", y: "ArrayLike", label: str, **options: Any
+) -> None:
     """Draw the curve at a place of the palette: colour, dashes and marker of its own."""
     axes.plot(
         x,
