@@ -6,7 +6,7 @@ import pytest
 from likeminds import Annotations, HierarchicalRanker, make_schools
 from sharded import QUIET, same, spread, table_of
 
-pytestmark = [QUIET, pytest.mark.seconds]
+pytestmark = [*QUIET, pytest.mark.seconds]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from likeminds.storage.models import ModelFileError
 from sharded import QUIET, spread
 from sharded import ranker as ranker_of
 
-pytestmark = [QUIET, pytest.mark.seconds]
+pytestmark = [*QUIET, pytest.mark.seconds]
 
 
 ranker = partial(ranker_of, n_groups=1)

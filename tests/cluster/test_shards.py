@@ -29,7 +29,7 @@ from likeminds.baselines import PopularityWithFeatures
 from likeminds.cluster import Shards
 from sharded import QUIET, ranker, same, spread, table_of
 
-pytestmark = [QUIET, pytest.mark.seconds]
+pytestmark = [*QUIET, pytest.mark.seconds]
 
 
 def given_by(said):
