@@ -10,6 +10,12 @@ from likeminds._util.lazy_imports import require
 # Workers on this machine leave it to the fit what an interrupt means.
 _PATIENT = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 _LOCAL = "local:"
+# Dask lets workers return freed memory at once (64 KiB), which costs a fit much of its time.
+_SPAWN = "distributed.nanny.pre-spawn-environ"
+_ENVIRONMENT = {
+    f"{_SPAWN}.MALLOC_TRIM_THRESHOLD_": 128 << 20,
+    f"{_SPAWN}.MALLOC_MMAP_THRESHOLD_": 32 << 20,
+}
 # Seconds to wait for an answer.
 _PATIENCE = "5s"
 
@@ -52,9 +58,11 @@ def _local(distributed: Any, address: str) -> Iterator[Any]:
         raise ValueError(
             f"local:N takes a number of worker processes, as in local:4; not {address!r}."
         )
+    dask = require("dask", "A fit on a cluster", "dask")
     quietly = {"silence_logs": logging.CRITICAL, "dashboard_address": "127.0.0.1:0"}
     given = {"n_workers": int(number), "threads_per_worker": 1, "preload": [_PATIENT], **quietly}
     with (
+        dask.config.set(_ENVIRONMENT),
         distributed.LocalCluster(**given) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

@@ -12,7 +12,6 @@ from likeminds._util.array_types import Index
 from likeminds._util.map_reduce import Executor, Own
 from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
 from likeminds._util.threads import in_this_thread, one_blas_thread
-from likeminds.cluster.memory import kept_memory
 from likeminds.cluster.session import ClusterSession, let_go, size_of
 
 B = TypeVar("B")
@@ -41,14 +40,14 @@ class Shard(ABC):
         computes again, and it is the same to the last digit.
         """
         blocks, state = self.bound(state)
-        with in_this_thread(), one_blas_thread(), kept_memory():
+        with in_this_thread(), one_blas_thread():
             found: tuple[Any, Any] = blocks.visit(work, state, before and before[1])
         return found
 
     def ask(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> list[Any]:
         """Return what each block answers."""
         blocks, state = self.bound(state)
-        with in_this_thread(), one_blas_thread(), kept_memory():
+        with in_this_thread(), one_blas_thread():
             return list(blocks.ask(work, state, before and before[1]))
 
 
