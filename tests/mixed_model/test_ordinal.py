@@ -10,9 +10,10 @@ from scipy.special import expit
 from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import GRADE_LOSSES
-from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, GradeScale, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
 
 pytestmark = pytest.mark.seconds
 

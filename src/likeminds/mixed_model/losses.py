@@ -14,6 +14,7 @@ from likeminds.mixed_model.blocks import AucResponses, LabelResponses, Responses
 from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
@@ -21,7 +22,7 @@ from likeminds.mixed_model.likelihoods import (
     Likelihood,
     LogisticLikelihood,
 )
-from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
 
 
 class PriorLoss(ABC):

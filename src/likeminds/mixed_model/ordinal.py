@@ -8,7 +8,6 @@ prior shrinks; how wide a part of the scale they use is s_i, from the spread of 
 shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,8 +17,8 @@ from scipy.special import expit
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.batched_linalg import row_dots
 from likeminds._util.lazy_imports import LazyModule
-from likeminds.data.grades import MOST_GRADES
 from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import (
     DiagonalCurvature,
     LossDerivatives,
@@ -27,71 +26,8 @@ from likeminds.mixed_model.likelihoods import (
     mean_between,
 )
 
-
-@dataclass(frozen=True)
-class GradeCounts:
-    """What is known of grades before anything is learned.
-
-    Attributes
-    ----------
-    values, counts : arrays of shape (K,)
-        The distinct grades, ascending, and how often each was given.
-    n, means, variances : arrays of shape (n_people,)
-        How many grades everybody gave, their mean, and their variance.
-    """
-
-    values: Float
-    counts: Index
-    n: Float
-    means: Float
-    variances: Float
-
-    @classmethod
-    def of(cls, grades: FloatArray, people: Index) -> "GradeCounts":
-        """Count grades, and everybody's own."""
-        said = np.asarray(grades, dtype=np.float64)
-        values, counts = np.unique(said, return_counts=True)
-        n = np.bincount(people).astype(np.float64)
-        means = np.bincount(people, weights=said) / np.maximum(n, 1.0)
-        squares = np.bincount(people, weights=(said - means[people]) ** 2)
-        return cls(values, counts, n, means, squares / np.maximum(n - 1.0, 1.0))
-
-    @classmethod
-    def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
-        """Put together what several groups of people gave; ``places`` are theirs among all."""
-        values, codes = np.unique(
-            np.concatenate([one.values for one in parts]), return_inverse=True
-        )
-        counts = np.bincount(codes, weights=np.concatenate([one.counts for one in parts]))
-        order = np.argsort(np.concatenate(places), kind="stable")
-        n, means, variances = (
-            np.concatenate([getattr(one, name) for one in parts])[order]
-            for name in ("n", "means", "variances")
-        )
-        return cls(values, counts.astype(np.intp), n, means, variances)
-
-    @property
-    def mean(self) -> float:
-        """The mean grade."""
-        return float(self.values @ self.counts) / float(self.counts.sum())
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of all grades."""
-        squares = float((self.values - self.mean) ** 2 @ self.counts)
-        return float(np.sqrt(squares / self.counts.sum()))
-
-    def quantiles(self, shares: Float) -> Float:
-        """Return the least grades that so large shares do not exceed, each once."""
-        reached = np.cumsum(self.counts)
-        places = np.searchsorted(reached, np.ceil(shares * reached[-1] - 1e-9))
-        return np.unique(self.values[places])
-
-
 optimize: Any = LazyModule("scipy.optimize")
 
-# People with fewer grades than this say nothing about how spreads differ.
-_ENOUGH_GRADES = 4
 # Nodes over which posteriors of scores are averaged.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 # Newton's steps to people's shifts, the longest of them, and the least variance of shifts. Far from
@@ -101,69 +37,6 @@ _LONGEST_SHIFT = 1.0
 _LEAST_VARIANCE = 1e-6
 # The least distance between two cuts.
 _LEAST_STEP = 1e-3
-
-
-@dataclass(frozen=True)
-class GradeScale:
-    """The grades of a crowd: bins, and how widely people spread theirs.
-
-    Attributes
-    ----------
-    edges : array of shape (K - 1,)
-        The highest grade of each bin but the last.
-    levels : array of shape (K,)
-        The grade of each bin: itself, or the mean where several are in one bin.
-    spread, differ : float
-        The typical standard deviation of a person's grades, and the standard deviation of its
-        logarithm between people.
-    centre : float
-        The mean grade.
-    """
-
-    edges: Float
-    levels: Float
-    spread: float
-    differ: float
-    centre: float
-
-    @classmethod
-    def of(cls, grades: FloatArray, people: Index) -> "GradeScale":
-        """Learn bins and spreads from everybody's grades."""
-        return cls.given(GradeCounts.of(grades, people))
-
-    @classmethod
-    def given(cls, said: GradeCounts) -> "GradeScale":
-        """Learn bins and spreads from how often grades were given."""
-        edges = said.values[:-1]
-        if len(said.values) > MOST_GRADES:
-            edges = said.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
-            edges = edges[edges < said.values[-1]]
-        codes = np.searchsorted(edges, said.values)
-        total = np.bincount(codes, weights=said.values * said.counts)
-        levels = total / np.bincount(codes, weights=said.counts)
-        able = (said.n >= _ENOUGH_GRADES) & (said.variances > 0)
-        if not able.any():
-            return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
-        logs, chance = 0.5 * np.log(said.variances[able]), 0.5 / (said.n[able] - 1.0)
-        between = float(logs.var() - chance.mean())
-        spread = float(np.exp(logs.mean()))
-        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), said.mean)
-
-    def codes(self, grades: FloatArray) -> Index:
-        """Return the bin of each grade."""
-        return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
-
-    def spreads(self, said: GradeCounts) -> Float:
-        """Return everybody's standard deviation, shrunk towards the typical one."""
-        free = np.maximum(said.n - 1.0, 0.0)
-        # One more observation of the typical spread keeps logarithms finite.
-        pooled = (free * said.variances + self.spread**2) / (free + 1.0)
-        share = self.differ**2 / (self.differ**2 + 0.5 / (free + 1.0))
-        return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
-
-    def centres(self, said: GradeCounts) -> Float:
-        """Return everybody's mean grade, that of the crowd counting once more."""
-        return np.asarray((said.n * said.means + self.centre) / (said.n + 1.0))
 
 
 @dataclass(frozen=True)
