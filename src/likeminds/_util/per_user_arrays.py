@@ -1,4 +1,4 @@
-"""Numbers that people have, one row each: what they answer, and what is sent to where they are."""
+"""Arrays of users: rows collected and sent per user, rows grouped by user, means without NaN."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._util.array_types import Index
+from likeminds._util.array_types import Float, Index
 
 
 @dataclass
@@ -141,3 +141,47 @@ def of_people(state: Any, people: Index | slice) -> Any:
     arrays: list[NDArray[Any]] = []
     apart = take_apart(state, arrays)
     return put_together(apart, [array[people] for array in arrays])
+
+
+def nan_mean(values: Float) -> Float:
+    """Return the mean over the last axis of the finite values; NaN where there are none.
+
+    Examples
+    --------
+    >>> nan_mean(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]))
+    array([ 2., nan])
+    """
+    finite = np.isfinite(values)
+    count = finite.sum(axis=-1)
+    total = np.where(finite, values, 0.0).sum(axis=-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows in the order of their codes, and where each code begins.
+
+    Rows of one code keep their order. Many codes and row numbers share one 64-bit key, because
+    sorting plain numbers is several times faster than sorting positions by a key.
+
+    Examples
+    --------
+    >>> order, offsets = order_by(np.array([2, 0, 2, 0]), 3)
+    >>> order
+    array([1, 3, 0, 2])
+    >>> offsets
+    array([0, 2, 2, 4])
+    """
+    offsets = np.zeros(n_codes + 1, dtype=np.intp)
+    np.cumsum(np.bincount(codes, minlength=n_codes), out=offsets[1:])
+    rows = np.arange(len(codes), dtype=np.intp)
+    if (codes[1:] >= codes[:-1]).all():
+        return rows, offsets
+    if n_codes <= 1 << 16:  # numbers so short are put in order without comparing them
+        return np.argsort(codes.astype(np.uint16), kind="stable"), offsets
+    if max(len(codes), n_codes) >= 1 << 32:
+        return np.argsort(codes, kind="stable"), offsets
+    keys = codes.astype(np.uint64) << np.uint64(32)
+    keys |= rows.view(np.uint64)
+    keys.sort()
+    keys &= np.uint64((1 << 32) - 1)
+    return keys.view(np.intp), offsets

@@ -16,7 +16,7 @@ from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
 from likeminds._util.frame_backend import Frames, as_kind
 from likeminds._util.html import html_page, html_table
-from likeminds._util.nan_mean import nan_mean
+from likeminds._util.per_user_arrays import nan_mean
 from likeminds._util.progress import expected_information
 from likeminds._util.text_format import counted
 from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.grouping import order_by
+from likeminds._util.per_user_arrays import order_by
 
 # A person whose rarer answer has at most this share gives nearly always the same answer.
 _RARE = 0.05

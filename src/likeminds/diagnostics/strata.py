@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.grouping import order_by
+from likeminds._util.per_user_arrays import order_by
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_vector, as_weights, listing, same_length
-from likeminds._util.grouping import order_by
 from likeminds._util.map_reduce import ThreadExecutor
+from likeminds._util.per_user_arrays import order_by
 from likeminds.data.identifiers import encode
 
 __all__ = ["MetricByPerson", "auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.grouping import order_by
+from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows

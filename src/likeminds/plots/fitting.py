@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_vector, same_length
-from likeminds._util.nan_mean import nan_mean
+from likeminds._util.per_user_arrays import nan_mean
 from likeminds._util.text_format import counted
 from likeminds.diagnostics import Diagnostics
 from likeminds.plots.figures import (

@@ -15,7 +15,7 @@ import numpy as np
 
 from likeminds._util import checks
 from likeminds._util.array_types import Float, IdArray, Index
-from likeminds._util.grouping import order_by
+from likeminds._util.per_user_arrays import order_by
 from likeminds._util.verbs import read_verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_frame, default_verb, read_values

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.nan_mean import nan_mean
+from likeminds._util.per_user_arrays import nan_mean
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people

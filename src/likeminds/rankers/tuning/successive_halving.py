@@ -7,7 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.nan_mean import nan_mean
+from likeminds._util.per_user_arrays import nan_mean
 from likeminds._util.progress import expected_information
 from likeminds.rankers.candidates.folds import Candidate, Fold
 

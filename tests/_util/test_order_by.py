@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds._util.grouping import order_by
+from likeminds._util.per_user_arrays import order_by
 
 
 @pytest.mark.parametrize("n_codes", [3, 1 << 16, (1 << 16) + 1])
