@@ -71,6 +71,7 @@ def rank(
     from likeminds.cli._models import open_model, rankers_of, verbs_of
     from likeminds.cli._tables import refuse_two_outputs
     from likeminds.rankers.item_table import ItemTableView
+    from likeminds.rankers.label_validation import places_of
 
     to_folder = each_person and out is not None and _is_folder(out)
     refuse_two_outputs(talk, None if to_folder else out)
@@ -99,7 +100,7 @@ def rank(
             rows += best(fresh, scores, top, one, as_wish(like or [], not_like or []))
             continue
         for about, ranker in rankers_of(known, attribute).items():
-            if attribute is None and one is not None and ranker._places_of([one])[0] < 0:
+            if attribute is None and one is not None and places_of(ranker, [one])[0] < 0:
                 talk.remark(f"{one} has no labels about {about}: no ranking.")
                 continue
             items_shown = ItemTableView(ranker, fresh.ids, fresh.features)

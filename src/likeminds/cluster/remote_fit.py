@@ -20,6 +20,7 @@ from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.label_validation import as_annotations
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers.newton_three_level import FastSolver
 
@@ -156,7 +157,7 @@ def _begin(crowd: Any, ranker: Any) -> None:
         )
     label = True if crowd.labels.grades is None else crowd.labels.grades[-1]
     one = rows_about(crowd, ["nobody"], np.zeros(1, np.intp), np.array([label]))
-    ranker._as_annotations(one, None, None, None)
+    as_annotations(ranker, one, None, None, None)
     census = crowd.census
     ranker.n_labels_ = census.n_labels
     ranker.n_choices_ = census.n_positive if census.loss == ChoiceLoss.name else 0

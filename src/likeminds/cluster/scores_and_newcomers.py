@@ -14,6 +14,7 @@ from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_person
 from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.label_validation import joint_reading, places_of
 from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
 from likeminds.storage.user_files import people_of
@@ -58,7 +59,7 @@ def _for_each(crowd: Any, ranker: Any) -> Iterator[Any]:
     is_seen = there is not None and PosteriorFolder(there.folder).is_seen(crowd.client)
     for places in crowd.census.places:
         users = crowd.census.user_ids[places]
-        known = ranker._places_of(users)
+        known = places_of(ranker, users)
         yield there.folder if there is not None and is_seen else some_of(ranker, known[known >= 0])
 
 
@@ -87,7 +88,7 @@ def _with_people(work: Any, said: Annotations, ranker: Any, people: Covariates |
 def score_of(said: Annotations, whose: Any) -> tuple[float, int]:
     """Return the sum of the people's AUCs, and how many have one."""
     ranker = whose if hasattr(whose, "decision_function") else load(whose)
-    ranker._joint_reading(said)
+    joint_reading(ranker, said)
     scores = ranker.decision_function(said)
     values = concordance_by_person(said.outcomes, scores, said.users, said.weights).values
     there = np.isfinite(values)

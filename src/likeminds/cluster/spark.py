@@ -25,6 +25,7 @@ from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.array_validation import RemoteAnnotations
+from likeminds.rankers.label_validation import as_annotations
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.storage.id_arrays import tag, untag
 
@@ -164,7 +165,7 @@ def fit_statistics(
         feature_names=list(catalogue.names),
         features_per="item",
     )
-    ranker._as_annotations(nobody, None, None, None)
+    as_annotations(ranker, nobody, None, None, None)
     ranker.n_labels_ = reading.n_labels
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)

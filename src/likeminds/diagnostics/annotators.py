@@ -24,6 +24,7 @@ from likeminds.metrics.calibration import calibrate
 from likeminds.metrics.fdr import discoveries
 from likeminds.metrics.severity import Severity, are_chosen
 from likeminds.rankers.capabilities import with_consensus
+from likeminds.rankers.label_validation import people_of
 from likeminds.rankers.prior_fitting import PriorFittingMixin
 from likeminds.rankers.ranker import Ranker
 
@@ -273,7 +274,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     """
     known = with_consensus(ranker)
     if known.crowd_.items is not None:
-        beliefs, people = known._beliefs_of(known._people(train.users))
+        beliefs, people = known._beliefs_of(people_of(known, train.users))
         known.crowd_ = replace(known.crowd_, items=beliefs.items_from(train, people))
     consensus = known.consensus_scores(held_out)
     own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)

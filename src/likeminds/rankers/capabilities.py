@@ -1,14 +1,15 @@
 """The interface of models: one ranker, or one for each of several attributes."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from copy import copy
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likeminds._util.array_types import FloatArray, IdArray
+from likeminds._util.atomic_files import FileVersion
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
-from likeminds._util.lazy_attributes import LazyAttributes
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
@@ -17,8 +18,27 @@ from likeminds.data.identifiers import as_id_array, lookup
 NAMELESS = ""
 
 
-class ReadableModel(LazyAttributes):
+# Methods of other estimators that rankers do not have, and what to call instead.
+_INSTEAD = {
+    "predict": ": call rank for the best items, decision_function for scores, predict_proba for "
+    "probabilities of labels, or predict_grades for expected grades",
+}
+
+
+class PendingReaders:
+    """Readers of the attributes that are still in a file, by name, and the lock around them."""
+
+    def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
+        self.readers = readers
+        # Reentrant: reading one attribute may read another.
+        self.lock = threading.RLock()
+
+
+class ReadableModel:
     """Base of rankers and of models with several attributes.
+
+    Attributes of a model that is read from a file are read when they are first used, each once,
+    whatever the number of threads.
 
     Attributes
     ----------
@@ -33,6 +53,49 @@ class ReadableModel(LazyAttributes):
     rankers_: dict[str, Any]
     people_: IdArray
     feature_names_: IdArray
+    _unread: PendingReaders | None
+    # The version of the file it was read from.
+    _read_from: FileVersion | None
+
+    if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
+
+        def __getattr__(self, name: str) -> Any:
+            unread = self.__dict__.get("_unread")
+            if unread is not None:
+                with unread.lock:
+                    if name in unread.readers:
+                        setattr(self, name, unread.readers[name]())
+                        del unread.readers[name]
+            # Another thread may have read it since it was looked for.
+            if name in self.__dict__:
+                return self.__dict__[name]
+            hint = _INSTEAD.get(name, "")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
+    def _read_all(self) -> None:
+        """Read what is still in the file, and forget the file."""
+        unread = self.__dict__.get("_unread")
+        if unread is None:
+            return
+        with unread.lock:
+            for name in list(unread.readers):
+                getattr(self, name)
+            self.__dict__.pop("_unread", None)
+
+    def _fitted_names(self) -> list[str]:
+        """Return the names of the fitted attributes, read or not."""
+        unread = self.__dict__.get("_unread")
+        # Those unread first: what another thread reads meanwhile is then in both.
+        names = {*([] if unread is None else list(unread.readers)), *list(self.__dict__)}
+        return sorted(name for name in names if name.endswith("_") and not name.startswith("_"))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn's own way walks through the attributes, which threads add to meanwhile.
+        return bool(self._fitted_names())
+
+    def __getstate__(self) -> Any:
+        self._read_all()
+        return super().__getstate__()
 
     @property
     def chosen_(self) -> Any:

@@ -20,6 +20,7 @@ from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.label_validation import rows_and_people
 from likeminds.rankers.training_data import ScoredLabels, TrainingData
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
@@ -259,6 +260,6 @@ def seen_from(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
     """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
-    rows, people = ranker._rows_and_people(X, users)
+    rows, people = rows_and_people(ranker, X, users)
     beliefs, places = ranker._beliefs_of(people)
     return beliefs, beliefs.see(rows, ranker._item_ids(X, items, rows)), places, people

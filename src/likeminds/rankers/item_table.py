@@ -12,11 +12,13 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
 from likeminds._util.frame_backend import Frames
+from likeminds._util.html import html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.rankers.label_validation import places_of
 
 # People whose names a mistaken one is compared with.
 _COMPARED = 100_000
@@ -155,7 +157,7 @@ def weights_of_all(ranker: Any) -> Float:
 def place_of_person(ranker: Any, person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
     check_is_fitted(ranker)
-    place = int(ranker._places_of([person])[0])
+    place = int(places_of(ranker, [person])[0])
     if place < 0:
         known = ranker.users_
         raise KeyError(
@@ -175,3 +177,25 @@ def frames_of(ranker: Any) -> Frames:
     """Return which kind of tables the caller works with, as far as the ranker has seen any."""
     kept = ranker.kept_
     return "pyarrow" if kept is None else kept.frames
+
+
+def summary_html(ranker: Any) -> str:
+    """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
+    people = ranker.learned("users_")
+    if people is None:
+        return ""
+    names = ranker.learned("feature_names_")
+    known = ranker.learned("known_items_") or getattr(ranker.learned("crowd_"), "items", None)
+    told = {
+        "people": len(people),
+        "choices": ranker.learned("n_choices_") or None,
+        "labels": None if ranker.learned("n_choices_") else ranker.learned("n_labels_"),
+        "features": None if names is None else len(names),
+        "items known by their ids": None if known is None else len(known.ids),
+        "features of items that were learned": ranker.learned("n_item_factors_") or None,
+        "loss": ranker.learned("loss_"),
+        "groups": ranker.learned("n_groups_"),
+    }
+    rows = [{"learned": name, "": value} for name, value in told.items() if value is not None]
+    title = f"{type(ranker).__name__} of {counted(len(people), 'person', 'people')}"
+    return html_page(title, html_table(rows))

@@ -21,6 +21,7 @@ from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.array_validation import RemoteAnnotations, refuse_extras
 from likeminds.rankers.item_table import ItemTableView, frames_of, gives_grades
+from likeminds.rankers.label_validation import as_annotations, is_graded
 from likeminds.rankers.ranking import Ranking, best_of, repeated
 
 # Items and users that are printed.
@@ -237,9 +238,9 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         who, points, known = _strangers(users, covariates, crowd)
         said = None
     else:
-        if self._graded:
+        if is_graded(self):
             X, y = _as_grades(self, X, y)
-        said = self._as_annotations(X, y, users, sample_weight, reset=False)
+        said = as_annotations(self, X, y, users, sample_weight, reset=False)
         self.chosen_._item_ids(said, None, said.X)
         if covariates is not None:
             said = said.with_people(covariates)

@@ -27,6 +27,14 @@ from likeminds.rankers import graded_answers, newcomers, probabilities
 from likeminds.rankers.array_validation import refuse_strangers
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.item_table import place_of_person
+from likeminds.rankers.label_validation import (
+    check_width,
+    joint_reading,
+    people_of,
+    places_of,
+    rows_and_people,
+    split_user_column,
+)
 from likeminds.rankers.statistics_rankers import UpdatableRanker
 
 # What everybody's points tell.
@@ -69,7 +77,7 @@ class PriorRanker(UpdatableRanker):
         """
         if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
             return super().decision_function(X, users, items)
-        strange = self._places_of(X.users) < 0
+        strange = places_of(self, X.users) < 0
         shifts = self.crowd_.shifts(X.people, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
@@ -104,7 +112,7 @@ class PriorRanker(UpdatableRanker):
         -------
         array of shape (n_rows,)
         """
-        rows, people = self._rows_and_people(X, users)
+        rows, people = rows_and_people(self, X, users)
         beliefs, people = self._beliefs_of(people)
         return beliefs.deviation(beliefs.see(rows, self._item_ids(X, items, rows)), people)
 
@@ -157,11 +165,11 @@ class PriorRanker(UpdatableRanker):
         """Return items' features, and the posterior of the person who is asked about them."""
         if isinstance(items, Annotations):
             check_is_fitted(self)
-            self._check_width(items)
-            rows, people = items.X, self._people([user])
+            check_width(self, items)
+            rows, people = items.X, people_of(self, [user])
         else:
             check_is_fitted(self)
-            rows, people = self._split_user_column(items)[0], self._people([user])
+            rows, people = split_user_column(self, items)[0], people_of(self, [user])
         beliefs, people = self._beliefs_of(people[:1])
         return rows, beliefs, int(people[0])
 
@@ -182,7 +190,7 @@ class PriorRanker(UpdatableRanker):
         a copy of the ranker
         """
         check_is_fitted(self)
-        self._check_width(said)
+        check_width(self, said)
         items = self._items()
         if not said.has_items:
             raise ValueError("new_items needs to know what the labels are about: pass items=.")
@@ -193,8 +201,8 @@ class PriorRanker(UpdatableRanker):
                 f"new_items takes labels of new items, but {listing(named[known])} are known "
                 "already: use update for them."
             )
-        beliefs, people = self._beliefs_of(self._people(said.users))
-        self._joint_reading(said)
+        beliefs, people = self._beliefs_of(people_of(self, said.users))
+        joint_reading(self, said)
         wiser = copy(self)
         found = beliefs.items_from(said, people)
         wiser.crowd_ = replace(self.crowd_, items=items.joined(found))

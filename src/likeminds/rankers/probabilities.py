@@ -16,6 +16,7 @@ from likeminds.mixed_model.likelihoods import damping, label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
+from likeminds.rankers.label_validation import is_graded, rows_and_people
 from likeminds.rankers.training_data import TrainingData
 
 # Losses that learn from what was chosen among what was shown.
@@ -67,7 +68,7 @@ def predict_proba(  # the method of every ranker with a learned prior
     check_is_fitted(self)
     if self.learned("grading_") is not None:
         positive = _of_grades(self, X, users, items)
-    elif self._graded or self.crowd_.likelihood.is_quadratic:
+    elif is_graded(self) or self.crowd_.likelihood.is_quadratic:
         raise TypeError(
             "Scores that were learned as a regression are no log-odds, so that they say nothing "
             'about the probability of a label. Fit with another loss than "auc".'
@@ -185,8 +186,8 @@ def _pairs(
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
 ) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
-    first, people = ranker._rows_and_people(a, users)
-    second, _ = ranker._rows_and_people(b, users)
+    first, people = rows_and_people(ranker, a, users)
+    second, _ = rows_and_people(ranker, b, users)
     if first.shape != second.shape:
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
     beliefs, people = ranker._beliefs_of(people)
@@ -213,7 +214,7 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
 
 def _of_choices(ranker: Any, said: Any) -> Float:
     """Return the chance of each row in its group; rows of their own are labels."""
-    people: Index = ranker._rows_and_people(said, None)[1]
+    people: Index = rows_and_people(ranker, said, None)[1]
     scores = ranker.decision_function(said)
     beliefs, people = ranker._beliefs_of(people)
     chances = chances_of_sets(beliefs, said, scores, people)

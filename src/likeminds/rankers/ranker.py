@@ -1,10 +1,11 @@
 """What every ranker does: it is fitted, scores and is scored, with the scikit-learn manners."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
@@ -12,25 +13,32 @@ from likeminds._util.checks import as_weights
 from likeminds._util.map_reduce import of_rows
 from likeminds._util.progress import expected_information
 from likeminds.data.annotations import Annotations
+from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.rankers import array_validation
+from likeminds.rankers import array_validation, batch_topk, ranking, score_decomposition, similarity
 from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
 from likeminds.rankers.candidates.folds import FromRows
-from likeminds.rankers.capabilities import NAMELESS
-from likeminds.rankers.convenience import ConvenienceMixin
-from likeminds.rankers.label_validation import LabelValidation
+from likeminds.rankers.capabilities import NAMELESS, ReadableModel
+from likeminds.rankers.item_table import summary_html
+from likeminds.rankers.label_validation import (
+    as_annotations,
+    is_graded,
+    joint_reading,
+    rows_and_people,
+    split_user_column,
+)
 
 # Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
 
 
-class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignore[misc]
+class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; what the
-    caller has becomes `Annotations` on the way in (`LabelValidation`), and weights become scores
+    caller has becomes `Annotations` on the way in (`label_validation`), and weights become scores
     on the way out.
     """
 
@@ -38,11 +46,31 @@ class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignor
     _tuning: ClassVar[type[FromRows]] = FromRows
     # Whether fits report their steps themselves; those of others are reported as one step.
     _has_steps: ClassVar[bool] = False
+    # Whether items may be known by their ids alone.
+    _needs_no_features: ClassVar[bool] = False
+    # Whether a fit is a trial: judged by its scores, it reports nothing.
+    _is_trial: bool = False
+
+    unknown: str
+    user_column: int | str | None
 
     verbose: bool = False
     coef_: Float
     consensus_: Float
     factor_weights_: Float
+    users_: IdArray
+    classes_: NDArray[Any]
+    n_labels_: int
+    n_choices_: int
+    fingerprint_: str
+    label_reading_: LabelReading | None
+    _positions: tuple[IdArray, Mapping[Hashable, int]]
+
+    rank = ranking.rank
+    rank_everybody = batch_topk.rank_everybody
+    explain = score_decomposition.explain
+    similar_people = similarity.similar_people
+    similar_items = similarity.similar_items
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
@@ -89,7 +117,7 @@ class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignor
             if isinstance(X, array_validation.RemoteAnnotations):
                 X.teach(self)
             else:
-                self._fit_annotations(self._as_annotations(X, y, users, sample_weight))
+                self._fit_annotations(as_annotations(self, X, y, users, sample_weight))
             tell(1, "solved")
         return self
 
@@ -119,7 +147,7 @@ class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignor
         -------
         array of shape (n_rows,)
         """
-        rows, people = self._rows_and_people(X, users)
+        rows, people = rows_and_people(self, X, users)
         return self._scores(rows, people, self._item_ids(X, items, rows))
 
     def _item_ids(
@@ -221,17 +249,36 @@ class Ranker(ConvenienceMixin, CallbackSupport, LabelValidation):  # type: ignor
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
             array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight)
-            self._joint_reading(X)
+            joint_reading(self, X)
             return mean_concordance(X.outcomes, scores, X.users, X.weights)
-        features, column = self._split_user_column(X)
+        features, column = split_user_column(self, X)
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
-        graded = self.label_reading_ if self._graded else None
+        graded = self.label_reading_ if is_graded(self) else None
         said = array_validation.outcomes(y, len(scores), self.classes_, graded)
         return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
+
+    def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
+        """Return labels on disk as they are learned from: grouped by person, by default."""
+        return folder.annotations()
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        state.pop("_positions", None)
+        return state
+
+    def _repr_html_inner(self) -> str:
+        """Return what was learned, above scikit-learn's diagram of the parameters."""
+        return summary_html(self) + str(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = summary_html(self) + bundle["text/html"]
+        return bundle
 
     def __sklearn_tags__(self) -> Tags:
         # Labels are two-valued, as a classifier's; but a ranker ranks, and predicts no label.

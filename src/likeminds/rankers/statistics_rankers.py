@@ -22,6 +22,7 @@ from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
 from likeminds.rankers.candidates.folds import FromStatistics
+from likeminds.rankers.label_validation import as_annotations, note_more, places_of
 from likeminds.rankers.ranker import Ranker
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.remote import RemoteStatistics
@@ -73,10 +74,10 @@ class UpdatableRanker(Ranker):
         if not hasattr(self, self._learned_from):
             raise ValueError(self._nothing_to_add_to)
         self._validate_params()
-        more = self._as_annotations(X, y, users, sample_weight, reset=False)
+        more = as_annotations(self, X, y, users, sample_weight, reset=False)
         self._refuse_second_medians(more)
         self._fit_more(more)
-        self._note_more(more)
+        note_more(self, more)
         return self
 
     # The name that scikit-learn's tools call.
@@ -90,7 +91,7 @@ class UpdatableRanker(Ranker):
         reading = getattr(self, "label_reading_", None)
         if reading is None or reading.threshold != "median":
             return
-        known = more.user_ids[self._places_of(more.user_ids) >= 0]
+        known = more.user_ids[places_of(self, more.user_ids) >= 0]
         if known.size:
             raise ValueError(
                 "Labels were read as ratings above a person's own median, which is another one "

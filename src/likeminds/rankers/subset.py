@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Index
-from likeminds._util.lazy_attributes import PendingReaders
 from likeminds._util.lazy_rows import LazyIds
+from likeminds.rankers.capabilities import PendingReaders
 
 # What is known of each person, beside who they are: arrays with a row for each.
 _OF_PEOPLE = (

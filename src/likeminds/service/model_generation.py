@@ -11,6 +11,7 @@ from typing import Any
 from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS
+from likeminds.rankers.label_validation import user_positions
 from likeminds.service.catalogue import (
     ItemCatalogue,
     UnknownNameError,
@@ -159,7 +160,7 @@ class ModelGeneration:
         """Return where somebody is among those who taught a ranker."""
         if not self.knows(person, forgotten):
             return None
-        where: Mapping[Any, int] = question.chosen._user_positions()
+        where: Mapping[Any, int] = user_positions(question.chosen)
         return where.get(self.people[person])
 
     def knows(self, person: str, forgotten: frozenset[str]) -> bool:

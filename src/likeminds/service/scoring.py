@@ -15,6 +15,7 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.label_validation import user_positions
 from likeminds.rankers.score_decomposition import interval, take_apart
 from likeminds.rankers.subset import some_of, within_reach
 from likeminds.schools.explanations import Explanation
@@ -136,7 +137,7 @@ class AttributeScorer:
 
     def warm(self) -> None:
         """Compute what all requests share; refuse a ranker that does not tell levels apart."""
-        _ = self.own, self.chosen._user_positions(), self.placing.normals
+        _ = self.own, user_positions(self.chosen), self.placing.normals
 
     # Opinions
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from likeminds._util.atomic_files import file_lock, make_folder
 from likeminds._util.checks import listing
-from likeminds._util.lazy_attributes import LazyAttributes
 from likeminds._util.lazy_rows import LazyRows
+from likeminds.rankers.capabilities import ReadableModel
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.subset import arrays_of_people
 from likeminds.storage import id_arrays
@@ -162,6 +162,6 @@ def _replaced(model: Any, stored: dict[str, LazyRows]) -> Any:
     for name, rows in stored.items():
         setattr(changed, name, rows)
     for name, value in vars(model).items():
-        if name.endswith("_") and isinstance(value, LazyAttributes):
+        if name.endswith("_") and isinstance(value, ReadableModel):
             setattr(changed, name, _replaced(value, stored))
     return changed

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._util.lazy_attributes import LazyAttributes, PendingReaders
 from likeminds._util.lazy_rows import LazyRows
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
@@ -47,6 +46,7 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
+from likeminds.rankers.capabilities import PendingReaders, ReadableModel
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.registry import RANKERS
 from likeminds.storage.finite_checks import first_not_finite
@@ -166,7 +166,7 @@ class Contents:
             return self._once(value, lambda: self._of_array(value, name))
         if type(value) in _STORED_NAMES:
             return self._once(value, lambda: self._of_data(value, name))
-        if isinstance(value, LazyAttributes):
+        if isinstance(value, ReadableModel):
             return self.of_model(value, f"{name}/")
         raise CannotStoreError(f"{name} is a {type(value).__name__}.")
 

@@ -26,6 +26,7 @@ from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers import newcomers
 from likeminds.rankers.array_validation import RemoteAnnotations
 from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain_values
+from likeminds.rankers.label_validation import as_annotations
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import UpdatableRanker
 from likeminds.rankers.tuning.successive_halving import as_results, choose, mean_over_people, race
@@ -193,7 +194,7 @@ class RankerCV(UpdatableRanker):
         if isinstance(X, RemoteAnnotations):
             X.teach(self)
         else:
-            self._fit_annotations(self._as_annotations(X, y, users, sample_weight, groups))
+            self._fit_annotations(as_annotations(self, X, y, users, sample_weight, groups=groups))
         return self
 
     def decision_function(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
+from likeminds.rankers.label_validation import note_more
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import Grid, RankerCV
 
@@ -121,5 +122,5 @@ class ThreeLevelRankerCV(RankerCV):
         best = self.with_parameters(self.best_params_)
         best._fit_statistics(self.statistics_.update(more))
         self._share_input(best)
-        best._note_more(more)
+        note_more(best, more)
         self._adopt(best)

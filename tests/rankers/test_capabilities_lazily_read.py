@@ -10,7 +10,7 @@ import pytest
 
 from crowds import make_crowd
 from likeminds import AttributeModel, HierarchicalRanker, ThreeLevelRanker, load, save
-from likeminds._util.lazy_attributes import LazyAttributes, PendingReaders
+from likeminds.rankers.capabilities import PendingReaders, ReadableModel
 from likeminds.storage import safetensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -44,7 +44,7 @@ def _noted(read, name):
     return [name]
 
 
-class Thing(LazyAttributes):
+class Thing(ReadableModel):
     def __init__(self, readers):
         self._unread = PendingReaders(readers)
 
