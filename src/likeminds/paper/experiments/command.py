@@ -199,8 +199,7 @@ def _run(
     parts: list[ReportPart] = []
     for key in chosen:
         with ahead.during(key):
-            name = "figures_1_2" if key == "drawings" else key
-            parts.append(import_module(f"likeminds.paper.experiments.{name}").run(setting))
+            parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
         left = ahead.seconds_left()
         about = f" About {in_words(left)} left." if left else ""
         console.print(
