@@ -199,6 +199,7 @@ def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.seconds
 def test_features_too_many_for_people_to_weigh_describe_items_only():
     rng = np.random.default_rng(0)
     features, theta = rng.normal(size=(120, 40)), rng.normal(size=40) / 3

@@ -55,6 +55,7 @@ def test_pooled_minimises_the_logistic_loss_of_all_rows(crowd):
     np.testing.assert_array_equal(ranker.scale_, np.ones(5))
 
 
+@pytest.mark.seconds
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 def test_several_workers_reach_the_same(crowd):
     alone, together = (LogisticPerPerson(n_jobs=n).fit(crowd) for n in (1, 2))
