@@ -29,14 +29,14 @@ VARIANCE = 0.99
 MOST_PEOPLE = 300
 
 
-def data_sets(folder: Path | None, most_people: int) -> Iterator[UserDataSet]:
+def data_sets(folder: Path | None, most_users: int) -> Iterator[UserDataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
-    yield UserDataSet("electricity", fewer_people(load_electricity(), most_people))
+    yield UserDataSet("electricity", fewer_people(load_electricity(), most_users))
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem != "electricity":
             for data in read_data(path):
                 whole = reduced(data.annotations)
-                yield replace(data, annotations=fewer_people(whole, most_people))
+                yield replace(data, annotations=fewer_people(whole, most_users))
 
 
 def reduced(annotations: Annotations) -> Annotations:
@@ -170,7 +170,7 @@ def _section(name: str, results: list[tuple[UserDataSet, Comparison]]) -> str:
         said = data.annotations
         which = f"**{data.attribute}**: " if data.attribute else ""
         pieces += [
-            f"{which}{said.n_people} people, {len(said):,} labels, {said.n_features} features, "
+            f"{which}{said.n_users} people, {len(said):,} labels, {said.n_features} features, "
             f"{said.labels.mean():.0%} positive.",
             comparison.to_markdown(),
         ]

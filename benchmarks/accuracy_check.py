@@ -29,13 +29,13 @@ from likeminds import (
     Annotations,
     HierarchicalRanker,
     ThreeLevelRanker,
-    auc_by_person,
+    auc_by_user,
     load_electricity,
     score_choices,
-    split_within_people,
+    split_within_users,
 )
-from likeminds.metrics import concordance_by_person
-from likeminds.metrics.paired import over_people
+from likeminds.metrics import concordance_by_user
+from likeminds.metrics.paired import over_users
 from likeminds.paper.experiments.real_data import fewer_people
 
 SEEDS = (10, 11, 12)
@@ -85,7 +85,7 @@ def _electricity(folder: Path, name: str) -> Annotations:  # noqa: ARG001 - it i
 
 def score_labels(ranker: Any, test: Annotations) -> Measured:
     """Return the AUC of each user."""
-    return {"AUC": _values(auc_by_person(test.labels, ranker.decision_function(test), test.users))}
+    return {"AUC": _values(auc_by_user(test.labels, ranker.decision_function(test), test.users))}
 
 
 def score_probabilities(ranker: Any, test: Annotations) -> Measured:
@@ -97,7 +97,7 @@ def score_probabilities(ranker: Any, test: Annotations) -> Measured:
 def score_grades(ranker: Any, test: Annotations) -> Measured:
     """Return the concordance of each user, and the log loss where there are probabilities."""
     scores = ranker.decision_function(test)
-    found = {"concordance": _values(concordance_by_person(test.grades, scores, test.users))}
+    found = {"concordance": _values(concordance_by_user(test.grades, scores, test.users))}
     if getattr(ranker, "grading_", None) is None:
         return found
     predicted = ranker.predict_grades(test)
@@ -124,8 +124,8 @@ def _values(metric: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _log_loss(test: Annotations, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     loss = -np.log(np.maximum(given, np.finfo(np.float64).tiny))
-    number = np.bincount(test.user_codes, minlength=test.n_people)
-    total = np.bincount(test.user_codes, weights=loss, minlength=test.n_people)
+    number = np.bincount(test.user_codes, minlength=test.n_users)
+    total = np.bincount(test.user_codes, weights=loss, minlength=test.n_users)
     return test.user_ids, total / np.where(number, number, np.nan)
 
 
@@ -203,7 +203,7 @@ def measure(trial: Trial, folder: Path, seed: int, people: int | None) -> dict[s
     """Fit to one split; return the measures of each user by name, and processor seconds."""
     most = trial.people if people is None else min(people, trial.people)
     said = fewer_people(trial.read(folder, trial.file), most)
-    train, test = split_within_people(said, TEST, random_state=seed)
+    train, test = split_within_users(said, TEST, random_state=seed)
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The labels of .* one class only", UserWarning)
@@ -284,7 +284,7 @@ def compare(before: Saved, after: Saved) -> Iterator[Verdict]:
             one, two = (np.array([each[u] for u in users]) for each in (old, new))
             if users:
                 gains = (two - one) * (1.0 if LARGER[kind] else -1.0)
-                mean, low, high, _ = over_people(gains)
+                mean, low, high, _ = over_users(gains)
                 means = float(one.mean()), float(two.mean())
                 yield Verdict(name, kind, len(users), *means, mean, low, high, float(gains.min()))
 

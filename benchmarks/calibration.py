@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.shared_crowds import read_crowds
-from likeminds import Annotations, HierarchicalRanker, split_within_people
+from likeminds import Annotations, HierarchicalRanker, split_within_users
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.rankers.graded_answers import scores_and_variances
 
@@ -24,9 +24,9 @@ WAYS = ("predict_proba", "all of the variance", "sigma(score)")
 def measure(said: Annotations, seed: int = 0) -> dict[str, list[tuple[float, float]]]:
     """Return calibration error and log loss of each way, of people known and unknown."""
     rng = np.random.default_rng(seed)
-    drawn = rng.random(said.n_people) < _STRANGERS
+    drawn = rng.random(said.n_users) < _STRANGERS
     strangers = drawn[said.user_codes]
-    train, test = split_within_people(said[~strangers], _TEST, random_state=seed)
+    train, test = split_within_users(said[~strangers], _TEST, random_state=seed)
     ranker = HierarchicalRanker(loss="logistic").fit(train)
     found = {}
     for who, part in (("known", test), ("strangers", said[strangers])):

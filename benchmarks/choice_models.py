@@ -298,7 +298,7 @@ def _row(spec: Specification, choices: Annotations, fits: dict[str, Fit]) -> str
     own = "-" if theirs is None or theirs.own is None else f"{theirs.own:.1f}"
     cells = [
         spec.name,
-        f"{choices.n_people:,}, {int(choices.labels.sum()):,}",
+        f"{choices.n_users:,}, {int(choices.labels.sum()):,}",
         f"{spec.published:.1f} ({spec.draws:,})",
         own,
         *(shown(name) for name in ("published", "xlogit", "diagonal", "full", "default")),

@@ -24,8 +24,8 @@ def run(quick: bool) -> Result:
     """Measure the shuffle, and fits here and there."""
     from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
 
-    n_people, d = (400, 8) if quick else (100_000, _N_FEATURES)
-    users, items, labels, features = make_crowd(n_people, _EACH, d)
+    n_users, d = (400, 8) if quick else (100_000, _N_FEATURES)
+    users, items, labels, features = make_crowd(n_users, _EACH, d)
     setup: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     setup["processes"] = not quick  # which take longer to start than a tiny fit
     with (
@@ -55,7 +55,7 @@ def run(quick: bool) -> Result:
     visits = max(traffic.visits, 1)
     return Result(
         title="On a cluster",
-        compares=f"`HierarchicalRanker(n_groups=3)` on {n_people:,} people x {_EACH} labels x {d} "
+        compares=f"`HierarchicalRanker(n_groups=3)` on {n_users:,} people x {_EACH} labels x {d} "
         "features: two Dask worker processes, a shard each, against the threads of one process.",
         tables=[
             {
@@ -98,14 +98,14 @@ def write_parts(folder: str, users: Any, items: Any, labels: Any) -> None:
         pq.write_table(pa.table(part), Path(folder) / f"{number}.parquet")
 
 
-def make_crowd(n_people: int, each: int, d: int) -> tuple[Any, Any, Any, Any]:
+def make_crowd(n_users: int, each: int, d: int) -> tuple[Any, Any, Any, Any]:
     """Return people, items and labels of rows in any order, and the features of items."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((_N_ITEMS, d))
-    users = np.repeat(np.arange(n_people), each)
+    users = np.repeat(np.arange(n_users), each)
     items = rng.integers(0, _N_ITEMS, len(users))
     directions = rng.standard_normal((3, d)) / np.sqrt(d)
-    own = rng.standard_normal((n_people, 3))
+    own = rng.standard_normal((n_users, 3))
     consensus = rng.standard_normal(d) / np.sqrt(d)
     common, along = features @ consensus, features @ directions.T
     scores = common[items] + np.einsum("nk,nk->n", along[items], own[users])

@@ -50,12 +50,12 @@ class Sizes:
     p: int
 
     @classmethod
-    def of(cls, n_people: int, n_labels: int, n_workers: int, table: Any) -> "Sizes":
+    def of(cls, n_users: int, n_labels: int, n_workers: int, table: Any) -> "Sizes":
         """Return the sizes of a crowd whose rows are in files in any order."""
         n_files = -(-N_FILES // n_workers)
-        in_a_file = n_people * (1.0 - (1.0 - 1.0 / N_FILES) ** (n_labels / n_people))
+        in_a_file = n_users * (1.0 - (1.0 - 1.0 / N_FILES) ** (n_labels / n_users))
         read = max(n_labels / n_workers, n_files * n_labels / N_FILES)
-        each = n_people / n_workers, n_labels / n_workers
+        each = n_users / n_workers, n_labels / n_workers
         return cls(*each, read, n_files * in_a_file, len(table), table.shape[1] + 1)
 
     @property
@@ -104,10 +104,10 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     travels, held = [], []
-    for n_people in given.people:
+    for n_users in given.people:
         first = _known(given.against)
         with tempfile.TemporaryDirectory() as folder:
-            users, items, labels, features = make_crowd(n_people, given.labels, given.features)
+            users, items, labels, features = make_crowd(n_users, given.labels, given.features)
             write_parts(folder, users, items, labels)
             del users, items, labels
             for n_workers in given.workers:
@@ -115,8 +115,8 @@ def main() -> None:
                 first = coef if first is None else first
                 found["apart"] = float(np.abs(coef - first).max())
                 assert found["apart"] < _SAME, f"weights differ by {found['apart']}"
-                travels.append(_what_travels(n_people, n_workers, found, sizes))
-                held.append(_what_is_held(n_people, n_workers, found, sizes))
+                travels.append(_what_travels(n_users, n_workers, found, sizes))
+                held.append(_what_is_held(n_users, n_workers, found, sizes))
                 print(travels[-1], held[-1], sep="\n", flush=True)
         if given.against is not None and first is not None:
             np.save(given.against, first)
@@ -161,14 +161,14 @@ def _warm_up(client: Any, features: Any) -> None:
         shards.release()
 
 
-def _what_travels(n_people: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
+def _what_travels(n_users: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
     """Return a row of the first table: counters, and in brackets what formulas say."""
     names = ("sent", "returned", "asked")
     counted = [f"{found[name]:,.0f} ({getattr(sizes, name):,.0f})" for name in names]
-    return _row(f"{n_people:,}", n_workers, *counted, f"{found['apart']:.0e}")
+    return _row(f"{n_users:,}", n_workers, *counted, f"{found['apart']:.0e}")
 
 
-def _what_is_held(n_people: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
+def _what_is_held(n_users: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
     """Return a row of the second table: megabytes more than to begin with."""
     empty = found["empty"]
     counted = [
@@ -177,7 +177,7 @@ def _what_is_held(n_people: int, n_workers: int, found: dict[str, Any], sizes: S
     ]
     after = f"{(found['after'] - empty) / 1e6:,.0f}"
     labels = f"{sizes.labels:,.0f}"
-    return _row(f"{n_people:,}", n_workers, labels, f"{empty / 1e6:,.0f}", *counted, after)
+    return _row(f"{n_users:,}", n_workers, labels, f"{empty / 1e6:,.0f}", *counted, after)
 
 
 def _row(*cells: Any) -> str:

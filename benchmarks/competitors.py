@@ -32,7 +32,7 @@ def run(quick: bool) -> Result:
     """Time both, for each competitor, until the objective is within a gap of its minimum."""
     crowd = load_electricity()
     if quick:
-        crowd = crowd.of_people(crowd.user_ids[:10])
+        crowd = crowd.of_users(crowd.user_ids[:10])
     statistics = Statistics.from_annotations(crowd)
     loss = LeastSquares().of(statistics, statistics.feature_scale())
     rounds = 1 if quick else 5
@@ -147,13 +147,13 @@ def published_cmtl(loss: QuadraticLoss, components: list[Clustered], target: flo
     (clustered,) = components
     eta = clustered.rho2 / clustered.rho1
     price = clustered.rho1 * eta * (1 + eta)
-    n_people = loss.shape[0]
+    n_users = loss.shape[0]
 
     def value(W: Float, M: Float) -> tuple[float, Float]:
-        solved = np.linalg.solve(eta * np.eye(n_people) + M, W)
+        solved = np.linalg.solve(eta * np.eye(n_users) + M, W)
         return loss.value(W) + price * float(np.vdot(W, solved)), solved
 
-    now = before = (np.zeros(loss.shape), np.eye(n_people) * clustered.n_clusters / n_people)
+    now = before = (np.zeros(loss.shape), np.eye(n_users) * clustered.n_clusters / n_users)
     momentum, last, constant = 1.0, 0.0, 1.0
     end = time.perf_counter() + PATIENCE
     while time.perf_counter() < end:

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.shared_crowds import SharedCrowd, read_crowds, simulated
-from likeminds import Annotations, HierarchicalRanker, auc_by_person
+from likeminds import Annotations, HierarchicalRanker, auc_by_user
 from likeminds._util.array_types import Float
-from likeminds.metrics.paired import over_people
+from likeminds.metrics.paired import over_users
 
 NAMES = ("verbagg", "trolley", "polis_brexit", "polis_taxes", "offensive")
 SEEDS = (20, 21, 22)
@@ -48,7 +48,7 @@ def _one_split(crowd: SharedCrowd, seed: int) -> list[Float]:
         widened(train)
     )
     scored = (first.decision_function(test), second.decision_function(widened(test)))
-    return [_by_person(crowd, test, scores) for scores in scored]
+    return [_by_user(crowd, test, scores) for scores in scored]
 
 
 def _features(said: Annotations, ids: np.ndarray) -> Float:
@@ -56,9 +56,9 @@ def _features(said: Annotations, ids: np.ndarray) -> Float:
     return np.asarray(said.features)[[place[item] for item in ids.tolist()]]
 
 
-def _by_person(crowd: SharedCrowd, test: Annotations, scores: Float) -> Float:
-    found = auc_by_person(test.labels, scores, test.users)
-    everybody = np.full(crowd.said.n_people, np.nan)
+def _by_user(crowd: SharedCrowd, test: Annotations, scores: Float) -> Float:
+    found = auc_by_user(test.labels, scores, test.users)
+    everybody = np.full(crowd.said.n_users, np.nan)
     everybody[np.searchsorted(crowd.said.user_ids, found.users)] = found.values
     return everybody
 
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not chosen.quick and crowd.name not in NAMES:
             continue
         without, with_weight = gains(crowd, SEEDS[:1] if chosen.quick else SEEDS)
-        apart = [100 * value for value in over_people(with_weight - without)[:3]]
+        apart = [100 * value for value in over_users(with_weight - without)[:3]]
         figures = f"{100 * without.mean():.1f} | {100 * with_weight.mean():.1f}"
         said = f"{apart[0]:+.2f} [{apart[1]:+.2f}, {apart[2]:+.2f}]"
         print(f"| {crowd.name} | {figures} | {said} |", flush=True)

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy import ROOT
-from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, auc_by_person
+from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, auc_by_user
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.atomic_files import write_whole
-from likeminds.data.splits import folds_within_people
-from likeminds.metrics import concordance_by_person
-from likeminds.metrics.paired import over_people
+from likeminds.data.splits import folds_within_users
+from likeminds.metrics import concordance_by_user
+from likeminds.metrics.paired import over_users
 
 NAMES = ("offensive", "jokes", "movies")
 SEEDS = (10, 11, 12)
@@ -52,7 +52,7 @@ class GradedCrowd:
 
     def split(self, seed: int) -> tuple[Index, Index]:
         """Return rows to learn from, and rows held out."""
-        ten = folds_within_people(self.cut, 10, random_state=seed)
+        ten = folds_within_users(self.cut, 10, random_state=seed)
         out = ten < round(10 * _TEST)
         return np.flatnonzero(~out), np.flatnonzero(out)
 
@@ -116,12 +116,12 @@ def measure(crowd: GradedCrowd, seed: int, ranker: Any, *, graded: bool) -> dict
     users = crowd.graded.users[test]
     assert crowd.graded.grades is not None
     found = {
-        "concordance": concordance_by_person(crowd.graded.grades[test], scores, users),
-        "auc": auc_by_person(crowd.cut.labels[test], scores, users),
+        "concordance": concordance_by_user(crowd.graded.grades[test], scores, users),
+        "auc": auc_by_user(crowd.cut.labels[test], scores, users),
     }
     results: dict[str, Any] = {"seconds": seconds, "loss": getattr(ranker, "loss_", "auc")}
     for name, metric in found.items():
-        values = np.full(crowd.graded.n_people, np.nan)
+        values = np.full(crowd.graded.n_users, np.nan)
         values[np.searchsorted(crowd.graded.user_ids, metric.users)] = metric.values
         values[~crowd.counted] = np.nan
         results[name] = [None if np.isnan(value) else round(value, 5) for value in values]
@@ -142,7 +142,7 @@ def summarise(results: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, 
                 ours = _mean_over_seeds(seeds, metric)
                 row[metric] = float(np.nanmean(ours))
                 if rival is not None and rival is not seeds:
-                    apart = over_people(ours - _mean_over_seeds(rival, metric))
+                    apart = over_users(ours - _mean_over_seeds(rival, metric))
                     row[f"{metric} gained"] = [apart.mean, apart.low, apart.high]
             summary[crowd][method] = row
     return summary

@@ -35,9 +35,9 @@ def run(quick: bool) -> Result:
     """Time statistics and solution at each size, in turns."""
     sizes = QUICK if quick else FULL
     works, steps = {}, {}
-    for name, (n_people, n_labels, n_features, n_groups) in sizes.items():
+    for name, (n_users, n_labels, n_features, n_groups) in sizes.items():
         crowd = make_simulation(
-            n_people, n_labels, n_features, n_positive=n_labels // 10, random_state=0
+            n_users, n_labels, n_features, n_positive=n_labels // 10, random_state=0
         ).annotations
         loss = SquaredAUC().of(Statistics.from_annotations(crowd, "dense"))
         solve = partial(FastSolver().solve, loss, components_of(MIDDLE, n_groups), tol=TOL)

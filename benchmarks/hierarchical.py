@@ -12,7 +12,7 @@ from likeminds import (
     load_electricity,
     make_schools,
 )
-from likeminds import split_within_people as split
+from likeminds import split_within_users as split
 from likeminds.paper.experiments.timing import in_turns
 
 OURS, TUNED, GPBOOST = "HierarchicalRanker", "ThreeLevelRankerCV", "GPBoost"
@@ -23,7 +23,7 @@ def run(quick: bool) -> Result:
     """Time the rivals in turns on the bundled data, then a crowd and one ten times as large."""
     crowd = load_electricity()
     if quick:
-        crowd = crowd.of_people(crowd.user_ids[:10])
+        crowd = crowd.of_users(crowd.user_ids[:10])
     train, test = split(crowd, test_size=0.3, random_state=0)
     works = {
         OURS: lambda: HierarchicalRanker().fit(train),
@@ -33,19 +33,19 @@ def run(quick: bool) -> Result:
         works[GPBOOST] = partial(mixed_logit, train, test)
     times = in_turns(works, 1 if quick else 5)
     faster = {name: times[name] / times[OURS] for name in times}
-    n_people, n_items, n_features = (20, 60, 16) if quick else (2000, 10_000, 16)
+    n_users, n_items, n_features = (20, 60, 16) if quick else (2000, 10_000, 16)
     growth = in_turns(
         {
             many: partial(_two_groups().fit, _crowd(many, n_items, n_features))
-            for many in (n_people, 10 * n_people)
+            for many in (n_users, 10 * n_users)
         },
         1 if quick else 2,
     )
-    more_people = growth[10 * n_people] / growth[n_people]
+    more_people = growth[10 * n_users] / growth[n_users]
     return Result(
         title="Nothing to tune",
         compares="Seconds to fit the bundled data (70 % of everybody's choice sets), and to fit "
-        f"{n_people:,} people and ten times as many, {N_LABELS} labels and {n_features} features "
+        f"{n_users:,} people and ten times as many, {N_LABELS} labels and {n_features} features "
         "each, with two groups, and items known by their features alone.",
         tables=[
             {
@@ -71,6 +71,6 @@ def _two_groups() -> HierarchicalRanker:
     return HierarchicalRanker(n_groups=2, item_effects=False)
 
 
-def _crowd(n_people: int, n_items: int, n_features: int) -> Annotations:
+def _crowd(n_users: int, n_items: int, n_features: int) -> Annotations:
     n_labels = min(N_LABELS, n_items)
-    return make_schools(n_people, n_labels, n_items, n_features, random_state=0).annotations
+    return make_schools(n_users, n_labels, n_items, n_features, random_state=0).annotations

@@ -30,7 +30,7 @@ class Found(NamedTuple):
     """What a fit makes of one crowd."""
 
     spread: float
-    of_people: float
+    of_users: float
     slope: float
     covered: float
     ranks_covered: float
@@ -60,8 +60,8 @@ def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS, n_features:
     rank = 1 + np.argsort(np.argsort(-whole[judged]))
     ranks_covered = float(((low <= rank) & (rank <= high)).mean())
     crowd = ranker.crowd_
-    of_people = float(np.sqrt(crowd.prior.covariance[-1, -1]))
-    return Found(float(np.sqrt(crowd.items.variance)), of_people, slope, covered, ranks_covered)
+    of_users = float(np.sqrt(crowd.prior.covariance[-1, -1]))
+    return Found(float(np.sqrt(crowd.items.variance)), of_users, slope, covered, ranks_covered)
 
 
 def main(arguments: list[str] | None = None) -> None:

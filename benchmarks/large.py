@@ -5,7 +5,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.results import Result, at_most
-from likeminds import Annotations, HierarchicalRanker, make_schools, split_within_people
+from likeminds import Annotations, HierarchicalRanker, make_schools, split_within_users
 from likeminds._util.threads import in_threads
 from likeminds.losses.rows import Rows
 from likeminds.mixed_model import fit_prior
@@ -18,21 +18,21 @@ _TINY, _LARGE = (16, 800, 1e-2), (64, 100_000, 1e-5)
 
 def run(quick: bool) -> Result:
     """Fit a crowd and a tenth of it, and a fifth from a sample and from everybody."""
-    n_features, n_people, tol = _TINY if quick else _LARGE
+    n_features, n_users, tol = _TINY if quick else _LARGE
     with patch.object(fit_prior, "_FEWEST", 10 if quick else fit_prior._FEWEST):
-        tenth, whole = _crowd(n_people // 10, n_features), _crowd(n_people, n_features)
+        tenth, whole = _crowd(n_users // 10, n_features), _crowd(n_users, n_features)
         times = {
-            crowd.n_people: (seconds(lambda crowd=crowd: _pass(crowd)), *_fit(crowd, tol))
+            crowd.n_users: (seconds(lambda crowd=crowd: _pass(crowd)), *_fit(crowd, tol))
             for crowd in (tenth, whole)
         }
         del tenth
-        lost, saved, fifth = _against_everybody(_crowd(n_people // 5, n_features), tol)
-    floor, taken, ranker = times[n_people]
-    growth = taken / times[n_people // 10][1]
+        lost, saved, fifth = _against_everybody(_crowd(n_users // 5, n_features), tol)
+    floor, taken, ranker = times[n_users]
+    growth = taken / times[n_users // 10][1]
     told = ranker.sampling_
     return Result(
-        title=f"Nothing to tune for {n_people:,}",
-        compares=f"{n_people:,} people x {N_LABELS} labels x {n_features} features, items without "
+        title=f"Nothing to tune for {n_users:,}",
+        compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features, items without "
         "effects of their own: one fit, beside one pass over all rows that multiplies them with a "
         "matrix of features x features, in all threads. A fifth of the people, with the prior "
         "learned from a sample and from everybody: held-out AUC (30 % of labels).",
@@ -62,20 +62,20 @@ def run(quick: bool) -> Result:
             at_most("peak memory, GiB", 4.0, None, judge=not quick),
         ],
         notes=["Peak memory is that of the whole process, making the data included."],
-        series={"seconds": taken, "n_people": n_people, "over_floor": taken / floor},
+        series={"seconds": taken, "n_users": n_users, "over_floor": taken / floor},
     )
 
 
 def run_million(quick: bool) -> Result:
     """Fit a million people: asked for by name, as it takes long."""
-    n_features, n_people, tol = _TINY if quick else (64, 1_000_000, 1e-5)
+    n_features, n_users, tol = _TINY if quick else (64, 1_000_000, 1e-5)
     with patch.object(fit_prior, "_FEWEST", 10 if quick else fit_prior._FEWEST):
-        crowd = _crowd(n_people, n_features)
+        crowd = _crowd(n_users, n_features)
         floor = seconds(lambda: _pass(crowd))
         taken, ranker = _fit(crowd, tol, covariance_rank=8)
     return Result(
-        title=f"Nothing to tune for {n_people:,}",
-        compares=f"{n_people:,} people x {N_LABELS} labels x {n_features} features, items without "
+        title=f"Nothing to tune for {n_users:,}",
+        compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features, items without "
         "effects of their own, covariance_rank=8: one fit, beside one pass over all rows.",
         tables=[
             {
@@ -88,12 +88,12 @@ def run_million(quick: bool) -> Result:
             at_most("peak memory, GiB", 8.0, None, judge=not quick),
         ],
         notes=["Peak memory is that of the whole process, making the data included."],
-        series={"seconds": taken, "n_people": n_people, "over_floor": taken / floor},
+        series={"seconds": taken, "n_users": n_users, "over_floor": taken / floor},
     )
 
 
-def _crowd(n_people: int, n_features: int) -> Annotations:
-    return make_schools(n_people, N_LABELS, N_ITEMS, n_features, random_state=0).annotations
+def _crowd(n_users: int, n_features: int) -> Annotations:
+    return make_schools(n_users, N_LABELS, N_ITEMS, n_features, random_state=0).annotations
 
 
 def _fit(crowd: Annotations, tol: float, **parameters: int) -> tuple[float, HierarchicalRanker]:
@@ -113,9 +113,9 @@ def _against_everybody(
     crowd: Annotations, tol: float
 ) -> tuple[float, float, fit_prior.SubsampleRecord]:
     """Return the held-out AUC lost by sampling, how many times faster it is, and what it was."""
-    train, test = split_within_people(crowd, test_size=0.3, random_state=0)
+    train, test = split_within_users(crowd, test_size=0.3, random_state=0)
     taken, ranker = _fit(train, tol)
-    with patch.object(fit_prior, "_FEWEST", crowd.n_people):
+    with patch.object(fit_prior, "_FEWEST", crowd.n_users):
         slower, whole = _fit(train, tol)
     assert ranker.sampling_ is not None
     assert whole.sampling_ is None

@@ -68,15 +68,15 @@ def _newcomer() -> dict[str, float]:
     return {"newcomer": one, "decision_function alone": _seconds(lambda: ranker.coef_ @ X.T, 20)}
 
 
-def _everybody(n_people: int, n_items: int, n_features: int = 64) -> dict[str, float]:
+def _everybody(n_users: int, n_items: int, n_features: int = 64) -> dict[str, float]:
     from likeminds.rankers.batch_topk import best_items  # noqa: PLC0415
 
     rng = np.random.default_rng(0)
-    weights = rng.standard_normal((n_people, n_features))
+    weights = rng.standard_normal((n_users, n_features))
     rows = rng.standard_normal((n_items, n_features))
     columns = np.ascontiguousarray(rows.T)
     size = max(1, (1 << 26) // (8 * n_items))
-    blocks = [weights[start : start + size] for start in range(0, n_people, size)]
+    blocks = [weights[start : start + size] for start in range(0, n_users, size)]
 
     def products() -> None:
         for block in blocks:
@@ -179,10 +179,10 @@ def _goals(found: dict[str, dict[str, float]], *, judge: bool) -> Iterator[Goal]
         yield at_most(f"{kind}: peak over the table", 2.0, told["peak over table"], judge=judge)
 
 
-def _all(n_rows: int, n_people: int, repeats: int) -> Iterator[tuple[str, dict[str, float]]]:
+def _all(n_rows: int, n_users: int, repeats: int) -> Iterator[tuple[str, dict[str, float]]]:
     yield "starts", _starts(repeats)
     yield "one newcomer", _newcomer()
-    yield "everybody", _everybody(n_people, min(100_000, 50 * n_people))
+    yield "everybody", _everybody(n_users, min(100_000, 50 * n_users))
     with tempfile.TemporaryDirectory() as place:
         _write_labels(Path(place), n_rows)
         _write_labels(Path(place), 1000, "few")

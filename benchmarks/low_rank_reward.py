@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
-from likeminds import Annotations, split_within_people
+from likeminds import Annotations, split_within_users
 from likeminds._util.array_types import Float, Index
 from likeminds.data.identifiers import lookup
 
@@ -35,7 +35,7 @@ class LowRankReward:
 
     def fit(self, train: Annotations) -> "LowRankReward":
         """Choose rank and penalties by a fifth of everybody's pairs, and learn from all."""
-        part, held_out = split_within_people(train, 0.2, 0)
+        part, held_out = split_within_users(train, 0.2, 0)
         tried = {}
         for rank in RANKS:
             for penalty in PENALTIES:
@@ -63,10 +63,10 @@ class LowRankReward:
     def _learn(
         self, train: Annotations, rank: int, penalty: tuple[float, float]
     ) -> "LowRankReward":
-        n_items, n_people = train.n_items, train.n_people
+        n_items, n_users = train.n_items, train.n_users
         won, lost = sides(train)
         who = _owners(train)
-        start = 0.3 * np.random.default_rng(0).standard_normal((n_items + n_people) * rank)
+        start = 0.3 * np.random.default_rng(0).standard_normal((n_items + n_users) * rank)
 
         def cost(flat: Float) -> tuple[float, Float]:
             V, w = np.split(flat.reshape(-1, rank), [n_items])
@@ -99,17 +99,17 @@ class LowRankReward:
         who = _owners(told)
 
         def cost(flat: Float) -> tuple[float, Float]:
-            w = flat.reshape(told.n_people, -1)
+            w = flat.reshape(told.n_users, -1)
             value, by_mixing, _ = _loss(self.V_, w, won, lost, who)
             slope = self._held * (w - self.mean_)
             np.add.at(slope, who, by_mixing)
             away = 0.5 * self._held * float(((w - self.mean_) ** 2).sum())
             return value + away, slope.ravel()
 
-        start = np.tile(self.mean_, told.n_people)
+        start = np.tile(self.mean_, told.n_users)
         options = {"maxiter": self.max_iter}
         found = minimize(cost, start, jac=True, method="L-BFGS-B", options=options)
-        return np.asarray(found.x.reshape(told.n_people, -1))
+        return np.asarray(found.x.reshape(told.n_users, -1))
 
 
 def _owners(said: Annotations) -> Index:

@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks.accuracy import MOST_PEOPLE, ROOT, DataSet, data_sets
 from benchmarks.peers import mixed_logit
 from benchmarks.time_limit import in_time
-from likeminds import Annotations, HierarchicalRanker, auc_by_person, split_within_people
+from likeminds import Annotations, HierarchicalRanker, auc_by_user, split_within_users
 
 
 def judged(data: DataSet, seed: int, limit: float) -> dict[str, object]:
     """Fit both on one split."""
-    train, test = split_within_people(data.annotations, 0.3, random_state=seed)
+    train, test = split_within_users(data.annotations, 0.3, random_state=seed)
     start = time.perf_counter()
     ours = HierarchicalRanker().fit(train)
     seconds = time.perf_counter() - start
@@ -35,7 +35,7 @@ def judged(data: DataSet, seed: int, limit: float) -> dict[str, object]:
 
 
 def _aucs(test: Annotations, scores: np.ndarray) -> np.ndarray:
-    return auc_by_person(test.labels, scores, test.users).values
+    return auc_by_user(test.labels, scores, test.users).values
 
 
 def row(data: DataSet, seeds: range, limit: float) -> tuple[str, bool]:
@@ -46,8 +46,8 @@ def row(data: DataSet, seeds: range, limit: float) -> tuple[str, bool]:
         if "theirs" not in runs[-1]:
             break
     name = data.name if data.attribute is None else f"{data.name}, {data.attribute}"
-    n_people, n_features = data.annotations.n_people, data.annotations.n_features
-    what = f"| {name} | {n_people} x {n_features} | {len(runs)}"
+    n_users, n_features = data.annotations.n_users, data.annotations.n_features
+    what = f"| {name} | {n_users} x {n_features} | {len(runs)}"
     ours = mean(float(np.nanmean(run["ours"])) for run in runs)
     our_seconds = mean(run["our seconds"] for run in runs)
     if "theirs" not in runs[-1]:

@@ -19,12 +19,12 @@ _BY_PERSON = ("coef_", "group_", "personal_", "raw_group_", "raw_personal_")
 
 def run(quick: bool) -> Result:
     """Save a large model; open it in turns with the file alone; then ask it something."""
-    n_people = 2000 if quick else 1_000_000
+    n_users = 2000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "crowd.likeminds"
-        saved = seconds(partial(save, _many_people(n_people), path))
+        saved = seconds(partial(save, _many_people(n_users), path))
         size = path.stat().st_size / 1e9
-        person, items = _id(n_people // 2), np.eye(N_FEATURES)
+        person, items = _id(n_users // 2), np.eye(N_FEATURES)
         times = in_turns(
             {"load": lambda: load(path), "card": lambda: read_card(path), "file": _floor(path)},
             3 if quick else 11,
@@ -36,8 +36,8 @@ def run(quick: bool) -> Result:
         checked = seconds(lambda: load(path, verify=True))
     ratio = times["load"] / times["file"]
     return Result(
-        title=f"Opening the model of {n_people:,} people",
-        compares=f"A ThreeLevelRanker with {n_people:,} people (ids are texts) and {N_FEATURES} "
+        title=f"Opening the model of {n_users:,} people",
+        compares=f"A ThreeLevelRanker with {n_users:,} people (ids are texts) and {N_FEATURES} "
         "features. The floor is to open the file, read its header and map the rest into memory.",
         tables=[
             {
@@ -63,18 +63,18 @@ def run(quick: bool) -> Result:
             "Who is asked about for the first time pays for a checksum of everybody's weights "
             "and for the ids.",
         ],
-        series={"load": times["load"], "ratio": ratio, "n_people": n_people},
+        series={"load": times["load"], "ratio": ratio, "n_users": n_users},
     )
 
 
-def _many_people(n_people: int) -> Any:
+def _many_people(n_users: int) -> Any:
     """Return a ranker as if it had been fitted to as many people."""
     few = make_schools(200, 20, 400, N_FEATURES, random_state=0).annotations
     ranker = ThreeLevelRanker().fit(few)
-    rows = np.arange(n_people) % len(few.user_ids)
+    rows = np.arange(n_users) % len(few.user_ids)
     for name in _BY_PERSON:
         setattr(ranker, name, getattr(ranker, name)[rows])
-    ranker.users_ = np.array([_id(number) for number in range(n_people)], dtype=object)
+    ranker.users_ = np.array([_id(number) for number in range(n_users)], dtype=object)
     return ranker
 
 

@@ -23,7 +23,7 @@ class Conversation:
 
     Attributes
     ----------
-    n_people, n_shared, n_alone, n_votes : int
+    n_users, n_shared, n_alone, n_votes : int
         People, statements that all may see, statements that one person sees, votes by person.
     told : float
         The share of the variance of what all see in statements that words tell.
@@ -34,7 +34,7 @@ class Conversation:
         everybody has words of their own for.
     """
 
-    n_people: int
+    n_users: int
     n_shared: int
     n_alone: int
     n_votes: int
@@ -48,15 +48,15 @@ class Conversation:
         n_known = self.n_shared + self.n_alone
         X = rng.normal(size=(n_known + N_NEW, N_WORDS)) / np.sqrt(1.0 + np.arange(N_WORDS))
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        liked, own = _partly_told(X, self.told, rng), rng.normal(size=(self.n_people, N_WORDS))
+        liked, own = _partly_told(X, self.told, rng), rng.normal(size=(self.n_users, N_WORDS))
         scores = 1.5 * liked + (0.0 if self.divides else 0.6) * own @ X.T
-        side = rng.normal(size=self.n_people)
+        side = rng.normal(size=self.n_users)
         divides = _partly_told(X, self.divides, rng) if self.divides else rng.normal(size=len(X))
         scores += (1.5 if self.divides else 0.7) * np.outer(side, divides)
-        seen = [rng.permutation(self.n_shared)[: self.n_votes] for _ in range(self.n_people)]
+        seen = [rng.permutation(self.n_shared)[: self.n_votes] for _ in range(self.n_users)]
         alone = np.arange(self.n_shared, n_known)
-        user = np.repeat(np.arange(self.n_people), self.n_votes)
-        user = np.concatenate([user, rng.integers(self.n_people, size=self.n_alone)])
+        user = np.repeat(np.arange(self.n_users), self.n_votes)
+        user = np.concatenate([user, rng.integers(self.n_users, size=self.n_alone)])
         item = np.concatenate([*seen, alone])
         label = rng.random(len(user)) < 1.0 / (1.0 + np.exp(-scores[user, item]))
         if self.authors:

@@ -69,7 +69,7 @@ def _labels(n_new: int) -> tuple[Any, Any, Any]:
 def _accuracy(quick: bool) -> list[list[Any]]:
     crowds = {"schools": make_schools(200, 50, 600, 20, 3, random_state=0).annotations}
     if quick:
-        crowds["schools"] = crowds["schools"].of_people(range(20))
+        crowds["schools"] = crowds["schools"].of_users(range(20))
     else:
         crowds["electricity"] = load_electricity()
     found = []
@@ -90,9 +90,9 @@ def _divided(crowd: Annotations, n_labels: int) -> tuple[Annotations, Annotation
     rng = np.random.default_rng(0)
     people = rng.permutation(crowd.user_ids)
     n_new = len(people) // 5
-    new = crowd.of_people(people[:n_new])
+    new = crowd.of_users(people[:n_new])
     shuffled = new[rng.permutation(len(new))]
-    order, offsets = shuffled.person_index()
+    order, offsets = shuffled.user_index()
     first = np.concatenate([order[begin : begin + n_labels] for begin in offsets[:-1]])
     rest = np.setdiff1d(np.arange(len(new)), first)
-    return crowd.of_people(people[n_new:]), shuffled[first], shuffled[rest]
+    return crowd.of_users(people[n_new:]), shuffled[first], shuffled[rest]

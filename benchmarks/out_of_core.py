@@ -31,16 +31,16 @@ RANKERS = {
 def write_folder(folder: Path, n_labels: int, labels_each: int, n_features: int) -> None:
     """Write labels of people with schools of thought, rows in any order, in parts of a million."""
     rng = np.random.default_rng(0)
-    n_people = n_labels // labels_each
+    n_users = n_labels // labels_each
     schools = rng.standard_normal((4, n_features))
-    weights = schools[rng.integers(4, size=n_people)] + 0.5 * rng.standard_normal(
-        (n_people, n_features)
+    weights = schools[rng.integers(4, size=n_users)] + 0.5 * rng.standard_normal(
+        (n_users, n_features)
     )
     folder.mkdir(parents=True)
     for part, start in enumerate(range(0, n_labels, _ROWS_A_PART)):
         n_rows = min(_ROWS_A_PART, n_labels - start)
         X = rng.standard_normal((n_rows, n_features), dtype=np.float32)
-        user = rng.integers(n_people, size=n_rows)
+        user = rng.integers(n_users, size=n_rows)
         score = np.einsum("nd,nd->n", X, weights[user]) + rng.logistic(size=n_rows)
         columns = {"user": user, "label": score > 0}
         columns |= {f"x{k}": X[:, k] for k in range(n_features)}

@@ -26,9 +26,9 @@ from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.checks import listing
 from likeminds.data.identifiers import lookup
-from likeminds.data.splits import order_within_people
+from likeminds.data.splits import order_within_users
 from likeminds.metrics.choices import ChoiceScores
-from likeminds.metrics.paired import over_people
+from likeminds.metrics.paired import over_users
 from likeminds.mixed_model.choice_probabilities import chances_of_sets
 
 SEEDS = (10, 11, 12)
@@ -54,7 +54,7 @@ class Split:
     def shots(self, k: int) -> Annotations | None:
         """Return the first k pairs of everybody unseen."""
         place = np.zeros(len(self.told), dtype=np.intp)
-        order, offsets = self.told.person_index()
+        order, offsets = self.told.user_index()
         place[order] = (np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))) // 2
         return self.told[place < k] if k else None
 
@@ -83,8 +83,8 @@ def read_pairs(path: Path, seed: int, most: int | None = None) -> Annotations:
 def split(said: Annotations, seed: int) -> Split:
     """Set people apart, and pairs of the others; and of the former, those that are told."""
     rng = np.random.default_rng(seed)
-    strangers = rng.random(said.n_people) < UNSEEN
-    place = order_within_people(said, rng)
+    strangers = rng.random(said.n_users) < UNSEEN
+    place = order_within_users(said, rng)
     new = strangers[said.user_codes]
     told = place < max(SHOTS)
     held_out = place < N_HELD_OUT
@@ -138,13 +138,13 @@ class LearnedPrior:
 
     def predict(self, said: Annotations, told: Annotations | None) -> tuple[Float, Float | None]:
         """Return scores, and the posterior's probabilities."""
-        beliefs = self.ranker_._beliefs() if told is None else self.ranker_.newcomer(told)
-        people = lookup(said.users, beliefs.users, "users")
+        posterior = self.ranker_._posterior() if told is None else self.ranker_.newcomer(told)
+        people = lookup(said.users, posterior.users, "users")
         if told is None:
             scores = self.ranker_.decision_function(said)
         else:
-            scores = beliefs.decision_function(said, said.users)
-        return scores, chances_of_sets(beliefs, said, scores, people)
+            scores = posterior.decision_function(said, said.users)
+        return scores, chances_of_sets(posterior, said, scores, people)
 
 
 METHODS: dict[str, Callable[[], Method]] = {
@@ -183,10 +183,10 @@ def measure(path: Path, seed: int, most: int | None) -> list[dict[str, Any]]:
 def _row(seed: int, name: str, who: str, found: ChoiceScores, ours: ChoiceScores) -> dict[str, Any]:
     """Return means, and how much better the learned prior is, person by person."""
     row: dict[str, Any] = {"seed": seed, "method": name, "people": who}
-    row["n_people"] = found.accuracy.n_defined
+    row["n_users"] = found.accuracy.n_defined
     for measure_, sign in (("accuracy", 1.0), ("log_loss", -1.0)):
         metric, best = getattr(found, measure_), getattr(ours, measure_)
-        ahead = over_people(sign * (best.values - metric.values))
+        ahead = over_users(sign * (best.values - metric.values))
         error = (ahead.high - ahead.mean) / 1.96
         row |= {measure_: metric.mean, f"{measure_}_error": metric.standard_error}
         row |= {f"{measure_}_ahead": ahead.mean, f"{measure_}_ahead_error": error}
@@ -196,8 +196,8 @@ def _row(seed: int, name: str, who: str, found: ChoiceScores, ours: ChoiceScores
 def tables(rows: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the page: means over seeds."""
     seeds = list(dict.fromkeys(row["seed"] for row in rows))
-    n_people = sum(row["n_people"] for row in rows[:2])
-    parts = [f"{n_people:,} people; {len(seeds)} draw(s), with seeds {listing(seeds)}."]
+    n_users = sum(row["n_users"] for row in rows[:2])
+    parts = [f"{n_users:,} people; {len(seeds)} draw(s), with seeds {listing(seeds)}."]
     groups = list(dict.fromkeys(row["people"] for row in rows))
     for measure_, title in (("accuracy", "Accuracy"), ("log_loss", "Log loss")):
         lines = [f"| {title} | " + " | ".join(groups) + " |", "|---" * (len(groups) + 1) + "|"]

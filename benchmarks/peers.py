@@ -18,7 +18,7 @@ from likeminds import (
     ThreeLevelRankerCV,
     load_electricity,
     mean_auc,
-    split_within_people,
+    split_within_users,
 )
 from likeminds._util.array_types import Float
 
@@ -30,12 +30,12 @@ def run(quick: bool) -> Result:
     """Fit every peer on the same splits, peer after peer within each split."""
     crowd = load_electricity()
     if quick:
-        crowd = crowd.of_people(crowd.user_ids[:10])
+        crowd = crowd.of_users(crowd.user_ids[:10])
     seeds = range(1 if quick else 3)
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in PEERS}
     left_out = _left_out(quick)
     for seed in seeds:
-        train, test = split_within_people(crowd, test_size=0.3, random_state=seed)
+        train, test = split_within_users(crowd, test_size=0.3, random_state=seed)
         for name, peer in PEERS.items():
             if name not in left_out:
                 runs[name].append(_judged(peer, train, test))

@@ -35,7 +35,7 @@ def main() -> None:
         ranker = simulated(given.people, given.features)
         one, apart = Path(scratch) / "one.likeminds", Path(scratch) / "apart.likeminds"
         save(ranker, one)
-        save(ranker, apart, people_per_file=given.people_per_file)
+        save(ranker, apart, users_per_file=given.users_per_file)
         size = sum(file.stat().st_size for file in apart.iterdir()) / 1e6
         print(f"{given.people:,} people x {given.features} features, {size:,.0f} MB")
         print(
@@ -50,22 +50,22 @@ def main() -> None:
             )
 
 
-def simulated(n_people: int, n_features: int) -> HierarchicalRanker:
+def simulated(n_users: int, n_features: int) -> HierarchicalRanker:
     """Return a model of many people: those of a small one, with noise, under other names."""
     said = make_schools(200, 20, 100, n_features, n_schools=2, random_state=0).annotations
     ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(said)
     many, rng = copy(ranker), np.random.default_rng(0)
-    who = rng.integers(0, 200, n_people)
+    who = rng.integers(0, 200, n_users)
     del many.annotations_
     for name in ("coef_", "group_", "personal_", "intercept_", "information_", "factor_weights_"):
         setattr(many, name, getattr(ranker, name)[who])
     many.personal_ += rng.normal(size=many.personal_.shape)
     many.coef_ = many.consensus_ + many.group_ + many.personal_
-    many.users_ = np.array([_name(n) for n in range(n_people)], dtype=object)
+    many.users_ = np.array([_name(n) for n in range(n_users)], dtype=object)
     return many
 
 
-def ask(path: Path, n_people: int, n_features: int) -> dict[str, float]:
+def ask(path: Path, n_users: int, n_features: int) -> dict[str, float]:
     """Rank for some people; return seconds, and megabytes that this process holds more."""
     items = dict(enumerate(np.random.default_rng(1).normal(size=(100, n_features))))
     before = _held()
@@ -74,7 +74,7 @@ def ask(path: Path, n_people: int, n_features: int) -> dict[str, float]:
     opened = time.perf_counter()
     ranker.rank(_name(0), items, k=10)
     first = time.perf_counter()
-    for n in np.random.default_rng(2).integers(0, n_people, _ASKED):
+    for n in np.random.default_rng(2).integers(0, n_users, _ASKED):
         ranker.rank(_name(n), items, k=10)
     end = time.perf_counter()
     after = _held()

@@ -80,9 +80,9 @@ def _question(n_items: int) -> AttributeScorer:
 
 def _ranker(ids: Any, features: Any) -> HierarchicalRanker:
     rng = np.random.default_rng(1)
-    n_people, each = 40, 30
-    items = rng.integers(0, min(len(ids), 400), n_people * each)
-    users = np.repeat([f"person-{n:02d}" for n in range(n_people)], each)
+    n_users, each = 40, 30
+    items = rng.integers(0, min(len(ids), 400), n_users * each)
+    users = np.repeat([f"person-{n:02d}" for n in range(n_users)], each)
     weights = rng.standard_normal(N_FEATURES) / 8
     labels = features[items] @ weights + rng.logistic(size=len(items)) > 0
     said = Annotations(users, ids[items], labels, features, item_ids=ids, features_per="item")

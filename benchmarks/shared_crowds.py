@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy import reduced
-from likeminds import Annotations, load_electricity, split_within_people
+from likeminds import Annotations, load_electricity, split_within_users
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.features import TextFeatures
 from likeminds.paper.experiments.real_data import fewer_people
@@ -52,7 +52,7 @@ class SharedCrowd:
         Who said what.
     texts : array of shape (n_items,), optional
         What items say, in the order of the items' ids 0, 1, ...
-    polis_group : array of shape (n_people,), optional
+    polis_group : array of shape (n_users,), optional
         Polis's own group of each person, in the order of the ids; NaN for none.
     passes : array of shape (n_passes, 2), optional
         People and items where they would not say.
@@ -73,13 +73,13 @@ class SharedCrowd:
     @property
     def counted(self) -> Bool:
         """Whose AUC counts: people with enough labels of both kinds."""
-        positive = np.bincount(self.said.user_codes, self.said.labels, self.said.n_people)
-        number = np.bincount(self.said.user_codes, minlength=self.said.n_people)
+        positive = np.bincount(self.said.user_codes, self.said.labels, self.said.n_users)
+        number = np.bincount(self.said.user_codes, minlength=self.said.n_users)
         return np.minimum(positive, number - positive) >= _FEWEST
 
     def within(self, seed: int) -> tuple[Annotations, Annotations]:
         """Hold out a part of everybody's labels."""
-        return split_within_people(self.said, _TEST, random_state=seed)
+        return split_within_users(self.said, _TEST, random_state=seed)
 
     def whole_items(self, seed: int) -> tuple[Annotations, Annotations]:
         """Hold out whole items; all are described by their texts, learnt from the others'."""
@@ -126,7 +126,7 @@ def read_crowds_of(path: Path) -> Iterator[SharedCrowd]:
     with np.load(path, allow_pickle=False) as archive:
         columns = {name: archive[name] for name in archive.files}
     said, asked = _annotations(columns)
-    said = fewer_people(said, MOST_PEOPLE.get(path.stem, said.n_people))
+    said = fewer_people(said, MOST_PEOPLE.get(path.stem, said.n_users))
     crowd = SharedCrowd(path.stem, said, columns.get("text"), family=path.stem)
     if "vote" in columns:
         passes = np.column_stack([columns["user"], columns["item"]])[~asked]
@@ -187,8 +187,8 @@ def above_own_median(user: Index, grade: Float) -> Bool:
 def simulated(seed: int = 0) -> Iterator[SharedCrowd]:
     """Yield a tiny conversation of two camps, and as tiny a crowd whose items do not repeat."""
     rng = np.random.default_rng(seed)
-    n_people, n_items = 40, 30
-    camp = np.repeat([-1.0, 1.0], n_people // 2)
+    n_users, n_items = 40, 30
+    camp = np.repeat([-1.0, 1.0], n_users // 2)
     subject = rng.integers(3, size=n_items)
     liked = np.array([1.5, -0.5, 0.0])[subject] + rng.normal(0, 0.5, n_items)
     divides = np.array([0.0, 1.5, -1.5])[subject]
@@ -206,8 +206,8 @@ def simulated(seed: int = 0) -> Iterator[SharedCrowd]:
         np.column_stack([user, item])[~asked],
         family="camps",
     )
-    X = rng.normal(size=(n_people * 12, 3))
-    user = np.repeat(np.arange(n_people), 12)
+    X = rng.normal(size=(n_users * 12, 3))
+    user = np.repeat(np.arange(n_users), 12)
     label = rng.random(len(X)) < 1 / (1 + np.exp(-2 * X[:, 0] - camp[user] * X[:, 1]))
     said = Annotations(user, np.arange(len(X)), label, X, item_ids=np.arange(len(X)))
     yield SharedCrowd("alone", said, family="alone")

@@ -32,7 +32,7 @@ from benchmarks.shared_methods import (
 from benchmarks.shared_page import keep_earlier, summarise, write_page
 from benchmarks.shared_polis import agreement_of_groups, bridging
 from benchmarks.time_limit import in_time
-from likeminds import Annotations, auc_by_person
+from likeminds import Annotations, auc_by_user
 from likeminds._util.atomic_files import write_whole
 from likeminds.rankers.baselines.popularity import has_shared_items
 
@@ -107,8 +107,8 @@ def _judged(
     scored = in_time(limit, method, train, test)
     if scored is None:
         return {"late": limit}
-    found = auc_by_person(test.labels, scored[0], test.users)
-    everybody = np.full(crowd.said.n_people, np.nan)
+    found = auc_by_user(test.labels, scored[0], test.users)
+    everybody = np.full(crowd.said.n_users, np.nan)
     everybody[np.searchsorted(crowd.said.user_ids, found.users)] = found.values
     everybody[~crowd.counted] = np.nan
     aucs = [None if np.isnan(auc) else round(auc, 5) for auc in everybody.tolist()]

@@ -72,8 +72,8 @@ def crossed(train: Annotations, test: Annotations) -> Float:
     slopes, fixed = [{}, {}], [np.ones((len(rows), 1)) for rows in (train, test)]
     if train.n_features:
         X, X_test = standardised(train, test)
-        by_person = {"ind_effect_group_rand_coef": [1] * X.shape[1]}
-        slopes = [{"group_rand_coef_data": X} | by_person, {"group_rand_coef_data_pred": X_test}]
+        by_user = {"ind_effect_group_rand_coef": [1] * X.shape[1]}
+        slopes = [{"group_rand_coef_data": X} | by_user, {"group_rand_coef_data_pred": X_test}]
         fixed = [np.hstack(pair) for pair in zip(fixed, (X, X_test), strict=True)]
     who = [np.column_stack([rows.users, rows.items]).astype(str) for rows in (train, test)]
     model = gpboost.GPModel(group_data=who[0], likelihood="bernoulli_logit", **slopes[0])

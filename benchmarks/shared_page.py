@@ -11,7 +11,7 @@ import likeminds
 from benchmarks.shared_methods import FEATURES_ONLY, GPBOOST, OURS, RIDGE, WITHOUT
 from likeminds._util.array_types import Float
 from likeminds._util.text_format import counted
-from likeminds.metrics.paired import over_people, over_repeats
+from likeminds.metrics.paired import over_repeats, over_users
 from likeminds.plots.figures import BLUE, as_png, new_figure, set_title
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -81,7 +81,7 @@ def _table(
         method: _measured(runs, ours, method, by_split=by_split) for method, runs in found.items()
     }
     table = {
-        "people": sum(said.n_people for said in crowds.values()),
+        "people": sum(said.n_users for said in crowds.values()),
         "items": max(said.n_items for said in crowds.values()),
         "labels": sum(len(said) for said in crowds.values()),
         "features": max(said.n_features for said in crowds.values()),
@@ -116,7 +116,7 @@ def _measured(
         if by_split:
             apart = over_repeats(np.array([np.nanmean(d) for d in differences.values()]), 0.3)
         else:
-            apart = over_people(_over_seeds(differences))
+            apart = over_users(_over_seeds(differences))
         # One split of items says nothing about others: there is no interval.
         measured["difference"] = [None if np.isnan(value) else float(value) for value in apart[:3]]
     return measured
@@ -280,7 +280,7 @@ def over_sets(tables: dict[str, Any], rivals: tuple[str, ...]) -> str:
         methods = [table["methods"].get(rival, {}) for table in tables.values()]
         apart = np.array([one["difference"][0] for one in methods if "difference" in one])
         if len(apart) > 1:
-            mean, low, high, _ = 100 * np.array(over_people(apart))
+            mean, low, high, _ = 100 * np.array(over_users(apart))
             said.append(f"{mean:+.1f} [{low:+.1f}, {high:+.1f}] above {rival}")
     if not said:
         return ""

@@ -73,7 +73,7 @@ def group_informed_consensus(crowd: SharedCrowd, train: Annotations, groups: Ind
     for person, item in () if crowd.passes is None else crowd.passes.tolist():
         who = np.searchsorted(train.user_ids, person)
         what = np.searchsorted(train.item_ids, item)
-        known = who < train.n_people and what < n_items
+        known = who < train.n_users and what < n_items
         if known and train.user_ids[who] == person and train.item_ids[what] == item:
             seen[groups[who], what] += groups[who] >= 0
     return np.asarray(((agreed + 1.0) / (seen + 2.0)).prod(axis=0))
@@ -95,7 +95,7 @@ def _their_groups(crowd: SharedCrowd, said: Annotations) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class _HeldOut:
-    """Votes held out on the statements of two sides: (n_sides, n_people) agreeing, and all."""
+    """Votes held out on the statements of two sides: (n_sides, n_users) agreeing, and all."""
 
     agreed: Float
     number: Float

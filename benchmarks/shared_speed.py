@@ -38,21 +38,21 @@ GOALS = {"films": (10.0, None), "million": (120.0, 2.0)}
 _METHODS = {"HierarchicalRanker": HierarchicalRanker, "Factorisation(2)": Factorisation}
 
 
-def make_crowd(n_people: int, n_items: int, n_labels: int, n_features: int) -> Annotations:
+def make_crowd(n_users: int, n_items: int, n_labels: int, n_features: int) -> Annotations:
     """Draw a crowd with two tastes, in which some items are judged far more often than others."""
     rng = np.random.default_rng(0)
     often = 1.0 / (10.0 + np.arange(n_items))
     often /= often.sum()
-    each = n_labels // n_people
-    user = np.repeat(np.arange(n_people), each)
+    each = n_labels // n_users
+    user = np.repeat(np.arange(n_users), each)
     item = np.concatenate(
-        [rng.choice(n_items, each, replace=False, p=often) for _ in range(n_people)]
+        [rng.choice(n_items, each, replace=False, p=often) for _ in range(n_users)]
     )
     X = rng.normal(size=(n_items, n_features))
-    eta = rng.normal(size=n_items)[item] + 0.5 * rng.normal(size=n_people)[user]
+    eta = rng.normal(size=n_items)[item] + 0.5 * rng.normal(size=n_users)[user]
     for _ in range(2):
-        eta += rng.normal(size=n_people)[user] * rng.normal(size=n_items)[item]
-    eta += np.einsum("nd,nd->n", X[item], 0.2 * rng.normal(size=(n_people, n_features))[user])
+        eta += rng.normal(size=n_users)[user] * rng.normal(size=n_items)[item]
+    eta += np.einsum("nd,nd->n", X[item], 0.2 * rng.normal(size=(n_users, n_features))[user])
     label = rng.random(len(user)) < 1.0 / (1.0 + np.exp(-eta))
     ids = {"features": X, "item_ids": np.arange(n_items)} if n_features else {}
     return Annotations(user, item, label, **ids)
@@ -63,10 +63,10 @@ def crowd_called(name: str, data: Path | None, *, tiny: bool) -> Annotations:
     path = None if data is None else data / "movies.npz"
     if name == "films" and path is not None and not tiny:
         return next(read_crowds_of(path)).said
-    n_people, n_items, n_labels, n_features = SIZES[name]
+    n_users, n_items, n_labels, n_features = SIZES[name]
     if tiny:
         return make_crowd(40, 30, 400, min(n_features, 3))
-    return make_crowd(n_people, n_items, n_labels, n_features)
+    return make_crowd(n_users, n_items, n_labels, n_features)
 
 
 def measure(said: Annotations, method: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def measure(said: Annotations, method: str) -> dict[str, Any]:
         "seconds": time.perf_counter() - began,
         "processors": time.process_time() - busy,
         "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20),
-        "size": [said.n_people, said.n_items, len(said), said.n_features],
+        "size": [said.n_users, said.n_items, len(said), said.n_features],
     }
 
 

@@ -104,16 +104,16 @@ def _times(size: tuple[int, int, int, int], repeats: int) -> dict[str, float]:
 def easy(seed: int) -> Random:
     """Return a small problem: few or many labels, people and features; any penalties."""
     rng = np.random.default_rng(seed)
-    n_people, n_features, n_labels = (
+    n_users, n_features, n_labels = (
         int(rng.choice(sizes)) for sizes in ((3, 8, 30), (2, 5, 12), (4, 8, 40))
     )
-    n_groups = int(rng.integers(0, min(10, n_people, n_features) + 1))
+    n_groups = int(rng.integers(0, min(10, n_users, n_features) + 1))
     lambdas = 10.0 ** rng.uniform(-4, 3, 3)
-    users = np.repeat(np.arange(n_people), n_labels)
+    users = np.repeat(np.arange(n_users), n_labels)
     rows = rng.standard_normal((len(users), n_features))
     if rng.random() < 0.5:
         rows = rows @ rng.standard_normal((n_features, n_features))
-    weights = rng.standard_normal((n_people, n_features)) + rng.standard_normal(n_features)
+    weights = rng.standard_normal((n_users, n_features)) + rng.standard_normal(n_features)
     scores = np.einsum("nd,nd->n", rows, weights[users]) + rng.standard_normal(len(users))
     labels = scores > 0
     labels[::n_labels], labels[1::n_labels] = True, False
@@ -124,10 +124,10 @@ def easy(seed: int) -> Random:
 def hard(seed: int) -> Random:
     """Return schools whose members have fewer labels than there are features."""
     rng = np.random.default_rng(seed)
-    n_people, n_labels, n_groups = (int(rng.integers(*r)) for r in ((60, 301), (20, 51), (1, 6)))
-    said = make_schools(n_people, n_labels, 500, 60, random_state=rng).annotations
+    n_users, n_labels, n_groups = (int(rng.integers(*r)) for r in ((60, 301), (20, 51), (1, 6)))
+    said = make_schools(n_users, n_labels, 500, 60, random_state=rng).annotations
     # The ranker's own penalties, each up to three times smaller or larger.
-    usual = np.array([0.001 * n_people, 0.3 + 60 / n_labels, 1.0])
+    usual = np.array([0.001 * n_users, 0.3 + 60 / n_labels, 1.0])
     return _problem(said, usual * 10.0 ** rng.uniform(-0.5, 0.5, 3), n_groups)
 
 

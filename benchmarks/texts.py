@@ -21,10 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-from likeminds import Annotations, HierarchicalRanker, split_within_people
+from likeminds import Annotations, HierarchicalRanker, split_within_users
 from likeminds._util.array_types import Bool, Float
 from likeminds.features import TextFeatures
-from likeminds.metrics.by_person import auc_by_person
+from likeminds.metrics.by_user import auc_by_user
 
 _HELD_OUT = 0.3
 _FOLDS, _PENALTIES = 3, np.geomspace(0.1, 10.0, 5)
@@ -49,7 +49,7 @@ def splits(said: Annotations, seed: int) -> Iterator[tuple[str, Bool]]:
     n_items = said.n_items
     numbered = said._with(features=np.arange(len(said), dtype=np.float64)[:, np.newaxis])
     numbered = numbered._with(feature_rows=np.arange(len(said)), features_per="row")
-    train, _ = split_within_people(numbered, _HELD_OUT, random_state=seed)
+    train, _ = split_within_users(numbered, _HELD_OUT, random_state=seed)
     known = np.zeros(len(said), dtype=np.bool_)
     known[train.X[:, 0].astype(np.intp)] = True
     yield "labels", known
@@ -140,7 +140,7 @@ def main() -> None:
                     scores = score(said, texts, known)
                     spent[held_out, way] = time.process_time() - started
                     rest = ~known
-                    auc = auc_by_person(said.labels[rest], scores, said.users[rest])
+                    auc = auc_by_user(said.labels[rest], scores, said.users[rest])
                     found.setdefault((held_out, way), []).append(auc.mean)
             print(f"seed {seed} is done", file=sys.stderr, flush=True)
         for (held_out, way), values in found.items():

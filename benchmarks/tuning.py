@@ -21,7 +21,7 @@ def run(quick: bool) -> Result:
     """Time a fit, a tuned fit, and a tuned fit that drops no candidate early."""
     crowd = load_electricity()
     if quick:
-        crowd = crowd.of_people(crowd.user_ids[:10])
+        crowd = crowd.of_users(crowd.user_ids[:10])
     grid, n_folds = (QUICK_GRID, 3) if quick else (GRID, 5)
     tuned = partial(ThreeLevelRankerCV, grid, n_folds=n_folds)
     n_candidates = len(tuned().fit(crowd).cv_results_["params"])

@@ -57,7 +57,7 @@ class Pairs:
         )
 
 
-def simulate(kind: str, n_people: int, n_features: int, seed: int = 0) -> Pairs:
+def simulate(kind: str, n_users: int, n_features: int, seed: int = 0) -> Pairs:
     """Draw a crowd's pairs, in single precision."""
     rng = np.random.default_rng(seed)
     variance = 1.0 / np.arange(1, n_features + 1)
@@ -73,12 +73,12 @@ def simulate(kind: str, n_people: int, n_features: int, seed: int = 0) -> Pairs:
         W += weights(CONSENSUS)
     if kind == "schools":
         W += [weights(SCHOOL) for _ in range(N_SCHOOLS)]
-    users = np.repeat(np.arange(n_people), N_PAIRS)
-    school = rng.integers(0, N_SCHOOLS, size=n_people)
+    users = np.repeat(np.arange(n_users), N_PAIRS)
+    school = rng.integers(0, N_SCHOOLS, size=n_users)
     if kind == "gradual":
         ways = np.array([weights(SCHOOL / np.sqrt(2.0)) for _ in range(2)])
-        W = W[0] + rng.standard_normal((n_people, 2)) @ ways
-        school = np.arange(n_people)
+        W = W[0] + rng.standard_normal((n_users, 2)) @ ways
+        school = np.arange(n_users)
     sides = np.empty((2, len(users), n_features), dtype=np.float32)
     for start in range(0, len(users), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -94,16 +94,16 @@ def simulate(kind: str, n_people: int, n_features: int, seed: int = 0) -> Pairs:
 
 def run(quick: bool) -> Result:
     """Fit crowds of growing width, and each kind of crowd at the largest."""
-    n_people = 60 if quick else 1000
+    n_users = 60 if quick else 1000
     widths = (16, 300) if quick else (64, 256, 1024, 4096)
-    rows = [_measured("schools", n_people, width) for width in widths]
-    rows += [_measured(kind, n_people, widths[-1]) for kind in CROWDS if kind != "schools"]
+    rows = [_measured("schools", n_users, width) for width in widths]
+    rows += [_measured(kind, n_users, widths[-1]) for kind in CROWDS if kind != "schools"]
     behind = max(row["behind"] for row in rows if row["features"] == widths[-1])
     widest = rows[len(widths) - 1]["seconds"]
     judge = not quick
     return Result(
         title="Wide features",
-        compares=f"{n_people:,} people with {N_PAIRS - N_HELD_OUT} pairs of embeddings each, and "
+        compares=f"{n_users:,} people with {N_PAIRS - N_HELD_OUT} pairs of embeddings each, and "
         f"{N_HELD_OUT} more held out: the learned prior beside the pooled model (a logistic "
         "regression of differences, its penalty chosen by held-out pairs) and one BLAS pass over "
         "the pairs (their differences times as many vectors as a step of learning has).",
@@ -131,8 +131,8 @@ def _row(found: dict[str, Any]) -> list[Any]:
     return [found[name] for name in names]
 
 
-def _measured(kind: str, n_people: int, n_features: int, seed: int = 0) -> dict[str, Any]:
-    pairs = simulate(kind, n_people, n_features, seed)
+def _measured(kind: str, n_users: int, n_features: int, seed: int = 0) -> dict[str, Any]:
+    pairs = simulate(kind, n_users, n_features, seed)
     held_out = np.arange(len(pairs.users)) % N_PAIRS >= N_PAIRS - N_HELD_OUT
     train, test = pairs.take(~held_out), pairs.take(held_out)
     del pairs
@@ -145,8 +145,8 @@ def _measured(kind: str, n_people: int, n_features: int, seed: int = 0) -> dict[
     right = ranker.decision_function(test.winners, test.users)
     right = right > ranker.decision_function(test.losers, test.users)
     pooled_right = (test.winners - test.losers) @ weights > 0
-    by_person = (right.astype(float) - pooled_right).reshape(n_people, N_HELD_OUT).mean(axis=1)
-    error = float(by_person.std() / np.sqrt(n_people))
+    by_user = (right.astype(float) - pooled_right).reshape(n_users, N_HELD_OUT).mean(axis=1)
+    error = float(by_user.std() / np.sqrt(n_users))
     return {
         "crowd": kind,
         "features": n_features,
@@ -158,8 +158,8 @@ def _measured(kind: str, n_people: int, n_features: int, seed: int = 0) -> dict[
         "pooled": 100.0 * float(pooled_right.mean()),
         "pooled seconds": pooled_seconds,
         "error": 100.0 * error,
-        "ahead": 100.0 * float(by_person.mean()),
-        "behind": -float(by_person.mean()) / max(error, 1e-12),
+        "ahead": 100.0 * float(by_user.mean()),
+        "behind": -float(by_user.mean()) / max(error, 1e-12),
     }
 
 
@@ -186,9 +186,9 @@ def _pooled(apart: FloatArray) -> Float:
     return np.asarray(model.coef_[0], dtype=np.float64)
 
 
-def draws(kind: str, n_people: int, n_features: int, n_draws: int) -> dict[str, Any]:
+def draws(kind: str, n_users: int, n_features: int, n_draws: int) -> dict[str, Any]:
     """Return by how much the learned prior is ahead over several draws, in points of accuracy."""
-    found = [_measured(kind, n_people, n_features, seed) for seed in range(n_draws)]
+    found = [_measured(kind, n_users, n_features, seed) for seed in range(n_draws)]
     ahead = np.array([one["ahead"] for one in found])
     return {
         "crowd": kind,
@@ -203,9 +203,9 @@ def draws(kind: str, n_people: int, n_features: int, n_draws: int) -> dict[str, 
     }
 
 
-def _time(kind: str, n_people: int, n_features: int) -> dict[str, float]:
+def _time(kind: str, n_users: int, n_features: int) -> dict[str, float]:
     """Return what a fit takes, and the peak memory with the data in it."""
-    pairs = simulate(kind, n_people, n_features)
+    pairs = simulate(kind, n_users, n_features)
     said = pairs.take(np.arange(len(pairs.users)) % N_PAIRS < N_PAIRS - N_HELD_OUT).annotations
     del pairs
     started = time.perf_counter()

@@ -30,7 +30,7 @@ print(found.counts)
 # Who was called what: nearly all of the shuffled are found, and the eight with the opposite
 # opinion are not among them.
 
-axes = likeminds.plots.auc_by_person(found)
+axes = likeminds.plots.auc_by_user(found)
 axes.set_title(
     f"{found.counts['random']} people answer at random; {found.counts['different']} whom the "
     "consensus gets wrong do not",

@@ -9,24 +9,24 @@ are few. The learned prior is in between, and finds out by itself how far.
 import matplotlib.pyplot as plt
 
 import likeminds
-from likeminds.baselines import ConsensusOnly, OnePerPerson
+from likeminds.baselines import ConsensusOnly, OnePerUser
 
 SIZES = (5, 10, 20, 40, 80)
 crowd = likeminds.make_schools(120, 120, 1000, 20, n_schools=3, random_state=3).annotations
-known, test = likeminds.split_within_people(crowd, test_size=40 / 120, random_state=0)
+known, test = likeminds.split_within_users(crowd, test_size=40 / 120, random_state=0)
 
 
 def first_labels(size):
     """Return the first labels of everybody."""
     if size == max(SIZES):
         return known
-    return likeminds.split_within_people(known, test_size=1 - size / 80, random_state=1)[0]
+    return likeminds.split_within_users(known, test_size=1 - size / 80, random_state=1)[0]
 
 
 rankers = {
     "learned prior (HierarchicalRanker)": likeminds.HierarchicalRanker,
     "one model for all (ConsensusOnly)": ConsensusOnly,
-    "one model per person (OnePerPerson)": OnePerPerson,
+    "one model per person (OnePerUser)": OnePerUser,
 }
 curves = {
     name: [[100 * make().fit(first_labels(size)).score(test)] for size in SIZES]

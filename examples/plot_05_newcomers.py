@@ -14,7 +14,7 @@ import likeminds
 SIZES, N_THERE, N_NEW = (0, 1, 2, 4, 8, 16), 150, 12
 crowd = likeminds.make_schools(N_THERE + N_NEW, 40, 400, 12, n_schools=3, random_state=0)
 said = crowd.annotations
-ranker = likeminds.HierarchicalRanker().fit(said.of_people(said.user_ids[:N_THERE]))
+ranker = likeminds.HierarchicalRanker().fit(said.of_users(said.user_ids[:N_THERE]))
 
 # %%
 # Newcomers answer by their true weights, about items of a pool; they are judged on others.

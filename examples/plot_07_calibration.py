@@ -12,7 +12,7 @@ import numpy as np
 import likeminds
 
 households = likeminds.load_electricity()
-train, test = likeminds.split_within_people(households, test_size=0.3, random_state=0)
+train, test = likeminds.split_within_users(households, test_size=0.3, random_state=0)
 ranker = likeminds.HierarchicalRanker().fit(train)
 
 # %%
@@ -22,7 +22,7 @@ ranker = likeminds.HierarchicalRanker().fit(train)
 rng = np.random.default_rng(0)
 said, happened = [], []
 for person in test.user_ids:
-    mine = test.of_person(person)
+    mine = test.of_user(person)
     for group in np.unique(mine.group_codes):
         shown = mine.group_codes == group
         chosen = mine.X[shown & mine.labels][0]

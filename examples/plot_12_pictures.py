@@ -20,13 +20,13 @@ labels
 # %%
 # The two people who agree least, and the consensus between them.
 
-by_person = ranker.coef_ @ labels.features.T
-alike = np.corrcoef(by_person)
+by_user = ranker.coef_ @ labels.features.T
+alike = np.corrcoef(by_user)
 one, other = np.unravel_index(np.argmin(alike), alike.shape)
 rows = {
-    str(ranker.users_[one]): by_person[one],
+    str(ranker.users_[one]): by_user[one],
     "consensus": ranker.consensus_ @ labels.features.T,
-    str(ranker.users_[other]): by_person[other],
+    str(ranker.users_[other]): by_user[other],
 }
 figure, grid = plt.subplots(3, 6, figsize=(8.5, 4.6), layout="constrained")
 for line, (name, scores) in zip(grid, rows.items(), strict=True):
@@ -46,5 +46,5 @@ plt.show()
 # %%
 # A person's card says the same by feature, beside what all agree on.
 
-likeminds.plots.person_card(ranker, ranker.users_[one], labels, shoes.pictures)
+likeminds.plots.user_card(ranker, ranker.users_[one], labels, shoes.pictures)
 plt.show()

@@ -23,7 +23,7 @@ grades = 1 + np.sum(
     axis=1,
 )
 graded = likeminds.Annotations(said.users, said.items, grades, said.features, features_per="item")
-train, test = likeminds.split_within_people(graded, test_size=0.3, random_state=0)
+train, test = likeminds.split_within_users(graded, test_size=0.3, random_state=0)
 graded
 
 # %%

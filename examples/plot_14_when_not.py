@@ -11,13 +11,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import likeminds
-from likeminds.baselines import ConsensusOnly, OnePerPerson
+from likeminds.baselines import ConsensusOnly, OnePerUser
 
 STRENGTHS = (0.0, 0.5, 1.0, 1.5, 2.0)
 rankers = {
     "HierarchicalRanker": likeminds.HierarchicalRanker,
     "one ranking for all": ConsensusOnly,
-    "one ranking per person": OnePerPerson,
+    "one ranking per person": OnePerUser,
 }
 found = {name: [] for name in rankers}
 for strength in STRENGTHS:
@@ -31,7 +31,7 @@ for strength in STRENGTHS:
         personal_strength=0.2,
         random_state=6,
     )
-    train, test = likeminds.split_within_people(crowd.annotations, test_size=0.3, random_state=0)
+    train, test = likeminds.split_within_users(crowd.annotations, test_size=0.3, random_state=0)
     for name, make in rankers.items():
         found[name].append([100 * make().fit(train).score(test)])
 

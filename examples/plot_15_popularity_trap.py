@@ -13,9 +13,9 @@ import numpy as np
 import likeminds
 
 rng = np.random.default_rng(0)
-n_people, n_films = 150, 400
+n_users, n_films = 150, 400
 quality = rng.normal(0, 0.5, n_films)
-person, film = np.nonzero(rng.random((n_people, n_films)) < 0.05)
+person, film = np.nonzero(rng.random((n_users, n_films)) < 0.05)
 labels = rng.random(len(person)) < 1 / (1 + np.exp(-quality[film]))
 genres = rng.standard_normal((n_films, 3))
 

@@ -11,12 +11,12 @@ import matplotlib.pyplot as plt
 import likeminds
 
 households = likeminds.load_electricity()
-some = households.of_people(households.user_ids[:80])
+some = households.of_users(households.user_ids[:80])
 rankers = [
     "HierarchicalRanker",
     "ThreeLevelRanker",
     "RidgeToConsensus",
-    "OnePerPerson",
+    "OnePerUser",
     "ConsensusOnly",
     "Popularity",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 import likeminds
 
-truth = likeminds.make_simulation(n_people=100, n_samples=400, n_positive=40, random_state=0)
+truth = likeminds.make_simulation(n_users=100, n_samples=400, n_positive=40, random_state=0)
 ranker = likeminds.ThreeLevelRanker(n_groups=5).fit(truth.annotations)
 
 # %%

@@ -105,9 +105,9 @@ class PickledShards:
     """People in shards, which get works and states as bytes, and answer in bytes."""
 
     def __init__(self, tasks, n_shards):
-        self.n_people = tasks.n_people
-        mine = np.arange(tasks.n_people) % n_shards
-        self._shards = [_sent(tasks.of_people(mine == shard)) for shard in range(n_shards)]
+        self.n_users = tasks.n_users
+        mine = np.arange(tasks.n_users) % n_shards
+        self._shards = [_sent(tasks.of_users(mine == shard)) for shard in range(n_shards)]
         self.largest = 0
 
     def visit(self, work, state, own=None):

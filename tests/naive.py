@@ -71,11 +71,11 @@ def auc_cost(rows, labels, w, weights, precision=2.0):
     return strength * (precision * auc_loss(rows, labels, w, weights) - np.log(precision))
 
 
-def by_person(annotations):
+def by_user(annotations):
     """Yield (rows, labels, weights) of each person in the order of user_ids."""
     weights = annotations.weights
     weights = np.ones(len(annotations)) if weights is None else weights
-    for code in range(annotations.n_people):
+    for code in range(annotations.n_users):
         mine = annotations.user_codes == code
         yield annotations.X[mine], annotations.labels[mine], weights[mine]
 
@@ -96,7 +96,7 @@ PRIOR_LOSSES = {
 
 def total_loss(annotations, W, loss="auc"):
     """The sum over people of their loss at their row of W."""
-    people = zip(W, by_person(annotations), strict=True)
+    people = zip(W, by_user(annotations), strict=True)
     return sum(LOSSES[loss](rows, labels, w, weights) for w, (rows, labels, weights) in people)
 
 

@@ -29,14 +29,14 @@ from likeminds import (
     make_simulation,
     make_sketch_shoes,
     save,
-    split_within_people,
+    split_within_users,
     wide_to_long,
     write_report,
 )
 from likeminds.baselines import CMTL, JFL, ConsensusOnly, Factorisation, PooledLogistic, Popularity
 from likeminds.features import GIST, Reduce, TextFeatures, read_image
 from likeminds.metrics import (
-    auc_by_person,
+    auc_by_user,
     manhattan_distance,
     ndcg_at_k,
     soft_labels,
@@ -109,8 +109,8 @@ USE = [
     (lambda: said().take([0.0, 1.0]), "TypeError: .*mask of true/false"),
     (lambda: said().take([[0, 1]]), "TypeError: .*2 dimension"),
     (lambda: said().take(slice(5, 9)), "None of the 5 rows"),
-    (lambda: said().of_person("eve"), "KeyError: .*No label is by 'eve'"),
-    (lambda: said().of_people(["ann", "eve", 3]), "KeyError: .*No label is by 'eve', 3"),
+    (lambda: said().of_user("eve"), "KeyError: .*No label is by 'eve'"),
+    (lambda: said().of_users(["ann", "eve", 3]), "KeyError: .*No label is by 'eve', 3"),
     (lambda: said().of_attribute("soft"), "have no attributes"),
     (lambda: said(attributes=list("ababa")).of_attribute("c"), "about 'c'; there are a, b"),
     (lambda: said().with_enough_labels(), "Nobody gave 8 labels of each kind; the most is 1"),
@@ -121,7 +121,7 @@ USE = [
     (lambda: said().concat(said(feature_names=["p", "q"])), "x0, x1 here, p, q there"),
     (lambda: said().concat(said(groups=[1] * 5)), "Only one of the two has groups"),
     (lambda: said().concat(said(attributes=[1] * 5)), "Only one of the two has attributes"),
-    (lambda: split_within_people(said(), 1.5), "between 0 and 1"),
+    (lambda: split_within_users(said(), 1.5), "between 0 and 1"),
     (lambda: said().choices(), "no grades, of which choices"),
 ]
 
@@ -212,14 +212,14 @@ WIDE_TABLES = [
     ({"person": "who"}, "no such column"),
 ]
 
-SHOES = {"n_pictures": 24, "people_per_attribute": 2, "pictures_each": 20}
+SHOES = {"n_pictures": 24, "users_per_attribute": 2, "pictures_each": 20}
 
 DATASETS = [
-    (lambda: make_simulation(n_people=0), "n_people must be at least 1, but is 0"),
+    (lambda: make_simulation(n_users=0), "n_users must be at least 1, but is 0"),
     (lambda: make_simulation(n_positive=5, n_samples=5), "n_samples must be at least 6, but is 5"),
     (lambda: make_schools(n_items=10), "n_items must be at least 50, but is 10"),
     (lambda: make_schools(n_labels=1), "n_labels must be at least 2"),
-    (lambda: make_schools(n_loners=201), "n_people must be at least 201"),
+    (lambda: make_schools(n_loners=201), "n_users must be at least 201"),
     (lambda: make_schools(label_noise=1.5), "label_noise must be between 0 and 1, but is 1.5"),
     (lambda: make_schools(n_features=4), "3 schools cannot all differ on 1 contested"),
     (
@@ -230,8 +230,8 @@ DATASETS = [
     (lambda: make_sketch_shoes(19), "n_pictures must be at least 50, but is 19"),
     (lambda: make_sketch_shoes(**SHOES | {"pictures_each": 1}), "must be at least 2, but is 1"),
     (
-        lambda: make_sketch_shoes(**SHOES | {"people_per_attribute": 0}),
-        "people_per_attribute must be at least 1, but is 0",
+        lambda: make_sketch_shoes(**SHOES | {"users_per_attribute": 0}),
+        "users_per_attribute must be at least 1, but is 0",
     ),
     (lambda: make_sketch_shoes(**SHOES, n_components=0), "n_components must be at least 1"),
     (lambda: make_sketch_shoes(**SHOES, loners=1.2), "loners must be between 0 and 1, but is 1.2"),
@@ -263,24 +263,24 @@ FEATURE_MAKERS = [
 
 METRICS = [
     (
-        lambda: auc_by_person([0, 1, 2], [1, 2, 3], [1, 1, 1]),
+        lambda: auc_by_user([0, 1, 2], [1, 2, 3], [1, 1, 1]),
         r"two values, but has 0, 2 and 1 \(in row\(s\) 1\)",
     ),
-    (lambda: auc_by_person([3, 3], [1, 2], [1, 1]), "labels are all 3"),
+    (lambda: auc_by_user([3, 3], [1, 2], [1, 1]), "labels are all 3"),
     (
-        lambda: auc_by_person([0, np.nan], [1, 2], [1, 1]),
+        lambda: auc_by_user([0, np.nan], [1, 2], [1, 1]),
         r"labels contains NaN or infinity in row\(s\) 1",
     ),
     (
-        lambda: auc_by_person([0, 1], [1, np.inf], [1, 1]),
+        lambda: auc_by_user([0, 1], [1, np.inf], [1, 1]),
         r"scores contains NaN or infinity in row\(s\) 1",
     ),
     (
-        lambda: auc_by_person([0, 1], [1, 2], [1, 1, 1]),
+        lambda: auc_by_user([0, 1], [1, 2], [1, 1, 1]),
         "labels has 2, scores has 2, users has 3",
     ),
-    (lambda: auc_by_person([[0, 1]], [1, 2], [1, 1]), "labels must be one-dimensional"),
-    (lambda: auc_by_person([], [], []), "no rows"),
+    (lambda: auc_by_user([[0, 1]], [1, 2], [1, 1]), "labels must be one-dimensional"),
+    (lambda: auc_by_user([], [], []), "no rows"),
     (lambda: ndcg_at_k([0, 1], [1, 2], [1, 1], k=0), "k must be at least 1, but is 0"),
     (lambda: soft_labels([1, 9], ["a", "b"], levels=[1, 2]), "grades has 9.0, which levels"),
     (lambda: manhattan_distance([[0.5, 0.5]], [[1.0]]), "which differ"),
@@ -344,7 +344,7 @@ FITS = [
 
 @cache
 def choices():
-    return make_choices([-1.0, 0.8, 0.4], np.diag([0.3, 0.6, 0.2]), n_people=10, n_sets=4)[0]
+    return make_choices([-1.0, 0.8, 0.4], np.diag([0.3, 0.6, 0.2]), n_users=10, n_sets=4)[0]
 
 
 def learn(**parameters):
@@ -466,7 +466,7 @@ MODELS = [
     (lambda: save(ThreeLevelRanker(), "m"), "not fitted yet: call fit before save"),
     (lambda: save(learned(), "nowhere/m"), "no folder nowhere to write the model in"),
     (lambda: save(learned(), "."), "is a folder; name a file in it to write the model to"),
-    (lambda: save(learned(), "m", people_per_file=0), "people_per_file must be at least 1"),
+    (lambda: save(learned(), "m", users_per_file=0), "users_per_file must be at least 1"),
     (lambda: save(learned(), "m", scores={"auc": set()}), "TypeError: A card holds numbers, texts"),
     (lambda: load("nowhere"), "FileNotFoundError: There is no model at nowhere"),
     (lambda: load(__file__), "ModelFileError: .*not a complete likeminds model: .* Save it again"),
@@ -483,7 +483,7 @@ MODELS = [
     ),
     (lambda: find_schools(learned(), n_schools=9), "1 to the number of people, 8, but is 9"),
     (lambda: find_schools(learned(), n_schools=2)[3], "no school 3; they are numbered 1 to 2"),
-    (lambda: find_schools(learned()).of_person("x"), "KeyError: .*'x' is not among the 8 people"),
+    (lambda: find_schools(learned()).of_user("x"), "KeyError: .*'x' is not among the 8 people"),
     (
         lambda: diagnose(learned(), learned().annotations_, level=2.0),
         "level must lie between 0 and 1, but is 2.0",

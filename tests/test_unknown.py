@@ -89,7 +89,7 @@ ASKED = BASIC | {
     "rank_interval": for_one("rank_interval"),
     "next_items": for_one("next_items"),
     "explain": with_items("explain", ITEMS[0]),
-    "similar_people": with_items("similar_people", 3),
+    "similar_users": with_items("similar_users", 3),
 }
 # Methods of posteriors: of new users, and of one known user.
 OF_BELIEFS = {
@@ -125,8 +125,8 @@ def test_methods(ranker, ask):
 def test_rankings_of_all_users(ranker):
     shown = {ITEMS[0]: [], NEW: []}
     with pytest.raises(ValueError, match=NEW):
-        next(ranker.rank_everybody(shown))
-    assert len(next(lenient(ranker).rank_everybody(shown))) == 2
+        next(ranker.rank_all(shown))
+    assert len(next(lenient(ranker).rank_all(shown))) == 2
 
 
 def test_items_without_labels_are_not_ranked_by_themselves():
@@ -137,7 +137,7 @@ def test_items_without_labels_are_not_ranked_by_themselves():
 
 
 def test_names_that_are_not_in_the_model(ranker):
-    for ask in (ranker.rank, ranker.similar_people, ranker.beliefs_about):
+    for ask in (ranker.rank, ranker.similar_users, ranker.user_posterior):
         with pytest.raises(KeyError, match=STRANGER):
             ask(STRANGER)
     with pytest.raises(KeyError, match=STRANGER):
@@ -151,7 +151,7 @@ def test_names_that_are_not_in_the_model(ranker):
 @pytest.mark.parametrize("ask", OF_BELIEFS.values(), ids=OF_BELIEFS)
 def test_posteriors_of_known_and_new_users(ranker, ask):
     for model in (ranker, lenient(ranker)):
-        for posterior in (model.newcomer({ITEMS[2]: 5}), model.beliefs_about(PEOPLE[0])):
+        for posterior in (model.newcomer({ITEMS[2]: 5}), model.user_posterior(PEOPLE[0])):
             ask(posterior, PEOPLE[0], ITEMS[1])
             if model is ranker:
                 with pytest.raises(ValueError, match=NEW):

@@ -13,7 +13,7 @@ GENRES = ("Action", "Comedy", "Drama", "Horror")
 _LIKED = (0.3, 0.2, 0.4, -0.6)
 
 
-def write(folder: Path, n_people: int = 80, n_films: int = 60, n_ratings: int = 25) -> None:
+def write(folder: Path, n_users: int = 80, n_films: int = 60, n_ratings: int = 25) -> None:
     """Write both files; films are better or worse than their genres."""
     rng = np.random.default_rng(1)
     has = rng.random((n_films, len(GENRES))) < 0.4
@@ -23,7 +23,7 @@ def write(folder: Path, n_people: int = 80, n_films: int = 60, n_ratings: int = 
     for film, genres in enumerate(has):
         names = "|".join(np.array(GENRES)[genres])
         films.append(f'{film},"Film {film}, The ({1960 + film})",{names}')
-    for person in range(n_people):
+    for person in range(n_users):
         mean = 3 + has @ rng.normal(_LIKED, 1.0) + quality
         for film in rng.permutation(n_films)[:n_ratings]:
             stars = np.clip(np.round(mean[film] + rng.normal(0, 0.5)), 1, 5)

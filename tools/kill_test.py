@@ -118,9 +118,9 @@ class Trial:
         return {(self.folder / name).read_bytes() for name in ("other.a", "other.b")}
 
 
-def make_folder(folder: Path, n_people: int = 60) -> Path:
+def make_folder(folder: Path, n_users: int = 60) -> Path:
     """Write labels, features, and models that have learned from them."""
-    crowd = make_schools(n_people, 20, 200, 20, 2, random_state=0)
+    crowd = make_schools(n_users, 20, 200, 20, 2, random_state=0)
     write_simulation(crowd, folder)
     for name, steps in ((MODEL, 1000), ("other.a", 1001), ("other.b", 1002)):
         ranker = ThreeLevelRanker(max_iter=steps).fit(crowd.annotations)

@@ -23,7 +23,7 @@ def learning_curves(
     """Return the mean AUC of newcomers by number of labels, shape (n_sizes,), for both ways."""
     crowd = make_schools(n_there + n_new, 40, 400, 20, 3, random_state=seed)
     said = crowd.annotations
-    ranker = HierarchicalRanker().fit(said.of_people(said.user_ids[:n_there]))
+    ranker = HierarchicalRanker().fit(said.of_users(said.user_ids[:n_there]))
     rng = np.random.default_rng(seed)
     pool, unseen = rng.standard_normal((2, 150, 20))
     curves = {"items at random": np.zeros(len(sizes)), "next_items": np.zeros(len(sizes))}

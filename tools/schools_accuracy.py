@@ -29,8 +29,8 @@ KINDS = ("plain", "turned around", "shuffled")
 def schools() -> None:
     """Count how often the number of schools is right, by ranker."""
     right, rand, total = Counter(), {}, Counter()
-    for n_people, n_schools, seed in product((60, 200), range(1, 6), SEEDS):
-        crowd = make_schools(n_people, 40, 400, 16, n_schools, contested=0.5, random_state=seed)
+    for n_users, n_schools, seed in product((60, 200), range(1, 6), SEEDS):
+        crowd = make_schools(n_users, 40, 400, 16, n_schools, contested=0.5, random_state=seed)
         rankers = {
             "ThreeLevelRanker, n_groups = schools - 1": ThreeLevelRanker(
                 n_groups=max(1, n_schools - 1)
@@ -48,19 +48,19 @@ def schools() -> None:
         print(f"{name}: number right {right[name]} of {n}, adjusted Rand >= 0.9 in {share:.0%}")
 
 
-def annotators(n_people: int = 120, n_each: int = 12) -> None:
+def annotators(n_users: int = 120, n_each: int = 12) -> None:
     """Count verdicts on people whose labels were shuffled, or turned around."""
     for n_schools, n_labels in product((1, 2), (10, 20, 40, 100)):
         counts: Counter[tuple[str, str]] = Counter()
         for seed in SEEDS:
             plain = make_schools(
-                n_people, n_labels, 600, 10, n_schools, contested=0.5, random_state=seed
+                n_users, n_labels, 600, 10, n_schools, contested=0.5, random_state=seed
             ).annotations
             rng = np.random.default_rng(seed)
-            kind = rng.permutation(np.arange(n_people) // n_each).clip(max=2)
+            kind = rng.permutation(np.arange(n_users) // n_each).clip(max=2)
             kind = np.array([2, 1, 0])[kind]  # a tenth shuffled, a tenth turned around
             labels = plain.labels.copy()
-            for person in range(n_people):
+            for person in range(n_users):
                 rows = plain.user_codes == person
                 if kind[person] == 2:
                     labels[rows] = rng.permutation(labels[rows])
@@ -77,17 +77,17 @@ def annotators(n_people: int = 120, n_each: int = 12) -> None:
             print(f"    {name}: {told}")
 
 
-def size(n_people: int = 100_000, n_features: int = 64) -> None:
+def size(n_users: int = 100_000, n_features: int = 64) -> None:
     """Time a large crowd, whose weights are made rather than fitted."""
     small = make_schools(400, 20, 500, n_features, 4, random_state=0)
     ranker = ThreeLevelRanker(n_groups=3, max_iter=3).fit(small.annotations)
-    which = np.random.default_rng(0).integers(400, size=n_people)
-    ranker.users_ = np.arange(n_people)
+    which = np.random.default_rng(0).integers(400, size=n_users)
+    ranker.users_ = np.arange(n_users)
     for name in ("group_", "personal_", "coef_"):
         setattr(ranker, name, getattr(ranker, name)[which])
     begin = time.perf_counter()
     find_schools(ranker, small.annotations)
-    print(f"{n_people:,} people x {n_features} features: {time.perf_counter() - begin:.1f} s")
+    print(f"{n_users:,} people x {n_features} features: {time.perf_counter() - begin:.1f} s")
 
 
 if __name__ == "__main__":

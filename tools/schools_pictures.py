@@ -39,11 +39,11 @@ def main() -> int:
     _save(plots.people_map(find_schools(electricity)).figure, "schools-electricity")
     crowd = with_careless(simulation.annotations)
     found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
-    _save(plots.auc_by_person(found).figure, "schools-annotators")
+    _save(plots.auc_by_user(found).figure, "schools-annotators")
     shoes = make_sketch_shoes(300, 120, 50, attributes=["comfortable"], n_components=30)
     labels = shoes.annotations.of_attribute("comfortable")
     comfort = HierarchicalRanker().fit(labels)
-    card = plots.person_card(comfort, "person-079", labels, shoes.pictures)
+    card = plots.user_card(comfort, "person-079", labels, shoes.pictures)
     _save(card, "schools-card")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "shoes.html"

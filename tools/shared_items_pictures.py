@@ -106,7 +106,7 @@ def draw_ranks(ranker: HierarchicalRanker, votes: Annotations, person: str) -> A
     low, high = ranker.rank_interval(shown, person)
     scores = ranker.decision_function(shown)
     order = np.argsort(-scores, kind="stable")
-    judged = np.isin(votes.item_ids, votes.of_person(person).items)[order]
+    judged = np.isin(votes.item_ids, votes.of_user(person).items)[order]
     figure = new_figure(8.0, 5.6, shown=False)
     axes = figure.add_subplot()
     rank = np.arange(1, len(order) + 1)

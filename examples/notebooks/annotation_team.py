@@ -12,11 +12,11 @@ import numpy as np
 import likeminds
 
 rng = np.random.default_rng(0)
-n_people, n_comments = 40, 150
+n_users, n_comments = 40, 150
 traits = rng.normal(size=(n_comments, 3))  # how much it swears, threatens, mocks
-weights = np.tile([1.0, 2.0, 0.5], (n_people, 1))
+weights = np.tile([1.0, 2.0, 0.5], (n_users, 1))
 weights[25:] = [2.5, 1.5, -1.0]  # fifteen people mind swearing, and take mockery for a joke
-person, comment = np.nonzero(rng.random((n_people, n_comments)) < 0.5)
+person, comment = np.nonzero(rng.random((n_users, n_comments)) < 0.5)
 chance = 1 / (1 + np.exp(-np.sum(weights[person] * traits[comment], axis=1)))
 labels = rng.random(len(person)) < chance
 labels[person < 3] = rng.random(np.sum(person < 3)) < 0.5  # three of them just click
@@ -35,7 +35,7 @@ crowd
 # The ranker learns what all agree on, what schools see differently, and how much to trust each.
 
 # %%
-train, test = likeminds.split_within_people(crowd, test_size=0.3, random_state=0)
+train, test = likeminds.split_within_users(crowd, test_size=0.3, random_state=0)
 ranker = likeminds.HierarchicalRanker().fit(train)
 majority = likeminds.baselines.Popularity().fit(train)
 print(
@@ -53,14 +53,14 @@ ranker = likeminds.HierarchicalRanker().fit(crowd)
 found = likeminds.diagnose(ranker, crowd)
 print(found.counts)
 print("random:", *found.of("random"))
-likeminds.plots.auc_by_person(found)
+likeminds.plots.auc_by_user(found)
 
 # %% [markdown]
 # ## Where do the others differ?
 
 # %%
 clicked = set(found.of("random"))
-careful = crowd.of_people([one for one in crowd.user_ids if one not in clicked])
+careful = crowd.of_users([one for one in crowd.user_ids if one not in clicked])
 ranker = likeminds.HierarchicalRanker().fit(careful)
 schools = likeminds.find_schools(ranker, careful)
 print(schools)
@@ -82,7 +82,7 @@ table.head()
 # How far from the truth, which we know here? Beside it, the share among those who were asked.
 
 # %%
-spoken = [i for i in range(n_people) if f"annotator {i:02d}" not in clicked]
+spoken = [i for i in range(n_users) if f"annotator {i:02d}" not in clicked]
 scores = traits @ weights[spoken].T
 truth = (1 / (1 + np.exp(-scores))).mean(axis=1)
 ids = [int(str(item)[-3:]) for item in careful.item_ids]

@@ -63,7 +63,7 @@ ranker.elasticities(market, "price").to_frame()
 # Everybody has weights of their own. How well do they predict choices that were held out?
 
 # %%
-train, test = likeminds.split_within_people(households, test_size=0.25, random_state=0)
+train, test = likeminds.split_within_users(households, test_size=0.25, random_state=0)
 personal = likeminds.HierarchicalRanker().fit(train)
 found = likeminds.score_choices(test, personal.decision_function(test))
 same = likeminds.score_choices(test, test.X @ personal.consensus_)

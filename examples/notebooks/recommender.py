@@ -13,11 +13,11 @@ import likeminds
 
 rng = np.random.default_rng(1)
 GENRES = ["Action", "Comedy", "Drama", "Horror", "Romance"]
-n_people, n_films = 120, 200
+n_users, n_films = 120, 200
 has = (rng.random((n_films, 5)) < 0.35).astype(float)
 quality = rng.normal(0, 1.0, n_films)
-taste = rng.normal([0.3, 0.3, 0.4, -0.5, 0.0], 1.2, size=(n_people, 5))
-person, film = np.nonzero(rng.random((n_people, n_films)) < 0.2)
+taste = rng.normal([0.3, 0.3, 0.4, -0.5, 0.0], 1.2, size=(n_users, 5))
+person, film = np.nonzero(rng.random((n_users, n_films)) < 0.2)
 mean = 3.0 + np.sum(taste[person] * has[film], axis=1) + quality[film]
 stars = np.clip(np.round(mean + rng.normal(0, 0.7, len(person))), 1, 5)
 titles = [f"film {j:03d}" for j in range(n_films)]
@@ -36,7 +36,7 @@ ratings
 # Stars are grades: everybody's scale is their own. `Popularity` ranks by the crowd's mean.
 
 # %%
-train, test = likeminds.split_within_people(ratings, test_size=0.3, random_state=0)
+train, test = likeminds.split_within_users(ratings, test_size=0.3, random_state=0)
 ranker = likeminds.HierarchicalRanker().fit(train)
 popularity = likeminds.baselines.Popularity().fit(train)
 print(

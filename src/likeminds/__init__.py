@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
     from likeminds.data.fingerprints import fingerprint
     from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
-    from likeminds.data.splits import split_within_people
+    from likeminds.data.splits import split_within_users
     from likeminds.data.wide import wide_to_long
     from likeminds.datasets import (
         load_electricity,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from likeminds.diagnostics import Diagnostics, diagnose
     from likeminds.losses.statistics import Statistics
-    from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
+    from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
     from likeminds.metrics.choices import score_choices
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -57,7 +57,7 @@ __all__ = [
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
     "__version__",
-    "auc_by_person",
+    "auc_by_user",
     "compare",
     "default_rankers",
     "diagnose",
@@ -77,7 +77,7 @@ __all__ = [
     "save",
     "score_choices",
     "score_shots",
-    "split_within_people",
+    "split_within_users",
     "wide_to_long",
     "write_report",
 ]
@@ -105,12 +105,12 @@ _HOMES = {
     "data.fingerprints": ("fingerprint",),
     "rankers.hierarchical": ("HierarchicalRanker",),
     "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),
-    "metrics.by_person": ("auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"),
+    "metrics.by_user": ("auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"),
     "rankers.three_level": ("ThreeLevelRanker",),
     "report": ("write_report",),
     "schools": ("Schools", "find_schools"),
     "rankers.tuning.search": ("RankerCV",),
-    "data.splits": ("split_within_people",),
+    "data.splits": ("split_within_users",),
     "data.wide": ("wide_to_long",),
     "losses.statistics": ("Statistics",),
     "rankers.tuning.three_level_cv": ("ThreeLevelRankerCV",),

@@ -43,7 +43,7 @@ def test_the_same_kind_comes_back(told):
     tables = [
         ranker.rank("p1").table(),
         ranker.explain("p1", "i3").table(),
-        ranker.similar_people("p1").table(),
+        ranker.similar_users("p1").table(),
         ranker.similar_items("i3").table(),
         schools.people(),
         schools.soft_labels.to_table(),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from learned_model import GaussianPrior
-from likeminds._util.per_user_arrays import of_people, put_together, take_apart
+from likeminds._util.per_user_arrays import of_users, put_together, take_apart
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 
 
@@ -16,5 +16,5 @@ def test_what_people_have_inside_of_what_people_have_is_taken_apart():
     assert arrays[0] is z
     again = put_together(apart, [z[:2]])[0]
     np.testing.assert_array_equal(again.shifts[np.array([1])], prior.shifts[np.array([1])])
-    few = of_people(prior, np.array([4, 0]))
+    few = of_users(prior, np.array([4, 0]))
     np.testing.assert_array_equal(few.shifts.z, z[[4, 0]])

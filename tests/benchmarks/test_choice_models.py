@@ -9,7 +9,7 @@ from crowds import make_choices
 
 @pytest.fixture(scope="module")
 def choices():
-    return make_choices([-1.0, 0.5, 0.4], 0.2 * np.eye(3), n_people=30, n_sets=6)[0]
+    return make_choices([-1.0, 0.5, 0.4], 0.2 * np.eye(3), n_users=30, n_sets=6)[0]
 
 
 def test_a_specification_reads_its_features_in_its_units(choices, tmp_path):

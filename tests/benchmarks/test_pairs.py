@@ -52,7 +52,7 @@ def test_a_low_rank_reward_tells_two_camps_apart():
     )
     model = low_rank_reward.LowRankReward().fit(said)
     assert score_choices(said, model.predict(said, None)[0]).accuracy.mean > 0.9
-    new = said.of_people([0, 1])
+    new = said.of_users([0, 1])
     told = new._with(user_ids=np.array([100, 101]))
     found = score_choices(told, model.predict(told, told)[0])
     assert found.accuracy.mean > 0.9

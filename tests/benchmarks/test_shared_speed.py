@@ -16,6 +16,6 @@ def test_every_crowd_and_method_has_a_row(capsys):
 
 def test_crowds_are_as_large_as_they_say():
     said = make_crowd(20, 30, 400, 3)
-    assert (said.n_people, said.n_items, said.n_features) == (20, 30, 3)
+    assert (said.n_users, said.n_items, said.n_features) == (20, 30, 3)
     assert len(said) == 400
     assert SIZES["million"][2] == 1_000_000

@@ -15,7 +15,7 @@ LOG_WEIGHTS = np.log(WEIGHTS / WEIGHTS.sum())
 
 @pytest.fixture(scope="module")
 def crowd():
-    return make_choices([1.0], [[1.5]], n_people=60, n_sets=8)[0]
+    return make_choices([1.0], [[1.5]], n_users=60, n_sets=8)[0]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def log_likelihoods(crowd, mean, deviation):
     slopes = mean + deviation * NODES
     scores = crowd.X[:, :1] * slopes
     n_sets = crowd.group_codes.max() + 1
-    found = np.zeros((crowd.n_people, len(NODES)))
+    found = np.zeros((crowd.n_users, len(NODES)))
     for group in range(n_sets):
         rows = crowd.group_codes == group
         chosen = scores[rows][crowd.labels[rows]][0] - logsumexp(scores[rows], axis=0)
@@ -75,7 +75,7 @@ def test_standard_errors_are_those_of_the_hessian_and_the_sandwich(crowd, table)
 
 def test_statistics_by_definition(crowd, table):
     fit, log_l = table.fit, table.log_likelihood.value
-    assert (fit.n_choices, fit.n_people, fit.n_parameters) == (480, 60, 2)
+    assert (fit.n_choices, fit.n_users, fit.n_parameters) == (480, 60, 2)
     assert fit.null_log_likelihood == pytest.approx(-480 * np.log(3))
     assert fit.aic == pytest.approx(2 * 2 - 2 * log_l)
     assert fit.bic == pytest.approx(2 * np.log(480) - 2 * log_l)
@@ -88,7 +88,7 @@ def test_statistics_by_definition(crowd, table):
 
 
 def test_parameters_of_every_form_are_counted():
-    crowd, _ = make_choices([1.0, -1.0, 0.5], np.diag([1.0, 0.5, 0.8]), n_people=80, n_sets=6)
+    crowd, _ = make_choices([1.0, -1.0, 0.5], np.diag([1.0, 0.5, 0.8]), n_users=80, n_sets=6)
     counts = {}
     for kind in ("full", "diagonal", "low_rank"):
         ranker = HierarchicalRanker(covariance=kind, n_groups=1).fit(crowd)
@@ -99,7 +99,7 @@ def test_parameters_of_every_form_are_counted():
 
 
 def test_a_full_covariance_has_errors_where_the_hessian_is_not_definite():
-    crowd, _ = make_choices([0.5, -0.5], np.diag([0.02, 0.02]), n_people=40, n_sets=3)
+    crowd, _ = make_choices([0.5, -0.5], np.diag([0.02, 0.02]), n_users=40, n_sets=3)
     found = [
         HierarchicalRanker(covariance="full")
         .fit(crowd[crowd.user_codes % 4 != k])

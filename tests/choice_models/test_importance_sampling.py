@@ -20,7 +20,7 @@ LOG_WEIGHTS = np.log(WEIGHTS / WEIGHTS.sum())
 
 @pytest.fixture(scope="module")
 def one_feature():
-    crowd, _ = make_choices([1.0], [[2.0]], n_people=25, n_sets=5)
+    crowd, _ = make_choices([1.0], [[2.0]], n_users=25, n_sets=5)
     return crowd, HierarchicalRanker(covariance="diagonal").fit(crowd)
 
 
@@ -30,7 +30,7 @@ def by_quadrature(crowd, ranker):
     slopes = (prior.mean[0] + np.sqrt(prior.covariance[0, 0]) * NODES) / coordinates.scale[0]
     found = []
     for person in crowd.user_ids:
-        own = crowd.of_person(person)
+        own = crowd.of_user(person)
         total = np.zeros(len(NODES))
         for group in np.unique(own.group_codes):
             rows = own.group_codes == group
@@ -44,7 +44,7 @@ def test_choices_have_the_likelihood_of_quadrature(one_feature):
     crowd, ranker = one_feature
     exact = by_quadrature(crowd, ranker)
     found = ranker.log_likelihood(crowd, draws=4000)
-    np.testing.assert_allclose(found.by_person, exact, atol=0.02)
+    np.testing.assert_allclose(found.by_user, exact, atol=0.02)
     assert abs(found.value - exact.sum()) < 4 * found.error
     assert 0 < found.error < 0.1
     assert list(found.people) == list(crowd.user_ids)
@@ -63,10 +63,10 @@ def test_labels_have_the_likelihood_of_quadrature():
     log_weights = (LOG_WEIGHTS[:, None] + LOG_WEIGHTS).ravel()
     eta = rows @ (prior.mean + grid @ prior.root.T).T
     of_rows = np.where(crowd.labels[:, None], eta, 0.0) - np.logaddexp(0.0, eta)
-    of_people = np.array([of_rows[users == i].sum(axis=0) for i in range(12)])
-    exact = logsumexp(of_people + log_weights, axis=1)
+    of_users = np.array([of_rows[users == i].sum(axis=0) for i in range(12)])
+    exact = logsumexp(of_users + log_weights, axis=1)
     found = ranker.log_likelihood(draws=4000)
-    np.testing.assert_allclose(found.by_person, exact, atol=0.02)
+    np.testing.assert_allclose(found.by_user, exact, atol=0.02)
 
 
 def test_error_is_that_of_other_seeds(one_feature):
@@ -78,7 +78,7 @@ def test_error_is_that_of_other_seeds(one_feature):
 
 def test_weights_that_are_alike_enter_the_likelihood_exactly():
     # The expansion around fixed weights is exact where it is made.
-    crowd, _ = make_choices([1.0, -1.0], np.eye(2), n_people=8, n_sets=4)
+    crowd, _ = make_choices([1.0, -1.0], np.eye(2), n_users=8, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
     tasks = loss.tasks(crowd, ranker.crowd_.coordinates)

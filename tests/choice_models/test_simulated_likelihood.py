@@ -14,7 +14,7 @@ from likeminds.mixed_model.losses import PRIOR_LOSSES
 @pytest.mark.parametrize("constant", [[], [1]])
 @pytest.mark.parametrize("log", [0.0, -1.0])
 def test_gradient_is_that_of_differences(kind, constant, log):
-    crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_people=12, n_sets=4)
+    crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_users=12, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
     tasks = loss.tasks(crowd, ranker.crowd_.coordinates)

@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("item", ["movieId", "instance_id", "task", "item_id"])
 def test_columns_are_known_by_their_usual_names(person, item):
     said = Annotations.from_frame(rows(person, item))
-    assert (said.n_people, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
+    assert (said.n_users, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
 
 
 @pytest.mark.parametrize("more", [(), ("timestamp",)])
@@ -57,7 +57,7 @@ def test_the_one_column_that_is_left_is_what_people_said(more):
     table = rows("voter", "comment-id", "offensiveness")
     table = table.assign(**dict.fromkeys(more, 1_000_000))
     said = Annotations.from_frame(table)
-    assert (said.n_people, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
+    assert (said.n_users, said.n_items, said.n_features) == (N_PEOPLE, N_ITEMS, 0)
     # Where two are left, or no item is named, somebody has to say which it is.
     for unclear in (table.assign(size=1.0), table.drop(columns="comment-id")):
         with pytest.raises(ValueError, match="to name the column of the label"):
@@ -135,7 +135,7 @@ def test_close_matches_in_python():
         (
             "Did you mean price",
             lambda: HierarchicalRanker(fixed=["prize"]).fit(
-                households.of_people(households.user_ids[:20])
+                households.of_users(households.user_ids[:20])
             ),
         ),
         ("Did you mean Popularity", lambda: likeminds.compare(said, ["Popularty"], progress=False)),
@@ -143,7 +143,7 @@ def test_close_matches_in_python():
         with pytest.raises(ValueError, match=words):
             call()
     with pytest.raises(KeyError):
-        said.of_person("anne-3")
+        said.of_user("anne-3")
 
 
 def test_names_of_items_come_from_the_column_that_is_named(folder):
@@ -201,12 +201,12 @@ def test_a_card_is_drawn_once_in_a_notebook(monkeypatch):
     crowd = likeminds.make_schools(12, 12, 24, 8, 2, random_state=0).annotations
     ranker = HierarchicalRanker(n_groups=1).fit(crowd)
     pyplot.close("all")
-    elsewhere = likeminds.plots.person_card(ranker, 3, crowd)
+    elsewhere = likeminds.plots.user_card(ranker, 3, crowd)
     assert pyplot.fignum_exists(elsewhere.number)  # a script's to show
     pyplot.close("all")
     # The backend of notebooks draws all of pyplot's figures when a cell ends, and the cell's value.
     monkeypatch.setattr(pyplot, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
     monkeypatch.setattr(matplotlib, "get_backend", pyplot.get_backend)
-    card = likeminds.plots.person_card(ranker, 3, crowd)
+    card = likeminds.plots.user_card(ranker, 3, crowd)
     assert not pyplot.get_fignums()
     assert card.axes or card.subfigs

@@ -169,7 +169,7 @@ class TestLabels:
         assert "is not how labels were read" in refused(tmp_path, *new, "--positive", "1")
         succeed(tmp_path, *UPDATE)
         grown = likeminds.load(tmp_path / "m.likeminds")
-        assert not grown.annotations_.of_person("dan").labels.any()
+        assert not grown.annotations_.of_user("dan").labels.any()
 
     @pytest.mark.seconds
     def test_two_values(self, tmp_path):
@@ -178,7 +178,7 @@ class TestLabels:
         write(tmp_path, "more.csv", said(["dan"], low=1, high=1))
         succeed(tmp_path, *UPDATE)
         grown = likeminds.load(tmp_path / "m.likeminds")
-        assert not grown.annotations_.of_person("dan").labels.any()
+        assert not grown.annotations_.of_user("dan").labels.any()
         write(tmp_path, "more.csv", said(["dan"], low=0, high=1))
         assert "does not fit how labels were read before: 2 is pos" in refused(tmp_path, *UPDATE)
         evaluate = ("evaluate", "--model", "m.likeminds", "--annotations", "more.csv")

@@ -16,7 +16,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    crowd, _ = make_choices([-1.0, 0.8], [[0.3, 0.0], [0.0, 0.5]], n_people=40, n_sets=6)
+    crowd, _ = make_choices([-1.0, 0.8], [[0.3, 0.0], [0.0, 0.5]], n_users=40, n_sets=6)
     place = tmp_path_factory.mktemp("model")
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     save(ranker, place / "kept.likeminds", with_data=True)

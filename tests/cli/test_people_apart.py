@@ -22,7 +22,7 @@ def place(said, tmp_path_factory):
     place = tmp_path_factory.mktemp("apart")
     ranker = HierarchicalRanker(n_groups=1).fit(said)
     save(ranker, place / "one.likeminds", with_data=True)
-    save(ranker, place / "many.likeminds", people_per_file=6, with_data=True)
+    save(ranker, place / "many.likeminds", users_per_file=6, with_data=True)
     columns = {"user": said.users.tolist(), "item": said.items.tolist(), "label": said.labels}
     pq.write_table(pa.table(columns), place / "votes.parquet")
     (place / "labels").mkdir()
@@ -71,7 +71,7 @@ def test_cards_and_updates(place, said):
     save(
         load(place / "many.likeminds"),
         place / "grown.likeminds",
-        people_per_file=6,
+        users_per_file=6,
         with_data=True,
     )
     done = run(place, "update", "--model", "grown.likeminds", "--annotations", "votes.parquet")

@@ -11,7 +11,7 @@ from likeminds import HierarchicalRanker, load_electricity, save
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("serve")
-    said = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 20)])
+    said = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 20)])
     save(HierarchicalRanker(n_groups=1).fit(said), place / "power.likeminds", with_data=True)
     return place
 

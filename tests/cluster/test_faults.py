@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, *QUIET]
 
 PROGRAMS = "distributed.cli"
 QUIETLY = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-SIZES = {"n_people": 25, "n_labels": 8, "n_items": 15, "n_features": 3}
+SIZES = {"n_users": 25, "n_labels": 8, "n_items": 15, "n_features": 3}
 SAID = SIZES | {"n_schools": 2, "contested": 0.6, "random_state": 0}
 GIVEN = {"n_groups": 1, "item_effects": False, "tol": 1e-3}
 

@@ -81,7 +81,7 @@ def test_people_stay_in_files_and_are_those_of_the_fit_here(kept, here, said):
 
 
 def test_people_stay_who_chose(client, tmp_path):
-    homes = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 13)])
+    homes = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 13)])
     given = {"n_shards": 3, "group": "group"}
     shards = spread(homes, client, [homes], **given)
     there = ranker().fit(shards.saved_to(tmp_path / "m"))
@@ -180,7 +180,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
     folder = tmp_path / "m"
     ranker().fit(shards.saved_to(folder))
     before = names_in(folder)
-    real, calls = in_place_posteriors.write_people, []
+    real, calls = in_place_posteriors.write_users, []
 
     def fail(target, users, arrays):
         calls.append(target)
@@ -189,7 +189,7 @@ def test_a_fit_that_fails_leaves_the_model_before_it(shards, here, tmp_path, mon
         time.sleep(0.05)
         return real(target, users, arrays)
 
-    monkeypatch.setattr(in_place_posteriors, "write_people", fail)
+    monkeypatch.setattr(in_place_posteriors, "write_users", fail)
     for through in (False, True):
         calls.clear()
         with pytest.raises(OSError):
@@ -269,7 +269,7 @@ def test_everybody_is_ranked_for_in_one_part_for_each_shard(
 ):
     client, said = crowd
     items, k = items_of(said), 4
-    expected = {one.person: one for one in here.rank_everybody(items, k=k)}
+    expected = {one.person: one for one in here.rank_all(items, k=k)}
     for one, n_parts in ((kept[0], 3), (load(kept[1]), 3), (here, 1)):
         made = write_rankings(
             one, tmp_path / "best", items, k=k, client=client if on_cluster else None

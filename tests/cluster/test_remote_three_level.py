@@ -19,11 +19,11 @@ def _visited(monkeypatch):
     monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
 
 
-def made(n_people):
+def made(n_users):
     """Return people with labels of both classes, of whom some have fewer than features."""
-    told = make_schools(n_people, 12, 30, N_FEATURES, n_schools=2, contested=0.6, random_state=0)
+    told = make_schools(n_users, 12, 30, N_FEATURES, n_schools=2, contested=0.6, random_state=0)
     said, draw = told.annotations, np.random.default_rng(0)
-    share = np.where(np.arange(n_people) % 2 == 0, 0.2, 0.9)[said.user_codes]
+    share = np.where(np.arange(n_users) % 2 == 0, 0.2, 0.9)[said.user_codes]
     stays = draw.random(len(said)) < share
     stays[np.unique(2 * said.user_codes + said.labels, return_index=True)[1]] = True
     return said[stays]
@@ -89,20 +89,20 @@ def test_grades_and_people_whose_labels_are_all_alike(client, people):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_people", [40, 80])
-def test_what_a_visit_sends_and_returns_does_not_grow_with_the_people(client, n_people):
-    shards = spread(made(n_people), client, n_shards=2)
+@pytest.mark.parametrize("n_users", [40, 80])
+def test_what_a_visit_sends_and_returns_does_not_grow_with_the_people(client, n_users):
+    shards = spread(made(n_users), client, n_shards=2)
     found = asked().fit(shards)
     traffic, d = shards.traffic, N_FEATURES
     # Everybody's weights go out twice at the end: for the gradient, and for the residuals of some.
-    sent = traffic.sent - n_people * (16 * d + 1)
+    sent = traffic.sent - n_users * (16 * d + 1)
     # Consensus, direction and where it turns to go out; a matrix and a vector come back.
     assert sent / traffic.visits / len(shards) < 8 * (2 * d + 1) + 1000
     assert traffic.returned / traffic.visits / len(shards) < 8 * (d * d + d + 1) + 1000
     # Once: b_i and c_i. At the end: two levels, and the gradient.
-    assert traffic.asked / n_people < 8 * (4 * d + 6) + 100
+    assert traffic.asked / n_users < 8 * (4 * d + 6) + 100
     with pytest.raises(ValueError, match="on a cluster: more labels cannot be added"):
-        found.update(made(n_people)[:5])
+        found.update(made(n_users)[:5])
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_losses_of_labels_and_the_form_of_omega_are_the_same(client, said, loss)
 @pytest.mark.seconds
 def test_choices_and_weights_are_the_same(client):
     homes = load_electricity()
-    homes = homes.of_people(homes.user_ids[:30])
+    homes = homes.of_users(homes.user_ids[:30])
     shards = spread(homes, client, [homes[:500], homes[500:]], group="group", n_shards=3)
     there, here = HierarchicalRanker(n_groups=1).fit(shards), HierarchicalRanker(n_groups=1)
     same(there, here.fit(homes))
@@ -82,7 +82,7 @@ def test_choices_and_weights_are_the_same(client):
 @pytest.mark.slow
 def test_choices_beside_labels_of_single_items_are_the_same(client):
     homes = load_electricity()
-    homes = homes.of_people(homes.user_ids[:20])
+    homes = homes.of_users(homes.user_ids[:20])
     groups = homes.group_codes.copy()
     single = np.arange(len(homes)) % 16 < 4  # the first choice of some is four labels
     groups[single] = groups.max() + 1 + np.arange(single.sum())
@@ -107,7 +107,7 @@ def test_choices_beside_labels_of_single_items_are_the_same(client):
 )
 def test_simulated_likelihoods_are_the_same(client, given):
     homes = load_electricity()
-    homes = homes.of_people(homes.user_ids[:25])
+    homes = homes.of_users(homes.user_ids[:25])
     asked = HierarchicalRanker(n_groups=1, draws=16, max_iter=2, **given)
     shards = spread(homes, client, [homes[:300], homes[300:]], group="group", n_shards=3)
     with pytest.warns(ConvergenceWarning):
@@ -238,7 +238,7 @@ def test_items_are_joined_from_a_table_or_found_in_the_rows(client, said, fitted
 
 def test_ids_that_look_like_numbers_in_one_shard_and_not_in_another(client, said):
     # Texts that are all numbers are in the order of numbers, others in that of texts.
-    named = np.array(["a1", *(str(n) for n in range(1, said.n_people))], dtype=object)
+    named = np.array(["a1", *(str(n) for n in range(1, said.n_users))], dtype=object)
     mixed = said._with(user_ids=named)
     here = ranker(n_groups=1).fit(Annotations(**given_by(mixed)))
     same(ranker(n_groups=1).fit(spread(mixed, client, n_shards=5)), here)
@@ -353,9 +353,9 @@ def test_two_fits_at_once_do_not_disturb_each_other(client, said, fitted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_people", [40, 160])
-def test_what_a_visit_sends_does_not_grow_with_the_people(client, n_people):
-    made = make_schools(n_people, 12, 30, 5, n_schools=2, contested=0.6, random_state=0)
+@pytest.mark.parametrize("n_users", [40, 160])
+def test_what_a_visit_sends_does_not_grow_with_the_people(client, n_users):
+    made = make_schools(n_users, 12, 30, 5, n_schools=2, contested=0.6, random_state=0)
     shards = spread(made.annotations, client, n_shards=3)
     found = ranker(n_groups=1).fit(shards)
     size, rank = found.crowd_.prior.root.shape[0], 1

@@ -17,7 +17,7 @@ from likeminds import (
     load,
     load_electricity,
 )
-from likeminds.baselines import OnePerPerson, Popularity
+from likeminds.baselines import OnePerUser, Popularity
 from likeminds.cluster import Shards
 from likeminds.cluster.partitions import shards_of
 from sharded import QUIET, same, spread, table_of
@@ -113,7 +113,7 @@ def test_visits_and_other_rankers_of_statistics(client, giant, in_rows, monkeypa
     same(there, here, atol=1e-9)
     few = giant[:40]._with(user_ids=np.array([f"q{who}" for who in giant.user_ids]))
     np.testing.assert_allclose(there.newcomer(few).coef, here.newcomer(few).coef, atol=1e-9)
-    same(OnePerPerson().fit(shards), OnePerPerson().fit(giant), atol=1e-9)
+    same(OnePerUser().fit(shards), OnePerUser().fit(giant), atol=1e-9)
 
 
 def rows_in(part):
@@ -192,7 +192,7 @@ def test_grades_and_weights(client, giant, loss):
 @pytest.mark.slow
 def test_choices_count_as_labels_as_they_do_here(client):
     homes = load_electricity()
-    homes = homes.of_people(homes.user_ids[:20])
+    homes = homes.of_users(homes.user_ids[:20])
     parts = [homes[:300], homes[300:]]
     shards = spread(homes, client, parts, group="group", n_shards=2, statistics=True)
     same(asked().fit(shards), asked().fit(homes), atol=1e-9)

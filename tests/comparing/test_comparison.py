@@ -16,16 +16,16 @@ from likeminds import (
     HierarchicalRanker,
     RankerCV,
     ThreeLevelRanker,
-    auc_by_person,
+    auc_by_user,
     compare,
     default_rankers,
     make_schools,
-    split_within_people,
+    split_within_users,
 )
-from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.rankers.baselines import ConsensusOnly, OnePerUser, RidgeToConsensus
 
 QUIET = {"progress": False, "n_folds": 2}
-QUICK = {"crowd": ConsensusOnly(), "alone": (OnePerPerson(), {"alpha": [1.0, 0.1]})}
+QUICK = {"crowd": ConsensusOnly(), "alone": (OnePerUser(), {"alpha": [1.0, 0.1]})}
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +76,13 @@ def test_test_rows_reach_no_fit_and_all_rankers_see_the_same_splits(schools, fit
     result = compare(schools, rankers, repeats=2, random_state=5, **QUIET)
     assert len(fits) == 4
     for repeat in range(2):
-        train, test = split_within_people(schools, 0.15, 5 + repeat)
+        train, test = split_within_users(schools, 0.15, 5 + repeat)
         for seen in fits[2 * repeat : 2 * repeat + 2]:
             np.testing.assert_array_equal(seen.X, train.X)
             assert not rows_of(seen) & rows_of(test)
             assert rows_of(seen) | rows_of(test) == rows_of(schools)
-        aucs = auc_by_person(test.labels, test.X[:, 0], test.users).values
-        measured = result.table["score_by_person"].to_pylist()[repeat]
+        aucs = auc_by_user(test.labels, test.X[:, 0], test.users).values
+        measured = result.table["score_by_user"].to_pylist()[repeat]
         np.testing.assert_allclose(measured, aucs)
 
 
@@ -103,12 +103,12 @@ def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):
     assert found.table["ranker"].to_pylist() == ["crowd"] * 3 + ["alone"] * 3
     assert found.table["repeat"].to_pylist() == [0, 1, 2] * 2
     assert (found.users == schools.user_ids).all()
-    train, test = split_within_people(schools, 0.15, 1)
-    by_hand = RankerCV(OnePerPerson(), {"alpha": [1.0, 0.1]}, n_folds=2).fit(train)
+    train, test = split_within_users(schools, 0.15, 1)
+    by_hand = RankerCV(OnePerUser(), {"alpha": [1.0, 0.1]}, n_folds=2).fit(train)
     row = found.table.to_pylist()[4]
     assert row["mean_score"] == pytest.approx(by_hand.score(test))
     assert json.loads(row["parameters"]) == by_hand.best_params_
-    assert row["mean_score"] == pytest.approx(np.nanmean(row["score_by_person"]))
+    assert row["mean_score"] == pytest.approx(np.nanmean(row["score_by_user"]))
     assert row["seconds"] > 0
 
 
@@ -117,7 +117,7 @@ def test_several_workers_find_the_same(schools, found):
     parallel = compare(schools, QUICK, repeats=3, n_jobs=2, **QUIET)
     for column in ("ranker", "repeat", "parameters"):
         assert parallel.table[column] == found.table[column]
-    ours, theirs = (np.array(c.table["score_by_person"].to_pylist()) for c in (found, parallel))
+    ours, theirs = (np.array(c.table["score_by_user"].to_pylist()) for c in (found, parallel))
     np.testing.assert_allclose(theirs, ours)
 
 
@@ -249,9 +249,9 @@ def test_warnings_of_the_fits_are_told_once_per_ranker(schools):
 
 
 def test_what_is_given_is_made_ready(schools):
-    given = ["ConsensusOnly", RidgeToConsensus(), RankerCV(OnePerPerson()), ThreeLevelRanker()]
+    given = ["ConsensusOnly", RidgeToConsensus(), RankerCV(OnePerUser()), ThreeLevelRanker()]
     result = compare(schools, given, repeats=1, **QUIET)
-    names = ["ConsensusOnly", "RidgeToConsensus", "OnePerPerson", "ThreeLevelRanker"]
+    names = ["ConsensusOnly", "RidgeToConsensus", "OnePerUser", "ThreeLevelRanker"]
     assert result.rankers == names
     parameters = [json.loads(text) for text in result.table["parameters"].to_pylist()]
     assert set(parameters[1]) == {"alpha", "alpha_consensus"}

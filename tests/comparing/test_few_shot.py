@@ -9,7 +9,7 @@ from likeminds import (
     load_electricity,
     score_choices,
     score_shots,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.baselines import ConsensusOnly
 
@@ -17,9 +17,9 @@ from likeminds.baselines import ConsensusOnly
 @pytest.fixture(scope="module")
 def homes():
     everybody = load_electricity()
-    known = everybody.of_people(everybody.user_ids[:120])
-    train, held_out = split_within_people(known, 0.3, 0)
-    return train, held_out.concat(everybody.of_people(everybody.user_ids[300:]))
+    known = everybody.of_users(everybody.user_ids[:120])
+    train, held_out = split_within_users(known, 0.3, 0)
+    return train, held_out.concat(everybody.of_users(everybody.user_ids[300:]))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_seen_unseen_and_a_few_shots(homes, ranker):
     assert [(one.seen, one.shots) for one in found] == [
         *[(True, 0), (False, 0), (False, 4), (False, 8)]
     ]
-    assert found[0].n_said == len(test.of_people(ranker.users_)) / 4
+    assert found[0].n_said == len(test.of_users(ranker.users_)) / 4
     assert len({one.n_said for one in found[1:]}) == 1
     accuracy = [one.measures["accuracy"].mean for one in found]
     assert accuracy[0] > accuracy[1]
@@ -47,7 +47,7 @@ def test_seen_unseen_and_a_few_shots(homes, ranker):
 
 
 def test_accuracy_of_those_seen_is_that_of_their_scores(homes, ranker):
-    test = homes[1].of_people(ranker.users_)
+    test = homes[1].of_users(ranker.users_)
     (found,) = score_shots(ranker, test)
     judged = score_choices(test, ranker.decision_function(test))
     np.testing.assert_array_equal(found.measures["accuracy"].values, judged.accuracy.values)

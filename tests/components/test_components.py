@@ -11,8 +11,8 @@ from likeminds.components import (
     Group,
     LowRank,
     MeanRegularised,
-    PerPerson,
     Personal,
+    PerUser,
     SharedFeatures,
     Sparse,
     total_weights,
@@ -142,10 +142,10 @@ def test_the_cap_is_taken_in_stages_that_lie_above_it():
 
 
 @given(st.integers(1, 7), st.integers(1, 5), st.floats(0.1, 3.0), st.integers(0, 99))
-def test_clustered_value_is_the_least_over_membership_matrices(n_people, k, rho2, seed):
+def test_clustered_value_is_the_least_over_membership_matrices(n_users, k, rho2, seed):
     rng = np.random.default_rng(seed)
-    part = rng.standard_normal((n_people, 3))
-    k = min(k, n_people)
+    part = rng.standard_normal((n_users, 3))
+    k = min(k, n_users)
     clustered = Clustered(0.7, rho2, k)
     eta = rho2 / 0.7
 
@@ -154,7 +154,7 @@ def test_clustered_value_is_the_least_over_membership_matrices(n_people, k, rho2
             0.7
             * eta
             * (1 + eta)
-            * np.trace(part.T @ np.linalg.inv(eta * np.eye(n_people) + M) @ part)
+            * np.trace(part.T @ np.linalg.inv(eta * np.eye(n_users) + M) @ part)
         )
 
     M = clustered.matrix(part)
@@ -164,8 +164,8 @@ def test_clustered_value_is_the_least_over_membership_matrices(n_people, k, rho2
     assert np.trace(M) <= k + 1e-9  # what is left of the budget goes where W is zero
     assert clustered.value(part) == pytest.approx(penalty(M), rel=1e-9)
     for _ in range(20):
-        Q, _ = np.linalg.qr(rng.standard_normal((n_people, n_people)))
-        mu = rng.dirichlet(np.ones(n_people)) * k
+        Q, _ = np.linalg.qr(rng.standard_normal((n_users, n_users)))
+        mu = rng.dirichlet(np.ones(n_users)) * k
         if mu.max() <= 1:
             assert penalty((Q * mu) @ Q.T) >= clustered.value(part) * (1 - 1e-9)
 
@@ -175,7 +175,7 @@ def test_clustered_needs_penalties():
         Clustered(0.0, 1.0, 1)
 
 
-class Ridge(PerPerson):
+class Ridge(PerUser):
     """A component of a user's own, with no residual of its own."""
 
     name = "ridge"
@@ -196,18 +196,18 @@ def test_the_residual_that_comes_for_free_vanishes_where_it_should():
 @given(
     st.integers(2, 7), st.integers(2, 7), st.integers(0, 3), st.floats(0.0, 0.5), st.integers(0, 99)
 )
-def test_group_value_is_that_of_the_singular_values(n_people, n_features, n_groups, shrink, seed):
-    part = np.random.default_rng(seed).standard_normal((n_people, n_features))
-    n_groups = min(n_groups, n_people, n_features)
+def test_group_value_is_that_of_the_singular_values(n_users, n_features, n_groups, shrink, seed):
+    part = np.random.default_rng(seed).standard_normal((n_users, n_features))
+    n_groups = min(n_groups, n_users, n_features)
     sigma = np.linalg.svd(part, compute_uv=False)
     expected = 0.5 * np.sum(sigma[n_groups:] ** 2) + shrink * np.sum(sigma[:n_groups] ** 2)
     assert Group(0.5, n_groups, shrink).value(part) == pytest.approx(expected, abs=1e-12)
 
 
 @given(st.integers(2, 7), st.integers(2, 7), st.integers(0, 3), st.integers(0, 99))
-def test_group_prox_is_proposition_2(n_people, n_features, n_groups, seed):
-    point = np.random.default_rng(seed).standard_normal((n_people, n_features))
-    n_groups = min(n_groups, n_people, n_features)
+def test_group_prox_is_proposition_2(n_users, n_features, n_groups, seed):
+    point = np.random.default_rng(seed).standard_normal((n_users, n_features))
+    n_groups = min(n_groups, n_users, n_features)
     U, sigma, Vt = np.linalg.svd(point, full_matrices=False)
     sigma[n_groups:] /= 1 + 2 * 0.3 * 0.5
     np.testing.assert_allclose(

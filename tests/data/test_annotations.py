@@ -40,7 +40,7 @@ def test_columns_are_kept_and_ids_sorted():
     assert said.labels.tolist() == [True, False, False, True, True]
     assert said.item_ids.tolist() == ["a", "b", "c", "d"]  # d is kept, though nobody saw it
     np.testing.assert_array_equal(said.X, TABLE[[2, 0, 0, 1, 2]])
-    assert (len(said), said.n_people, said.n_items, said.n_features) == (5, 3, 4, 2)
+    assert (len(said), said.n_users, said.n_items, said.n_features) == (5, 3, 4, 2)
     assert (said.n_attributes, said.attributes, said.feature_names) == (1, None, ("x0", "x1"))
 
 
@@ -51,7 +51,7 @@ def test_columns_are_kept_and_ids_sorted():
 def test_ids_of_any_kind_come_back(users):
     said = Annotations(users, None, [0, 1, 1], np.ones((3, 1)))
     assert said.users.tolist() == users
-    assert said.of_person(users[0]).users.tolist() == [u for u in users if u == users[0]]
+    assert said.of_user(users[0]).users.tolist() == [u for u in users if u == users[0]]
 
 
 def test_repr():
@@ -158,9 +158,9 @@ def test_what_was_passed_in_may_change_afterwards():
 @pytest.mark.parametrize("twin", [lambda a: pickle.loads(pickle.dumps(a)), copy.deepcopy])
 def test_copies_are_the_same(twin):
     said = small(weights=np.arange(5), groups=[1, 1, 2, 2, 1], attributes=list("ppqqp"))
-    said.person_index()
+    said.user_index()
     assert same(said, twin(said))
-    assert same(said.of_person("ann"), twin(said).of_person("ann"))
+    assert same(said.of_user("ann"), twin(said).of_user("ann"))
 
 
 # Slices ------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_copies_are_the_same(twin):
 
 def test_slices_share_the_table():
     said = small()
-    for part in (said[1:3], said.of_person("ann"), said.take([True, False, True, True, False])):
+    for part in (said[1:3], said.of_user("ann"), said.take([True, False, True, True, False])):
         assert part.features is said.features
         assert np.shares_memory(part.features, TABLE)
         assert part.item_ids is said.item_ids
@@ -185,23 +185,23 @@ def test_take_drops_people_that_are_gone():
 
 def test_people():
     said = small()
-    assert said.of_person("ann").items.tolist() == ["a", "c"]
-    assert said.of_people(["zoe", "ann", "zoe"]).users.tolist() == ["zoe", "ann", "zoe", "ann"]
-    people = dict(said.by_person())
+    assert said.of_user("ann").items.tolist() == ["a", "c"]
+    assert said.of_users(["zoe", "ann", "zoe"]).users.tolist() == ["zoe", "ann", "zoe", "ann"]
+    people = dict(said.by_user())
     assert list(people) == ["ann", "bob", "zoe"]
-    assert same(people["zoe"], said.of_person("zoe"))
+    assert same(people["zoe"], said.of_user("zoe"))
     with pytest.raises(KeyError):
-        said.of_person("eve")
+        said.of_user("eve")
     with pytest.raises(KeyError):
-        said.of_people(["ann", "eve", 3])
+        said.of_users(["ann", "eve", 3])
 
 
 def test_person_index_is_computed_once():
     said = small()
-    order, offsets = said.person_index()
+    order, offsets = said.user_index()
     assert order.tolist() == [1, 4, 3, 0, 2]
     assert offsets.tolist() == [0, 2, 3, 5]
-    assert said.person_index()[0] is order
+    assert said.user_index()[0] is order
     assert not order.flags.writeable
 
 

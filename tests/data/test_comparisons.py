@@ -12,7 +12,7 @@ from likeminds import (
     ThreeLevelRanker,
     load,
     save,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.metrics import score_choices
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
@@ -43,7 +43,7 @@ def test_annotations_say_what_items_are_like():
     first = Annotations.from_comparisons(["ann"], ["x"], ["z"], features={"x": [1], "z": [2]})
     second = Annotations.from_comparisons(["bob"], ["z"], ["x"], features=first)
     both = first.concat(second)
-    assert both.n_people == 2
+    assert both.n_users == 2
     assert len(both.features) == 2
     assert both.group_codes.tolist() == [0, 0, 1, 1]
 
@@ -87,7 +87,7 @@ def test_choices_of_the_worst_survive_selection_and_joining():
     )
     assert said.labels.tolist() == [True, False, False, False, True] * 2
     assert said.picks_worst.tolist() == [False, False, False, True, True] * 2
-    assert said.of_person("bob").chosen.tolist() == [True, False, False, True, False]
+    assert said.of_user("bob").chosen.tolist() == [True, False, False, True, False]
     pairs = Annotations.from_comparisons(["cid"], ["a"], ["b"], features=FEATURES)
     both = pairs.concat(said)
     assert both.picks_worst.tolist() == [False] * 2 + said.picks_worst.tolist()
@@ -96,7 +96,7 @@ def test_choices_of_the_worst_survive_selection_and_joining():
 def test_sets_are_not_parted():
     rng = np.random.default_rng(0)
     said = Annotations.from_comparisons(rng.integers(5, size=60), [0] * 60, [1] * 60)
-    train, test = split_within_people(said, 0.3, 0)
+    train, test = split_within_users(said, 0.3, 0)
     assert set(np.bincount(train.group_codes)) == set(np.bincount(test.group_codes)) == {2}
 
 
@@ -148,7 +148,7 @@ def test_grades_are_preferences_over_what_was_graded_lower():
     with pytest.raises(ValueError):
         graded.concat(pairs)
     with pytest.raises(ValueError):
-        graded.of_person("bob").choices()
+        graded.of_user("bob").choices()
 
 
 def _sets_of(said):
@@ -167,7 +167,7 @@ def test_rankers_made_of_statistics_learn_from_differences():
     swap = np.einsum("nd,nd->n", table[first] - table[second], tastes[users]) < 0
     winners, losers = np.where(swap, second, first), np.where(swap, first, second)
     said = Annotations.from_comparisons(users, winners, losers, features=table)
-    train, test = split_within_people(said, 0.3, 0)
+    train, test = split_within_users(said, 0.3, 0)
     ranker = ThreeLevelRanker(loss="least_squares_raw").fit(train.differences())
     assert score_choices(test, ranker.decision_function(test)).accuracy.mean > 0.85
 

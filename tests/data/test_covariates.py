@@ -42,8 +42,8 @@ def test_who_and_what_was_never_seen_is_the_mean():
     encoder = CovariateEncoder.of(Covariates.read(PEOPLE))
     strangers = Covariates.read({"zoe": {"town": "Z"}, "yan": {"age": 35.0}})
     assert not encoder(strangers).any()
-    assert not encoder.of_people(strangers, np.array(["nobody"], dtype=object)).any()
-    assert not encoder.of_people(None, np.array(["ann"], dtype=object)).any()
+    assert not encoder.of_users(strangers, np.array(["nobody"], dtype=object)).any()
+    assert not encoder.of_users(None, np.array(["ann"], dtype=object)).any()
 
 
 def test_what_does_not_differ_is_said():

@@ -74,7 +74,7 @@ def test_ordered_categories_of_a_frame():
 def test_grades_stay_with_their_rows():
     said = graded([1, 5, 3, 2])
     assert said[[2, 0]].grades.tolist() == [3, 1]
-    assert said.of_person("bob").grades.tolist() == [5, 2]
+    assert said.of_user("bob").grades.tolist() == [5, 2]
     assert said.labels.tolist() == [False, True, True, False]
     assert not said.grades.flags.writeable
 
@@ -126,7 +126,7 @@ def test_grades_become_choices_among_lower_ones():
         assert rows.labels.tolist() == [True] + [False] * len(others)
         assert 1 <= len(others) <= 3
         assert max(others) < best
-        assert rows.n_people == 1
+        assert rows.n_users == 1
     lowest = sum(int((grades[users == i] == grades[users == i].min()).sum()) for i in (0, 1))
     assert len(np.unique(sets.group_codes)) == 40 - lowest
     with pytest.raises(ValueError):

@@ -23,13 +23,13 @@ from likeminds.data.out_of_core.annotation_folder import as_bytes
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped
 
 
-def a_table(n_rows=600, n_people=20, n_items=30, seed=0):
+def a_table(n_rows=600, n_users=20, n_items=30, seed=0):
     """Rows of everybody in any order, the features of an item in each of its rows."""
     rng = np.random.default_rng(seed)
     items = rng.standard_normal((n_items, 3))
-    user = rng.integers(n_people, size=n_rows)
+    user = rng.integers(n_users, size=n_rows)
     item = rng.integers(n_items, size=n_rows)
-    weights = rng.normal([1.0, 0.0, -1.0], size=(n_people, 3))
+    weights = rng.normal([1.0, 0.0, -1.0], size=(n_users, 3))
     score = np.einsum("nd,nd->n", items[item], weights[user])
     return pa.table(
         {
@@ -51,7 +51,7 @@ def in_parts(path, table, n_parts=3):
     return path
 
 
-def by_person(said):
+def by_user(said):
     """Everything that is said, sorted."""
     weights = np.ones(len(said)) if said.weights is None else said.weights
     rows = zip(said.users, said.items, said.outcomes, weights, said.X.tolist(), strict=True)
@@ -78,12 +78,12 @@ def test_grouped_labels_are_those_in_memory(tmp_path, options):
     path = in_parts(tmp_path / "labels", a_table())
     found = AnnotationFolder(path, memory_limit="64MiB", **options)
     said, known = found.annotations(), Annotations.from_parquet(path, **options)
-    assert by_person(said) == by_person(known)
+    assert by_user(said) == by_user(known)
     assert said.reading == known.reading
     assert said.verb == known.verb
     assert said.user_ids.tolist() == known.user_ids.tolist()
     changes = np.flatnonzero(np.diff(said.user_codes))
-    assert len(changes) == said.n_people - 1  # the rows of a person are together
+    assert len(changes) == said.n_users - 1  # the rows of a person are together
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -93,7 +93,7 @@ def test_features_of_items_are_joined(tmp_path):
     path = in_parts(tmp_path / "labels", table.select(["user", "item", "label"]))
     said = AnnotationFolder(path, features=items).annotations()
     known = Annotations.from_parquet(path, features=items)
-    assert by_person(said) == by_person(known)
+    assert by_user(said) == by_user(known)
     assert said.features_per == "item"
 
 
@@ -139,7 +139,7 @@ def test_grouped_labels_are_found_again_until_files_change(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(ExternalSort, "spill", None)
         again = AnnotationFolder(path, scratch=scratch, **OPTIONS["labels"]).annotations()
-    assert by_person(again) == by_person(first)
+    assert by_user(again) == by_user(first)
     parquet.write_table(a_table(50, seed=1), path / "part-0.parquet")
     changed = AnnotationFolder(path, scratch=scratch, **OPTIONS["labels"]).annotations()
     assert len(changed) == 450
@@ -203,12 +203,12 @@ def test_the_order_of_labels_does_not_depend_on_threads(tmp_path, monkeypatch, l
     path = in_parts(tmp_path / "labels", a_table())
     options = {**OPTIONS["labels"], "label": label, "scratch": tmp_path / "scratch"}
     first = AnnotationFolder(path, **options)
-    said = by_person(first.annotations())
+    said = by_user(first.annotations())
     late_first(monkeypatch)
     again = AnnotationFolder(path, **options)
     values = again.survey.labels.values.to_pylist()
     assert values == first.survey.labels.values.to_pylist() == sorted(values)
-    assert by_person(again.annotations()) == said
+    assert by_user(again.annotations()) == said
 
 
 def write_again(file):
@@ -326,8 +326,8 @@ def test_csv_files_are_read_like_parquet(tmp_path):
     assert set(found.user_ids) == {str(k) for k in range(20)}
     here = Annotations.from_frame(table, **options)
     there = found.annotations()
-    want = [(u.split("-")[1], i.split("-")[1], *rest) for u, i, *rest in by_person(here)]
-    assert by_person(there) == sorted(want)
+    want = [(u.split("-")[1], i.split("-")[1], *rest) for u, i, *rest in by_user(here)]
+    assert by_user(there) == sorted(want)
     one = tmp_path / "one.csv"
     one.write_text("user,item,label,x0\n7,1,1,2\n7,2,0,3\n007,1,1,2.5\n")
     assert AnnotationFolder(one).user_ids.tolist() == ["007", "7"]
@@ -338,7 +338,7 @@ def test_ids_of_other_types_in_some_files_are_read_alike(tmp_path):
     table = numbered(a_table())
     path = in_parts(tmp_path / "labels", table)
     found = AnnotationFolder(path, **OPTIONS["labels"])
-    want = [(str(u), str(i), *rest) for u, i, *rest in by_person(found.annotations())]
+    want = [(str(u), str(i), *rest) for u, i, *rest in by_user(found.annotations())]
     kinds = {"part-0": pa.string(), "part-2": pa.dictionary(pa.int32(), pa.string())}
     for name, kind in kinds.items():
         file = path / f"{name}.parquet"
@@ -351,7 +351,7 @@ def test_ids_of_other_types_in_some_files_are_read_alike(tmp_path):
         parquet.write_table(part.set_column(2, "label", label), file)
     mixed = AnnotationFolder(path, **OPTIONS["labels"])
     assert sorted(mixed.user_ids) == sorted(str(k) for k in range(20))
-    assert by_person(mixed.annotations()) == want
+    assert by_user(mixed.annotations()) == want
 
 
 def test_folders_without_labels_are_refused(tmp_path):

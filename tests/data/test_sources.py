@@ -223,7 +223,7 @@ class TestSqlite:
     def test_annotations_come_from_a_query(self, sqlite_file):
         said = Annotations.from_source(f"sqlite:///{sqlite_file} {QUERY}", features=["size"])
         assert len(said) == 4
-        assert said.n_people == 2
+        assert said.n_users == 2
 
     def test_it_is_opened_for_reading_only(self, sqlite_file):
         address = f"sqlite:///{sqlite_file} WITH a AS (SELECT 1) DELETE FROM labels"

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds import Annotations, load_electricity, split_within_people
-from likeminds.data.splits import folds_within_people
+from likeminds import Annotations, load_electricity, split_within_users
+from likeminds.data.splits import folds_within_users
 
 
 @given(st.integers(0, 99), st.floats(0.1, 0.9))
@@ -16,7 +16,7 @@ def test_whole_groups_stay_together(seed, test_size):
         users=users, items=None, labels=rng.random(60) < 0.5, features=np.arange(60.0)[:, None],
         groups=groups,
     )  # fmt: skip
-    train, test = split_within_people(said, test_size, seed)
+    train, test = split_within_users(said, test_size, seed)
     rows = np.sort(np.concatenate([train.X, test.X])[:, 0])
     np.testing.assert_array_equal(rows, np.arange(60.0))
     sides = [{(users[int(i)], groups[int(i)]) for i in side.X[:, 0]} for side in (train, test)]
@@ -25,13 +25,13 @@ def test_whole_groups_stay_together(seed, test_size):
 
 def test_a_third_of_twelve_choice_sets():
     households = load_electricity()
-    train, test = split_within_people(households, 0.3, 0)
-    assert train.n_people == test.n_people == 361
+    train, test = split_within_users(households, 0.3, 0)
+    assert train.n_users == test.n_users == 361
     sets = [np.unique(side.group_codes[side.user_codes == 0]).size for side in (train, test)]
     assert sets == [8, 4]
-    again = split_within_people(households, 0.3, 0)[1]
+    again = split_within_users(households, 0.3, 0)[1]
     np.testing.assert_array_equal(again.X, test.X)
-    other = split_within_people(households, 0.3, 1)[1]
+    other = split_within_users(households, 0.3, 1)[1]
     assert not np.array_equal(other.item_codes, test.item_codes)
 
 
@@ -42,10 +42,10 @@ def test_without_groups_both_labels_are_divided(seed):
     said = Annotations(
         users=np.repeat([0, 1, 2], 20), items=None, labels=labels, features=np.ones((60, 1))
     )
-    train, test = split_within_people(said, 0.5, rng)
+    train, test = split_within_users(said, 0.5, rng)
     np.testing.assert_array_equal(test.label_counts(), [[7, 3]] * 3)
     np.testing.assert_array_equal(train.label_counts(), [[7, 3]] * 3)
-    folds = folds_within_people(said, 3, seed)
+    folds = folds_within_users(said, 3, seed)
     for person in range(3):
         for label in (True, False):
             mine = folds[(said.user_codes == person) & (labels == label)]
@@ -55,23 +55,23 @@ def test_without_groups_both_labels_are_divided(seed):
 @pytest.mark.parametrize("size", [0.0, 1.0, -1, 2])
 def test_test_size_is_a_share(size):
     with pytest.raises(ValueError):
-        split_within_people(load_electricity(), size)
+        split_within_users(load_electricity(), size)
 
 
 def test_a_split_needs_two_sides():
     said = Annotations(users=[0, 0], items=None, labels=[0, 1], features=np.eye(2))
     with pytest.raises(ValueError):
-        split_within_people(said, 0.1)
+        split_within_users(said, 0.1)
 
 
 def test_folds_are_at_least_two():
     with pytest.raises(ValueError):
-        folds_within_people(load_electricity(), 1)
+        folds_within_users(load_electricity(), 1)
 
 
 def test_folds_depend_on_ids_alone():
     households = load_electricity()
-    folds = folds_within_people(households, 5, 3)
+    folds = folds_within_users(households, 5, 3)
     order = np.random.default_rng(0).permutation(len(households))
     features = households.features
     written = Annotations(  # other rows first, ids of other types, items in another order
@@ -89,9 +89,9 @@ def test_folds_depend_on_ids_alone():
         groups=households.group_codes,
     )
     np.testing.assert_array_equal(
-        folds_within_people(written, 5, 3), folds_within_people(numbers, 5, 3)[order]
+        folds_within_users(written, 5, 3), folds_within_users(numbers, 5, 3)[order]
     )
-    assert not np.array_equal(folds, folds_within_people(households, 5, 4))
-    some = households.of_people(households.user_ids[100:200])
+    assert not np.array_equal(folds, folds_within_users(households, 5, 4))
+    some = households.of_users(households.user_ids[100:200])
     mine = np.isin(households.users, some.user_ids)
-    np.testing.assert_array_equal(folds_within_people(some, 5, 3), folds[mine])
+    np.testing.assert_array_equal(folds_within_users(some, 5, 3), folds[mine])

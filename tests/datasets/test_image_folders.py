@@ -9,7 +9,7 @@ from scipy.io import savemat
 
 import networks
 from image_folders import FEATURES, NAMES, SHOES, SUN, write_features, write_pictures, write_table
-from likeminds import ThreeLevelRanker, load_shoes, load_sun, split_within_people
+from likeminds import ThreeLevelRanker, load_shoes, load_sun, split_within_users
 from likeminds.datasets.image_folders import ImageCrowd
 from likeminds.features import GIST, ColourHistogram, Reduce, inception_v3
 
@@ -73,7 +73,7 @@ class TestShoes:
         assert crowd.attributes == SHOES
         for attribute in SHOES:
             assert crowd.of_attribute(attribute).label_counts().tolist() == [[12, 8], [8, 12]]
-        assert load_shoes(shoes, min_labels=7).annotations.n_people == 3
+        assert load_shoes(shoes, min_labels=7).annotations.n_users == 3
         assert repr(crowd).startswith("ImageCrowd about brown, comfortable,")
         assert "99% of the variance" in repr(crowd)
 
@@ -87,7 +87,7 @@ class TestShoes:
         crowd = load_shoes(shoes, reduce=0.8)
         train, test = crowd.split("ornate", test_size=0.3, random_state=4)
         whole = crowd.of_attribute("ornate")
-        expected_train, expected_test = split_within_people(whole, 0.3, random_state=4)
+        expected_train, expected_test = split_within_users(whole, 0.3, random_state=4)
         seen = whole.features[np.unique(expected_train.item_codes)]
         assert len(seen) < len(np.unique(whole.item_codes))
         by_hand = Reduce(0.8).fit(seen)

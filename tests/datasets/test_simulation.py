@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from likeminds import make_schools, make_simulation
 from likeminds.datasets import Simulation
-from likeminds.metrics import auc_by_person, mean_auc
+from likeminds.metrics import auc_by_user, mean_auc
 
 
 def scores_of(simulation, coef):
@@ -42,7 +42,7 @@ class TestSimulation:
         positives = np.bincount(annotations.user_codes, weights=annotations.labels)
         np.testing.assert_array_equal(counts, np.full(100, 5000))
         np.testing.assert_array_equal(positives, np.full(100, 100))
-        assert auc_by_person(
+        assert auc_by_user(
             annotations.labels, scores_of(simulation, simulation.coef), annotations.user_codes
         ).values == pytest.approx(1.0, abs=1e-4)
 
@@ -109,18 +109,18 @@ class TestSimulation:
 
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 130), st.integers(1, 90))
-    def test_blocks_keep_their_shares_at_any_size(self, n_people, n_features):
-        simulation = make_simulation(n_people, 2, n_features, n_positive=1, random_state=0)
-        assert simulation.group.shape == simulation.personal.shape == (n_people, n_features)
+    def test_blocks_keep_their_shares_at_any_size(self, n_users, n_features):
+        simulation = make_simulation(n_users, 2, n_features, n_positive=1, random_state=0)
+        assert simulation.group.shape == simulation.personal.shape == (n_users, n_features)
         assert np.all(np.diff(simulation.school) >= 0)
         sizes = np.bincount(simulation.school, minlength=5)
         assert len(sizes) == 5
-        assert np.all(np.abs(sizes - n_people / 5) <= 1)
+        assert np.all(np.abs(sizes - n_users / 5) <= 1)
         personal = np.count_nonzero(simulation.personal.any(axis=1))
-        assert abs(personal - 0.17 * n_people) <= 3
+        assert abs(personal - 0.17 * n_users) <= 3
 
     def test_same_seed_same_data(self):
-        options = {"n_people": 4, "n_samples": 20, "n_features": 8, "n_positive": 3}
+        options = {"n_users": 4, "n_samples": 20, "n_features": 8, "n_positive": 3}
         one = make_simulation(**options, random_state=5)
         assert_same(one, make_simulation(**options, random_state=5))
         assert_same(one, make_simulation(**options, random_state=np.random.default_rng(5)))
@@ -160,7 +160,7 @@ class TestSchools:
         assert len(np.unique(seen)) == 40
 
     def test_schools_oppose_each_other_on_the_contested_features(self):
-        simulation = make_schools(n_people=9, n_schools=3, contested=0.1, random_state=0)
+        simulation = make_schools(n_users=9, n_schools=3, contested=0.1, random_state=0)
         by_school = np.array([simulation.group[simulation.school == k][0] for k in range(3)])
         np.testing.assert_allclose(by_school.sum(axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(np.linalg.norm(by_school, axis=1), 1.75)
@@ -171,14 +171,14 @@ class TestSchools:
             assert len(members) == 3
 
     def test_two_schools_are_opposites(self):
-        simulation = make_schools(n_people=2, n_schools=2, random_state=0)
+        simulation = make_schools(n_users=2, n_schools=2, random_state=0)
         np.testing.assert_allclose(simulation.group[0], -simulation.group[1], atol=1e-12)
 
     def test_one_school_is_the_consensus(self):
-        assert not make_schools(n_people=3, n_schools=1, random_state=0).group.any()
+        assert not make_schools(n_users=3, n_schools=1, random_state=0).group.any()
 
     def test_loners_belong_to_no_school(self):
-        simulation = make_schools(n_people=20, n_loners=4, school_strength=3.0, random_state=0)
+        simulation = make_schools(n_users=20, n_loners=4, school_strength=3.0, random_state=0)
         np.testing.assert_array_equal(simulation.school[-4:], -1)
         assert np.all(simulation.school[:-4] >= 0)
         assert not simulation.group[-4:].any()

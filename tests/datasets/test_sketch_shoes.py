@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from likeminds import Annotations, ThreeLevelRanker, make_sketch_shoes, split_within_people
+from likeminds import Annotations, ThreeLevelRanker, make_sketch_shoes, split_within_users
 from likeminds.baselines import ConsensusOnly
 from likeminds.datasets.sketch_shoes import ATTRIBUTES, OPINIONS, TRAITS, make_crowd
 from likeminds.features import GIST, ColourHistogram
-from likeminds.metrics import auc_by_person
+from likeminds.metrics import auc_by_user
 
-SMALL = {"n_pictures": 24, "people_per_attribute": 12, "pictures_each": 20, "n_components": 3}
+SMALL = {"n_pictures": 24, "users_per_attribute": 12, "pictures_each": 20, "n_components": 3}
 
 
 def quick(**options):
@@ -18,7 +18,7 @@ def quick(**options):
 
 @pytest.fixture(scope="module")
 def shoes():
-    return make_sketch_shoes(250, people_per_attribute=60)
+    return make_sketch_shoes(250, users_per_attribute=60)
 
 
 class TestCrowd:
@@ -28,7 +28,7 @@ class TestCrowd:
         assert isinstance(annotations, Annotations)
         assert tuple(annotations.attribute_ids) == ATTRIBUTES == shoes.attributes
         assert len(ATTRIBUTES) == 7
-        assert annotations.n_people == 60
+        assert annotations.n_users == 60
         assert annotations.features.shape == (250, 60)
         assert len(annotations) == 7 * 60 * 50
         assert annotations.item_ids[[0, -1]].tolist() == ["shoe-00000", "shoe-00249"]
@@ -50,17 +50,17 @@ class TestCrowd:
         for k, rows in enumerate(made.annotations.by_attribute().values()):
             weights = made.weights[rows.user_codes, k]
             scores = np.einsum("ij,ij->i", made.traits[rows.item_codes], weights)
-            assert auc_by_person(rows.labels, scores, rows.user_codes).values == pytest.approx(1.0)
+            assert auc_by_user(rows.labels, scores, rows.user_codes).values == pytest.approx(1.0)
 
     def test_noise_flips_the_share_of_labels_asked_for(self):
         clean, noisy = (
-            quick(label_noise=noise, people_per_attribute=150).annotations for noise in (0.0, 0.1)
+            quick(label_noise=noise, users_per_attribute=150).annotations for noise in (0.0, 0.1)
         )
         np.testing.assert_array_equal(clean.item_codes, noisy.item_codes)
         assert np.mean(clean.labels != noisy.labels) == pytest.approx(0.1, abs=0.01)
 
     def test_loners_belong_to_no_school(self):
-        made = quick(people_per_attribute=40, loners=0.1)
+        made = quick(users_per_attribute=40, loners=0.1)
         np.testing.assert_array_equal((made.schools < 0).sum(axis=0), 4)
         spread = np.linalg.norm(made.weights - made.consensus, axis=2)
         assert spread[made.schools < 0].mean() > 0.8
@@ -122,7 +122,7 @@ class TestFeatures:
         assert 0.6 * full.var(axis=0).sum() < kept.sum() < full.var(axis=0).sum()
 
     def test_know_nothing_of_the_crowd(self):
-        one, other = (quick(people_per_attribute=n, label_noise=n / 40) for n in (5, 9))
+        one, other = (quick(users_per_attribute=n, label_noise=n / 40) for n in (5, 9))
         np.testing.assert_array_equal(one.annotations.features, other.annotations.features)
 
     def test_see_the_heel_and_the_colour(self, shoes):
@@ -138,7 +138,7 @@ class TestFeatures:
 def test_schools_pay_on_held_out_labels(shoes):
     gains = []
     for rows in shoes.annotations.by_attribute().values():
-        train, test = split_within_people(rows, test_size=0.3, random_state=0)
+        train, test = split_within_users(rows, test_size=0.3, random_state=0)
         consensus, levels = (
             ranker.fit(train).score(test) for ranker in (ConsensusOnly(), ThreeLevelRanker())
         )

@@ -15,7 +15,7 @@ from likeminds import (
     diagnose,
     load_electricity,
     make_schools,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.diagnostics import auc_interval
 from likeminds.diagnostics.annotators import refittable
@@ -99,24 +99,24 @@ def test_everybody_random_is_not_everybody_attentive():
 
 def test_the_learned_prior_and_held_out_labels():
     crowd, kind = planted(60, 5)
-    train, test = split_within_people(crowd, 0.5, 0)
+    train, test = split_within_users(crowd, 0.5, 0)
     ranker = HierarchicalRanker(n_groups=1).fit(train)
     found = diagnose(ranker, test, n_folds=None)
     assert found.held_out
     assert (found.verdict[kind == "random"] == "random").mean() > 0.6
     assert (found.verdict[kind != "random"] == "random").mean() < 0.03
     for person in (0, 7):
-        rows = test.of_person(person)
+        rows = test.of_user(person)
         own = roc_auc_score(rows.labels, ranker.decision_function(rows))
         assert found.own_auc[person] == pytest.approx(own)
         assert found.low[person] <= own <= found.high[person]
 
 
 def test_choice_sets_are_compared_inside():
-    households = load_electricity().of_people(load_electricity().user_ids[:30])
+    households = load_electricity().of_users(load_electricity().user_ids[:30])
     found = diagnose(ThreeLevelRanker().fit(households), households, n_folds=3)
     assert found.counts["agrees"] > 10
-    person = households.of_person(found.users[0])
+    person = households.of_user(found.users[0])
     scores = np.zeros(len(person))
     strata = Strata(person.user_codes, person.group_codes, person.labels, 1)
     assert strata.n_pairs() == person.labels.sum() * 3
@@ -241,10 +241,10 @@ def test_the_share_of_random_people_is_estimated():
 
 def test_who_says_yes_readily_and_who_is_strict():
     rng = np.random.default_rng(4)
-    n_people, n_items = 40, 60
-    own = np.linspace(-2, 2, n_people)
+    n_users, n_items = 40, 60
+    own = np.linspace(-2, 2, n_users)
     X = rng.normal(size=(n_items, 1))
-    person, item = np.nonzero(rng.random((n_people, n_items)) < 0.7)
+    person, item = np.nonzero(rng.random((n_users, n_items)) < 0.7)
     # Strict people were shown better items, so that their share of yes says little.
     shown = rng.random(len(item)) < 1 / (1 + np.exp(-2 * X[item, 0] * -np.sign(own[person])))
     person, item = person[shown], item[shown]
@@ -262,19 +262,19 @@ def test_who_says_yes_readily_and_who_is_strict():
 
 def test_whoever_chooses_is_neither_strict_nor_lenient():
     few = load_electricity()
-    few = few.of_people(few.user_ids[:12])
+    few = few.of_users(few.user_ids[:12])
     found = diagnose(HierarchicalRanker(n_groups=0).fit(few), few, n_folds=None)
     assert np.isnan(found.readiness).all()
 
 
-def raters(n_people=60, n_items=80, n_labels=40, seed=0):
+def raters(n_users=60, n_items=80, n_labels=40, seed=0):
     """Return raters of shared items without features, some of them planted, and who is what."""
     rng = np.random.default_rng(seed)
-    kind = np.full(n_people, "plain", dtype=object)
+    kind = np.full(n_users, "plain", dtype=object)
     kind[:4], kind[4:8], kind[8:12], kind[12:14] = "reversed", "constant", "random", "runs"
-    worth, ready = 2.5 * rng.normal(size=n_items), rng.normal(size=n_people)
+    worth, ready = 2.5 * rng.normal(size=n_items), rng.normal(size=n_users)
     users, items, labels = [], [], []
-    for person in range(n_people):
+    for person in range(n_users):
         judged = rng.permutation(n_items)[:n_labels]
         said = rng.logistic(size=n_labels) < worth[judged] + ready[person]
         said = {
@@ -312,11 +312,11 @@ def test_reversed_and_constant_raters_are_told_from_random_ones():
 def test_runs_say_nothing_where_rows_are_sorted():
     crowd, _ = raters()
     rows = np.lexsort((crowd.labels, crowd.user_codes))
-    assert np.isnan(p_few_runs(crowd.labels[rows], crowd.user_codes[rows], crowd.n_people)).all()
+    assert np.isnan(p_few_runs(crowd.labels[rows], crowd.user_codes[rows], crowd.n_users)).all()
 
 
 def test_severity_is_in_the_headline():
-    crowd, _ = raters(n_people=30)
+    crowd, _ = raters(n_users=30)
     found = diagnose(HierarchicalRanker().fit(crowd), crowd, n_folds=2)
     assert found.severity.differs
     assert "thresholds differ: from yes to 0% (5)" in repr(found)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likeminds import Annotations, ThreeLevelRanker, compare, make_schools, split_within_people
+from likeminds import Annotations, ThreeLevelRanker, compare, make_schools, split_within_users
 from likeminds.features import Reduce
 
 CROWD = make_schools(12, 20, 60, 30, random_state=0).annotations
@@ -85,7 +85,7 @@ class TestAnnotations:
         np.testing.assert_array_equal(reduced.items, CROWD.items)
 
     def test_in_a_pipeline_it_learns_from_training_items_only(self):
-        train, test = split_within_people(CROWD, 0.3, random_state=0)
+        train, test = split_within_users(CROWD, 0.3, random_state=0)
         pipeline = make_pipeline(Reduce(0.9), ThreeLevelRanker()).fit(train)
         by_hand = Reduce(0.9).fit(train)
         np.testing.assert_allclose(pipeline[0].components_, by_hand.components_)

@@ -26,7 +26,7 @@ def by_a_loop(said, W):
     weights = np.ones(len(said)) if said.weights is None else said.weights
     return sum(
         naive.auc_loss_of_grades(said.X[mine], said.grades[mine], w, weights[mine])
-        for w, mine in ((W[i], said.user_codes == i) for i in range(said.n_people))
+        for w, mine in ((W[i], said.user_codes == i) for i in range(said.n_users))
     )
 
 

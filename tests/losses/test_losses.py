@@ -37,7 +37,7 @@ def test_gradient_is_the_derivative_of_the_value(crowd, name, form):
 def test_scale_changes_the_unit_of_the_features(crowd, name, form):
     statistics = Statistics.from_annotations(crowd, form)
     scale = np.array([1.0, 2.0, 0.5, 3.0, 10.0])
-    W = np.random.default_rng(1).standard_normal((crowd.n_people, 5))
+    W = np.random.default_rng(1).standard_normal((crowd.n_users, 5))
     scaled, plain = LOSSES[name].of(statistics, scale), LOSSES[name].of(statistics, None)
     assert scaled.value(W * scale) == pytest.approx(plain.value(W))
 
@@ -63,7 +63,7 @@ def test_squares_are_twice_everybodys_own_loss(crowd, name, form):
 @pytest.mark.parametrize("form", ["dense", "factored"])
 def test_total_matrix_is_the_sum(crowd, name, form):
     loss = LOSSES[name].of(Statistics.from_annotations(crowd, form), None)
-    everybody_alike = np.ones((crowd.n_people, 1))
+    everybody_alike = np.ones((crowd.n_users, 1))
     columns = [loss.apply(everybody_alike * unit).sum(axis=0) for unit in np.eye(5)]
     np.testing.assert_allclose(loss.total_matrix(), columns, rtol=1e-10, atol=1e-10)
 
@@ -85,7 +85,7 @@ def test_labels_said_thrice_count_thrice(crowd, name):
     W = np.random.default_rng(1).standard_normal((1, 5))
     for person in crowd.user_ids:
         (once, n_once), (often, n_often) = (
-            _weighed(loss, said.of_person(person), W) for said in (crowd, thrice)
+            _weighed(loss, said.of_user(person), W) for said in (crowd, thrice)
         )
         assert often == pytest.approx(3 * once)
         assert n_often == pytest.approx(3 * n_once)
@@ -105,7 +105,7 @@ def test_rankers_take_the_loss_itself(crowd, name):
         ThreeLevelRanker(loss=loss, tol=1e-2).fit(crowd) for loss in (name, LOSSES[name])
     )
     np.testing.assert_array_equal(by_name.coef_, by_itself.coef_)
-    few = crowd.of_person("person-08")
+    few = crowd.of_user("person-08")
     np.testing.assert_array_equal(by_name.newcomer(few).coef, by_itself.newcomer(few).coef)
 
 

@@ -12,8 +12,8 @@ from likeminds.losses.rows import Rows
 
 def quadratics(loss):
     """A, b, c of everybody, whatever form they are held in."""
-    n_people, n_features = loss.shape
-    A = np.empty((n_people, n_features, n_features))
+    n_users, n_features = loss.shape
+    A = np.empty((n_users, n_features, n_features))
     for j, unit in enumerate(np.eye(n_features)):
         A[:, :, j] = loss.apply(np.broadcast_to(unit, loss.shape))
     return A, loss.linear, loss.constant
@@ -21,7 +21,7 @@ def quadratics(loss):
 
 def assert_equals_the_definition(annotations, loss, rtol=1e-10):
     A, b, c = quadratics(loss)
-    for i, (rows, labels, weights) in enumerate(naive.by_person(annotations)):
+    for i, (rows, labels, weights) in enumerate(naive.by_user(annotations)):
         A_naive, b_naive, c_naive = naive.auc_quadratic(rows, labels, weights)
         size = max(np.abs(A_naive).max(), np.finfo(float).tiny)
         assert np.abs(A[i] - A_naive).max() <= rtol * size
@@ -99,9 +99,9 @@ def test_many_parts_make_the_whole_and_people_are_taken_out_of_it(crowd, form):
     parts = [Statistics.from_annotations(crowd[n::5], form) for n in range(5)]
     joined = Statistics.joined(parts[::-1])
     assert_equals_the_definition(crowd, SquaredAUC().of(joined))
-    odd = np.arange(joined.n_people) % 2 == 1
-    some = crowd.of_people(crowd.user_ids[odd])
-    assert_equals_the_definition(some, SquaredAUC().of(joined.of_people(odd)))
+    odd = np.arange(joined.n_users) % 2 == 1
+    some = crowd.of_users(crowd.user_ids[odd])
+    assert_equals_the_definition(some, SquaredAUC().of(joined.of_users(odd)))
 
 
 def test_merge_matches_people_of_any_kind_by_id():
@@ -164,12 +164,12 @@ def test_blocks_hand_out_every_row_once(crowd, monkeypatch):
         positive=crowd.labels,
         weight=crowd.weights,
         people=crowd.user_codes,
-        n_people=crowd.n_people,
+        n_users=crowd.n_users,
     )
     blocks = list(rows.blocks(np.zeros(5)))
     assert len(blocks) > 3
     seen = np.concatenate([block.people for block in blocks])
-    np.testing.assert_array_equal(np.sort(seen), np.arange(crowd.n_people))
+    np.testing.assert_array_equal(np.sort(seen), np.arange(crowd.n_users))
     assert sum(block.weight.sum() for block in blocks) == pytest.approx(crowd.weights.sum())
 
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from likeminds.metrics import auc_by_person
+from likeminds.metrics import auc_by_user
 from likeminds.metrics.concordance import (
-    concordance_by_person,
-    kendall_tau_by_person,
+    concordance_by_user,
+    kendall_tau_by_user,
     mean_concordance,
 )
 
@@ -34,7 +34,7 @@ def _by_a_loop(grades, scores, weights):
 @given(ROWS)
 def test_concordance_is_what_a_loop_over_pairs_gives(rows):
     users, grades, scores, weights = (np.array(column) for column in zip(*rows, strict=True))
-    found = concordance_by_person(grades, scores, users, weights)
+    found = concordance_by_user(grades, scores, users, weights)
     for person, value in zip(found.users, found.values, strict=True):
         mine = users == person
         expected = _by_a_loop(grades[mine], scores[mine], weights[mine])
@@ -45,15 +45,15 @@ def test_concordance_is_what_a_loop_over_pairs_gives(rows):
 def test_with_two_grades_it_is_the_auc(rows):
     users, grades, scores, weights = (np.array(column) for column in zip(*rows, strict=True))
     high = (grades > 1).astype(int)
-    found = concordance_by_person(high, scores, users, weights).values
-    np.testing.assert_allclose(found, auc_by_person(high > 0, scores, users, weights).values)
+    found = concordance_by_user(high, scores, users, weights).values
+    np.testing.assert_allclose(found, auc_by_user(high > 0, scores, users, weights).values)
 
 
 def test_kendalls_tau_is_scipys():
     rng = np.random.default_rng(0)
     users, grades = rng.integers(0, 3, 90), rng.integers(0, 5, 90)
     for scores in (rng.integers(0, 9, 90), rng.normal(size=90)):
-        found = kendall_tau_by_person(grades, scores, users).values
+        found = kendall_tau_by_user(grades, scores, users).values
         expected = [kendalltau(grades[users == i], scores[users == i]).statistic for i in range(3)]
         np.testing.assert_allclose(found, expected)
 

@@ -8,7 +8,7 @@ from matplotlib import pyplot
 from scipy import stats
 
 from likeminds import Comparison
-from likeminds.metrics.paired import over_people, over_repeats
+from likeminds.metrics.paired import over_repeats, over_users
 
 mpl.use("Agg")
 
@@ -36,7 +36,7 @@ def found(aucs):
         "mean_score": np.nanmean(flat, axis=1),
         "seconds": np.arange(n, dtype=float),
         "parameters": ["{}"] * n,
-        "score_by_person": flat.tolist(),
+        "score_by_user": flat.tolist(),
     }
     return Comparison(pa.table(table), np.arange(N_PEOPLE), 0.15)
 
@@ -48,8 +48,8 @@ def test_summary(found, aucs):
     good = np.nanmean(aucs[1], axis=1)
     assert summary[0]["mean_score"] == pytest.approx(good.mean())
     assert summary[0]["deviation_over_repeats"] == pytest.approx(good.std(ddof=1))
-    by_person = np.nanmean(aucs[1], axis=0)
-    error = stats.sem(by_person, nan_policy="omit")
+    by_user = np.nanmean(aucs[1], axis=0)
+    error = stats.sem(by_user, nan_policy="omit")
     assert summary[0]["error_over_people"] == pytest.approx(float(error))
     assert summary[0]["median_seconds"] == 7.0
 
@@ -83,16 +83,16 @@ def test_paired_against_a_named_ranker(found):
 def test_the_corrected_interval_covers_what_the_naive_one_does_not():
     # Repeats that share half their rows: the corrected interval must be the wider one.
     differences = np.array([0.1, 0.2, 0.15, 0.12])
-    naive, corrected = over_people(differences), over_repeats(differences, 0.5)
+    naive, corrected = over_users(differences), over_repeats(differences, 0.5)
     assert corrected.low < naive.low < naive.high < corrected.high
 
 
 def test_degenerate_differences():
-    assert np.isnan(over_people(np.full(3, np.nan))).all()
+    assert np.isnan(over_users(np.full(3, np.nan))).all()
     one = over_repeats(np.array([0.1]), 0.15)
     assert one.mean == 0.1
     assert np.isnan(one[1:]).all()
-    assert over_people(np.zeros(4)) == (0.0, 0.0, 0.0, 1.0)
+    assert over_users(np.zeros(4)) == (0.0, 0.0, 0.0, 1.0)
 
 
 def test_text(found):

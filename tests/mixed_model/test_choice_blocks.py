@@ -20,7 +20,7 @@ def cost(said, *, single=False, features=FEATURES):
     d = len(next(iter(features.values())))
     coordinates = Design(np.zeros(d), np.ones(d), None, intercept=single)
     tasks = ChoiceBlocks.of_annotations(said, coordinates, single=single)
-    found = np.zeros(said.n_people)
+    found = np.zeros(said.n_users)
     for number in range(len(tasks.plan)):
         task = tasks.task(number)
         found[task.people] = ChoiceLikelihood().at(task.rows @ POINT[: coordinates.size], task).loss

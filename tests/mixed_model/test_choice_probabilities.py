@@ -11,16 +11,16 @@ from likeminds.mixed_model.choice_probabilities import chances_of_sets
 @pytest.fixture(scope="module")
 def ranker():
     homes = load_electricity()
-    return HierarchicalRanker(n_groups=1, tol=1e-3).fit(homes.of_people(homes.user_ids[:60]))
+    return HierarchicalRanker(n_groups=1, tol=1e-3).fit(homes.of_users(homes.user_ids[:60]))
 
 
 def test_of_pairs_they_are_the_chance_of_being_preferred(ranker):
-    homes = load_electricity().of_person("household-001")
+    homes = load_electricity().of_user("household-001")
     said = Annotations.from_comparisons(
         ["household-001"] * 6, range(6), range(6, 12), features=homes.X[:12]
     )
     people = np.zeros(len(said), dtype=int)
-    chances = chances_of_sets(ranker._beliefs(), said, ranker.decision_function(said), people)
+    chances = chances_of_sets(ranker._posterior(), said, ranker.decision_function(said), people)
     users = ["household-001"] * 6
     expected = ranker.probability_preferred(homes.X[:6], homes.X[6:12], users)
     np.testing.assert_allclose(chances[said.labels], expected)
@@ -28,16 +28,18 @@ def test_of_pairs_they_are_the_chance_of_being_preferred(ranker):
 
 
 def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):
-    homes = load_electricity().of_people(ranker.users_[:2])
-    beliefs = ranker._beliefs()
+    homes = load_electricity().of_users(ranker.users_[:2])
+    posterior = ranker._posterior()
     people = homes.user_codes
-    chances = chances_of_sets(beliefs, homes, ranker.decision_function(homes), people)
-    rows = beliefs.see(homes.X).rows
+    chances = chances_of_sets(posterior, homes, ranker.decision_function(homes), people)
+    rows = posterior.see(homes.X).rows
     rng = np.random.default_rng(0)
     for group in range(homes.group_codes.max() + 1):
         mine = homes.group_codes == group
         person = people[mine][0]
-        draws = rng.multivariate_normal(beliefs.points[person], beliefs.covariance(person), 4000)
+        draws = rng.multivariate_normal(
+            posterior.points[person], posterior.covariance(person), 4000
+        )
         expected = softmax(rows[mine] @ draws.T, axis=0).mean(axis=1)
         np.testing.assert_allclose(chances[mine], expected, atol=0.06)
         np.testing.assert_allclose(chances[mine].sum(), 1.0)
@@ -46,4 +48,4 @@ def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):
 def test_regressions_have_none(ranker):
     homes = load_electricity()[:80]
     simple = HierarchicalRanker(n_groups=1, loss="auc").fit(load_electricity()[:800])
-    assert chances_of_sets(simple._beliefs(), homes, homes.X[:, 0], homes.user_codes) is None
+    assert chances_of_sets(simple._posterior(), homes, homes.X[:, 0], homes.user_codes) is None

@@ -32,7 +32,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
     prior = make_prior(rng, coordinates.size, rank)
     points = all_modes(tasks, prior, LogisticLikelihood())
     spread = np.zeros((coordinates.size, coordinates.size))
-    for i, (features, labels, weights) in enumerate(naive.by_person(crowd)):
+    for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):
         rows = coordinates.rows(features)
         best = minimize(logistic_cost, prior.mean, (rows, labels, weights, prior), "BFGS", tol=1e-9)
         np.testing.assert_allclose(points[i], best.x, atol=2e-4)
@@ -69,7 +69,7 @@ def test_objective_of_the_auc_loss_is_the_exact_marginal(seed, n_features):
     prior, precision = make_prior(rng, n_features), 3.0
     found = moments(tasks, EStepParams(prior, GaussianLikelihood(precision)), WarmStarts())
     expected = 0.0
-    for features, labels, weights in naive.by_person(crowd):
+    for features, labels, weights in naive.by_user(crowd):
         if labels.all() or not labels.any():
             continue
         plus, minus = weights[labels].sum(), weights[~labels].sum()

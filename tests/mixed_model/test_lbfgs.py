@@ -24,12 +24,12 @@ def test_descent_never_rises_and_ends_where_moments_match(loss):
     pull = learned.model.prior.root.T @ (learned.model.ridge * theta)
     np.testing.assert_allclose(found.first, pull, atol=0.05)
     # Along the leading direction, second moments are the prior's.
-    missing = found.n_people * np.eye(len(theta)) - found.second
+    missing = found.n_users * np.eye(len(theta)) - found.second
     middle = learned.model.prior.inverse_middle
     leading = (middle @ missing @ middle) @ learned.model.prior.loadings
     scale = (learned.model.prior.residual / objective.unit) ** 2
     leading += learned.model.prior.loadings * scale[:, None] / 100  # their own prior
-    assert np.abs(leading).max() < 1e-3 * found.n_people
+    assert np.abs(leading).max() < 1e-3 * found.n_users
 
 
 @pytest.mark.parametrize("loss", LIKELIHOODS)
@@ -54,16 +54,16 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
     theta = prior.mean.copy()
     theta[objective.n_weights :] = 0
     np.testing.assert_allclose(
-        found.first, prior.root.T @ (learned.model.ridge * theta), atol=0.01 * found.n_people
+        found.first, prior.root.T @ (learned.model.ridge * theta), atol=0.01 * found.n_users
     )
     # Second moments are the prior's, but for the pseudo-people's pull to equal variances.
     inverse = np.linalg.inv(prior.covariance)
     variances = 1.0 / inverse.diagonal()
     weights = slice(0, objective.n_weights)
     variances[weights] = objective.n_weights / inverse.diagonal()[weights].sum()
-    pseudo = objective.shape.pseudo * found.n_people
+    pseudo = objective.shape.pseudo * found.n_users
     second = prior.root @ found.second @ prior.root.T + pseudo * np.diag(variances)
-    expected = (found.n_people + pseudo) * prior.covariance
+    expected = (found.n_users + pseudo) * prior.covariance
     np.testing.assert_allclose(second, expected, atol=0.02 * np.abs(expected).max())
 
 
@@ -80,5 +80,5 @@ def test_variances_alone_are_learned_by_steps_that_never_rise(loss):
     matched = objective.visit(found.model)
     # Where variances are not at a bound, second moments are the prior's.
     inside = prior.residual > 1e-3 * prior.residual.max()
-    second = matched.second.diagonal() / matched.n_people
+    second = matched.second.diagonal() / matched.n_users
     np.testing.assert_allclose(second[inside], 1.0, atol=2e-3)

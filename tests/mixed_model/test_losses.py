@@ -23,13 +23,13 @@ def blocks(crowd, loss):
 def test_value_is_that_of_the_definition(crowd, loss):
     coordinates = coordinates_of(crowd, intercept=loss.has_intercept)
     w = np.random.default_rng(1).standard_normal(coordinates.size)
-    found = np.zeros(crowd.n_people)
+    found = np.zeros(crowd.n_users)
     for task in blocks(crowd, loss):
         found[task.people] = loss.likelihood.at(task.rows @ w, task).loss
     cost = naive.PRIOR_LOSSES[loss.name]
     expected = [
         cost(coordinates.rows(features), labels, w, weights)
-        for features, labels, weights in naive.by_person(crowd)
+        for features, labels, weights in naive.by_user(crowd)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
@@ -60,7 +60,7 @@ def test_whether_labels_of_one_class_teach(crowd, loss):
     ranker = HierarchicalRanker(n_groups=1, loss=loss.name, max_iter=5, tol=1e-2)
     ranker.fit(crowd)
     alone = ranker.users_.tolist().index("person-10")
-    assert loss.one_class_teaches != np.allclose(ranker.coef_[alone], ranker.consensus_, atol=1e-9)
+    assert loss.one_class_informs != np.allclose(ranker.coef_[alone], ranker.consensus_, atol=1e-9)
     assert loss.has_intercept == bool(ranker.intercept_.any())
 
 
@@ -81,7 +81,7 @@ def test_rankers_take_the_loss_itself(loss):
         HierarchicalRanker(1, one, max_iter=5, tol=1e-2).fit(crowd) for one in (loss.name, loss)
     )
     np.testing.assert_array_equal(by_name.coef_, by_itself.coef_)
-    few = crowd.of_person("person-08")
+    few = crowd.of_user("person-08")
     np.testing.assert_array_equal(by_name.newcomer(few).coef, by_itself.newcomer(few).coef)
 
 

@@ -23,7 +23,7 @@ CASES = [("logistic", 30, 6), ("logistic", 10, 40), ("choice", 0, 0)]
 def block_of(name, n_labels, n_features):
     if name == "choice":
         said = load_electricity()
-        said = said.of_people(said.user_ids[:90])
+        said = said.of_users(said.user_ids[:90])
     else:
         said = make_schools(90, n_labels, 500, n_features, 2, random_state=0).annotations
     tasks, coordinates = tasks_of(said, name)
@@ -72,7 +72,7 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
     together = dict(modes_of(said))
     assert len(together) == 90
     for some in (said.user_ids[:30], said.user_ids[30:]):
-        for who, mode in modes_of(said.of_people(some)):
+        for who, mode in modes_of(said.of_users(some)):
             np.testing.assert_allclose(mode, together[who], rtol=0, atol=1e-12)
 
 
@@ -182,17 +182,17 @@ def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     crowd = make_crowd(rng, n_features)
     tasks, coordinates = tasks_of(crowd, "choice")
     prior = make_prior(rng, coordinates.size)
-    points = np.repeat(prior.mean[None], crowd.n_people, axis=0)
+    points = np.repeat(prior.mean[None], crowd.n_users, axis=0)
     for number in range(len(tasks.plan)):
         mode = find_mode(tasks.task(number), prior, ChoiceLikelihood())
         points[mode.task.people] += mode.system.z(mode.state) @ prior.root.T
         expected = [
             choice_cost(points[i], coordinates.rows(rows), labels, weights, prior)
-            for i, (rows, labels, weights) in enumerate(naive.by_person(crowd))
+            for i, (rows, labels, weights) in enumerate(naive.by_user(crowd))
             if i in mode.task.people
         ]
         assert (mode.said.loss + mode.penalty).sum() == pytest.approx(sum(expected))
-    for i, (features, labels, weights) in enumerate(naive.by_person(crowd)):
+    for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):
         told = (coordinates.rows(features), labels, weights, prior)
         # The cost is convex: from wherever one starts, the way leads to the one minimum.
         best = minimize(choice_cost, points[i], told, "BFGS", tol=1e-9)

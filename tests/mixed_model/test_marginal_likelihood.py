@@ -43,7 +43,7 @@ def test_people_who_stand_for_others_have_the_objective_of_as_many():
         some, start.n_weights, start.model, start.unit, shape=LOW_RANK, stands_for=8.0
     )
     found, as_many = one.visit(start.model), many.visit(start.model)
-    assert many.n_people == 400
-    assert as_many.n_people == 8 * found.n_people
+    assert many.n_users == 400
+    assert as_many.n_users == 8 * found.n_users
     assert as_many.objective == pytest.approx(8 * found.objective)
     np.testing.assert_allclose(as_many.second, 8 * found.second)

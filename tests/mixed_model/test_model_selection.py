@@ -7,11 +7,11 @@ from scipy.special import expit
 from likeminds import Annotations, HierarchicalRanker
 
 
-def simulated(omega, seed, n_people=240, n_labels=30):
+def simulated(omega, seed, n_users=240, n_labels=30):
     rng = np.random.default_rng(seed)
     size = len(omega)
-    weights = rng.multivariate_normal(np.full(size, 0.3), omega, size=n_people)
-    users = np.repeat(np.arange(n_people), n_labels)
+    weights = rng.multivariate_normal(np.full(size, 0.3), omega, size=n_users)
+    users = np.repeat(np.arange(n_users), n_labels)
     features = rng.normal(size=(len(users), size))
     odds = np.einsum("nd,nd->n", features, weights[users])
     return Annotations(users, None, rng.random(len(users)) < expit(odds), features)
@@ -49,6 +49,6 @@ def test_weights_that_differ_in_variance_alone_are_no_directions():
 def test_few_people_or_labels_keep_omega_small():
     root = np.random.default_rng(0).normal(size=(6, 6))
     omega = root @ root.T
-    assert HierarchicalRanker().fit(simulated(omega, 0, n_people=20)).covariance_ == "low_rank"
-    few = simulated(omega, 0, n_people=40, n_labels=6)
+    assert HierarchicalRanker().fit(simulated(omega, 0, n_users=20)).covariance_ == "low_rank"
+    few = simulated(omega, 0, n_users=40, n_labels=6)
     assert HierarchicalRanker().fit(few).covariance_ == "low_rank"

@@ -78,8 +78,8 @@ def test_loss_is_minus_the_log_probability_of_the_definition(graded):
         assert normal.at(eta, task).loss[i] == pytest.approx(expected)
     for likelihood in (cumulative, normal):
         each = likelihood.each(eta.ravel(), codes.ravel(), people).reshape(codes.shape)
-        by_person = (task.weight * each).sum(axis=1)
-        np.testing.assert_allclose(likelihood.at(eta, task).loss, by_person)
+        by_user = (task.weight * each).sum(axis=1)
+        np.testing.assert_allclose(likelihood.at(eta, task).loss, by_user)
 
 
 def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
@@ -96,17 +96,17 @@ def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
     )
 
 
-def simulated(rng, n_people=40, n=60):
+def simulated(rng, n_users=40, n=60):
     """Scores, and grades from 1 to 6 with cuts that some people spread twice as far."""
-    people = np.repeat(np.arange(n_people), n)
+    people = np.repeat(np.arange(n_users), n)
     eta = 2.0 * rng.standard_normal(len(people))
-    cuts, use = np.array([-2.5, -1.0, 0.0, 1.5, 2.0]), np.where(np.arange(n_people) % 2, 2.0, 0.5)
+    cuts, use = np.array([-2.5, -1.0, 0.0, 1.5, 2.0]), np.where(np.arange(n_users) % 2, 2.0, 0.5)
     noisy = eta + rng.logistic(size=len(people))
     return people, eta, 1.0 + (noisy[:, None] > use[people, None] * cuts).sum(axis=1), cuts, use
 
 
 def test_cuts_and_slope_are_recovered_from_scores():
-    people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_people=200)
+    people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_users=200)
     first = replace(CumulativeLogit.first(grades, people), use=use)
     none = np.zeros(len(eta))
     found = first.refined(first.scale.codes(grades), use[people], eta / 3.0, none, free_slope=True)
@@ -169,7 +169,7 @@ def test_rankers_learn_from_grades_with_items_and_newcomers(loss, tmp_path):
 def test_newcomers_to_a_crowd_that_grades_may_say_yes_or_no(loss):
     said = make_grades(np.random.default_rng(0))
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0).fit(said)
-    somebody = said.of_person(3)
+    somebody = said.of_user(3)
     liked = somebody.grades > np.median(somebody.grades)
     plain = somebody._with(grades=None, reading=None, labels=liked)
     new = ranker.newcomer(plain)
@@ -180,7 +180,7 @@ def test_newcomers_to_a_crowd_that_grades_may_say_yes_or_no(loss):
 
 
 def test_new_items_are_known_by_their_grades():
-    said = make_grades(np.random.default_rng(3), n_people=40)
+    said = make_grades(np.random.default_rng(3), n_users=40)
     fresh = said.item_codes >= 28
     ranker = HierarchicalRanker(loss="gaussian", n_item_factors=0, n_groups=0)
     whole = ranker.fit(said).item_effect_
@@ -193,7 +193,7 @@ def test_new_items_are_known_by_their_grades():
 
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian"])
 def test_grades_go_with_covariates_and_without_items(loss):
-    said = make_grades(np.random.default_rng(0), n_people=24)
+    said = make_grades(np.random.default_rng(0), n_users=24)
     ages = {person: {"age": float(person % 5)} for person in range(24)}
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0)
     ranker.fit(said.with_people(ages))
@@ -240,7 +240,7 @@ def test_slopes_are_those_of_the_loss():
 
 @pytest.mark.parametrize("loss", ["cumulative", "gaussian", "logistic"])
 def test_newcomers_get_the_grades_that_they_would_give(loss):
-    said = make_grades(np.random.default_rng(5), n_people=40)
+    said = make_grades(np.random.default_rng(5), n_users=40)
     known, new = said[said.user_codes < 30], said[said.user_codes >= 30]
     ranker = HierarchicalRanker(loss=loss, n_groups=0, n_item_factors=0, unknown="consensus").fit(
         known
@@ -257,8 +257,8 @@ def test_newcomers_get_the_grades_that_they_would_give(loss):
     nobody = ranker.newcomer(users=["somebody"]).predict_grades(rest, ["somebody"] * len(rest))
     assert np.allclose(nobody.expected, strangers.expected)
     person = known.user_ids[3]
-    mine = known.of_person(person)
-    about = ranker.beliefs_about(person).predict_grades(mine)
+    mine = known.of_user(person)
+    about = ranker.user_posterior(person).predict_grades(mine)
     assert np.allclose(about.probabilities, ranker.predict_grades(mine).probabilities)
 
 

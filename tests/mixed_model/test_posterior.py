@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from likeminds import HierarchicalRanker, make_schools, split_within_people
+from likeminds import HierarchicalRanker, make_schools, split_within_users
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 
@@ -31,7 +31,7 @@ def test_newcomers_with_the_same_labels_are_believed_the_same(schools, items, lo
     together = ranker.newcomer(said)
     np.testing.assert_array_equal(together.users, ranker.users_)
     np.testing.assert_allclose(together.coef, ranker.coef_, atol=1e-4)
-    alone = said.of_person(7)
+    alone = said.of_user(7)
     one = ranker.newcomer(alone.X, alone.labels)
     np.testing.assert_allclose(one.coef[0], ranker.coef_[7], atol=1e-4)
     np.testing.assert_allclose(
@@ -45,14 +45,14 @@ def test_newcomers_with_the_same_labels_are_believed_the_same(schools, items, lo
 
 
 def test_standard_errors_are_those_of_the_definition(schools, fitted, items):
-    beliefs, said = fitted._beliefs(), schools.annotations
-    alone = said.of_person(11)
-    rows = beliefs.coordinates.rows(alone.X)
-    chance = 1 / (1 + np.exp(-rows @ beliefs.points[11]))
+    posterior, said = fitted._posterior(), schools.annotations
+    alone = said.of_user(11)
+    rows = posterior.coordinates.rows(alone.X)
+    chance = 1 / (1 + np.exp(-rows @ posterior.points[11]))
     curvature = (rows * (chance * (1 - chance))[:, None]).T @ rows
-    covariance = np.linalg.inv(curvature + np.linalg.inv(beliefs.prior.covariance))
-    np.testing.assert_allclose(beliefs.covariance(11), covariance, rtol=1e-3, atol=1e-4)
-    seen = beliefs.coordinates.differences(items - beliefs.coordinates.origin)
+    covariance = np.linalg.inv(curvature + np.linalg.inv(posterior.prior.covariance))
+    np.testing.assert_allclose(posterior.covariance(11), covariance, rtol=1e-3, atol=1e-4)
+    seen = posterior.coordinates.differences(items - posterior.coordinates.origin)
     expected = np.sqrt(np.einsum("np,pq,nq->n", seen, covariance, seen))
     np.testing.assert_allclose(fitted.standard_error(items, [11] * 25), expected, rtol=1e-3)
 
@@ -70,7 +70,7 @@ def test_fewer_directions_are_never_surer(schools, fitted, items):
 
 
 def test_labels_make_sure(schools, fitted, items):
-    said = schools.annotations.of_person(2)
+    said = schools.annotations.of_user(2)
     errors = [
         fitted.newcomer(said.X[:n], said.labels[:n]).standard_error(items).mean()
         for n in (1, 5, 15, 30)
@@ -106,9 +106,9 @@ def test_probability_preferred_is_calibrated():
         made = make_schools(
             120, 40, 400, 8, 2, contested=0.5, label_noise=0.15, random_state=seed
         ).annotations
-        train, test = split_within_people(made, 0.4, seed)
+        train, test = split_within_users(made, 0.4, seed)
         ranker = HierarchicalRanker().fit(train)
-        for person, theirs in test.by_person():
+        for person, theirs in test.by_user():
             yes, no = theirs.X[theirs.labels], theirs.X[~theirs.labels]
             n = min(len(yes), len(no))
             chance = ranker.probability_preferred(yes[:n], no[:n], [person] * n)
@@ -140,9 +140,9 @@ def test_rank_intervals_contain_the_rank_and_widen_with_the_level(fitted, items)
 @pytest.mark.parametrize(
     "crowd",
     [
-        {"n_people": 120, "n_labels": 40, "n_features": 20, "n_schools": 3},
-        {"n_people": 100, "n_labels": 60, "n_features": 10, "n_schools": 2},
-        {"n_people": 200, "n_labels": 40, "n_features": 12, "personal_strength": 0.8},
+        {"n_users": 120, "n_labels": 40, "n_features": 20, "n_schools": 3},
+        {"n_users": 100, "n_labels": 60, "n_features": 10, "n_schools": 2},
+        {"n_users": 200, "n_labels": 40, "n_features": 12, "personal_strength": 0.8},
     ],
 )
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_nine_of_ten_ranks_lie_in_their_intervals(crowd):
         ranker = HierarchicalRanker(item_effects=False).fit(made.annotations)
         items = np.random.default_rng(seed).standard_normal((30, crowd["n_features"]))
         truth = made.coef @ items.T
-        for person in range(0, crowd["n_people"], 2):
+        for person in range(0, crowd["n_users"], 2):
             low, high = ranker.rank_interval(items, person)
             rank = (-truth[person]).argsort().argsort() + 1
             inside.append(((low <= rank) & (rank <= high)).mean())

@@ -42,7 +42,7 @@ def test_a_smaller_tolerance_takes_more_people(schools, small_samples):
     assert few.n_labels == pytest.approx(20.0)
     assert few.n_learned == 300
     assert few.n_asked < many.n_asked == 1600
-    excess = few.excess(few.n_asked, start.tasks.n_people)
+    excess = few.excess(few.n_asked, start.tasks.n_users)
     assert excess <= 10 * 2e-4
     assert SubsamplePlan.of(start, start.tasks, 1e-9) is None
 
@@ -62,7 +62,7 @@ def test_a_sample_corrected_finds_what_everybody_says(schools, monkeypatch, tmp_
     found = HierarchicalRanker(item_effects=False, **parameters).fit(schools)
     told = found.sampling_
     assert isinstance(told, SubsampleRecord)
-    assert told.n_learned < told.n_asked == schools.n_people
+    assert told.n_learned < told.n_asked == schools.n_users
     assert told.n_steps == found.n_iter_ >= 1
     assert told.excess < 10 * found.tol
     # Everybody's objective, per label: as low as that of the fit to everybody, or lower.
@@ -93,7 +93,7 @@ def test_corrected_steps_keep_what_they_promise(schools, small_samples):
 
 @pytest.mark.slow
 def test_covariates_and_items_are_learned_from_everybody(schools, small_samples):
-    some = schools.of_people(schools.user_ids[:1250].tolist())
+    some = schools.of_users(schools.user_ids[:1250].tolist())
     people = {person: {"age": float(place % 7)} for place, person in enumerate(some.user_ids)}
     known = Annotations(
         users=some.users, items=None, labels=some.labels, features=some.X[:, :3], people=people

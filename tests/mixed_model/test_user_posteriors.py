@@ -11,12 +11,12 @@ from likeminds.mixed_model.user_posteriors import _known, _nearly_known, posteri
 
 def test_what_is_nearly_known_claims_no_more_than_labels_say():
     rng = np.random.default_rng(1)
-    n_people, n_labels, size, rank = 6, 20, 24, 6
+    n_users, n_labels, size, rank = 6, 20, 24, 6
     said = Annotations(
-        users=np.repeat(np.arange(n_people), n_labels),
+        users=np.repeat(np.arange(n_users), n_labels),
         items=None,
-        labels=rng.random(n_people * n_labels) < 0.5,
-        features=rng.normal(size=(n_people * n_labels, size)),
+        labels=rng.random(n_users * n_labels) < 0.5,
+        features=rng.normal(size=(n_users * n_labels, size)),
     )
     coordinates = coordinates_of(said, standardize=False, intercept=False)
     prior = GaussianPrior(np.zeros(size), rng.normal(size=(size, 3)), np.full(size, 0.4))
@@ -39,7 +39,7 @@ def test_points_of_people_in_shards_are_asked_for():
     crowd = ranker.crowd_
     tasks = PRIOR_LOSSES["logistic"].tasks(said, crowd.coordinates)
     here, there = (
-        posterior_of(people, said.n_people, crowd, pulls=WarmStarts(), rank=4)
+        posterior_of(people, said.n_users, crowd, pulls=WarmStarts(), rank=4)
         for people in (tasks, PickledShards(tasks, 3))
     )
     np.testing.assert_allclose(there[0], here[0], atol=1e-7)

@@ -28,8 +28,8 @@ from likeminds.mixed_model.wide.wide_marginal_likelihood import WideMarginalLike
 N_FEATURES = 30
 
 
-def some_pairs(rng, n_people=25, n_pairs=8, d=N_FEATURES):
-    users = np.repeat(np.arange(n_people), n_pairs)
+def some_pairs(rng, n_users=25, n_pairs=8, d=N_FEATURES):
+    users = np.repeat(np.arange(n_users), n_pairs)
     a, b = rng.normal(size=(2, len(users), d))
     theta = rng.normal(size=d) / 3
     wins = ((a - b) @ theta + rng.logistic(size=len(users)) > 0)[:, None]
@@ -38,17 +38,17 @@ def some_pairs(rng, n_people=25, n_pairs=8, d=N_FEATURES):
     return Annotations.from_comparisons(users, ids, ids + len(ids), features=sides)
 
 
-def some_labels(rng, n_people=25, d=N_FEATURES):
-    users = np.repeat(np.arange(n_people), rng.integers(3, 9, size=n_people))
+def some_labels(rng, n_users=25, d=N_FEATURES):
+    users = np.repeat(np.arange(n_users), rng.integers(3, 9, size=n_users))
     X = rng.normal(size=(len(users), d))
     labels = X @ rng.normal(size=d) / 3 + rng.logistic(size=len(users)) > 0
     weights = rng.uniform(0.5, 2.0, size=len(users))
     return Annotations(users, None, labels, X, features_per="row", weights=weights)
 
 
-def some_choices(rng, n_people=12, d=N_FEATURES):
-    n = n_people * 12
-    users, sets = np.repeat(np.arange(n_people), 12), np.arange(n) // 4
+def some_choices(rng, n_users=12, d=N_FEATURES):
+    n = n_users * 12
+    users, sets = np.repeat(np.arange(n_users), 12), np.arange(n) // 4
     X = rng.normal(size=(n, d))
     labels = np.zeros(n, dtype=bool)
     labels[np.arange(0, n, 4) + rng.integers(0, 4, size=n // 4)] = True
@@ -108,7 +108,7 @@ def test_the_gradient_is_that_of_the_value_with_ridges_of_directions(seed, rank)
 @pytest.mark.slow
 def test_descents_of_both_ways_end_in_the_same_prior():
     rng = np.random.default_rng(1)
-    said = some_pairs(rng, n_people=60, n_pairs=15, d=60)
+    said = some_pairs(rng, n_users=60, n_pairs=15, d=60)
     dense, wide = both_ways(said, PRIOR_LOSSES["choice"], rng, rank=1)
     model = replace(dense.model, ridge=60.0, centre=0.0)
     found = [
@@ -124,9 +124,9 @@ def test_people_left_out_say_nothing():
     said = some_labels(rng)
     loss = PRIOR_LOSSES["logistic"]
     _, wide = both_ways(said, loss, rng)
-    chosen = rng.random(said.n_people) < 0.5
-    few = replace(wide, tasks=wide.rows.of_people(chosen), pulls=type(wide.pulls)())
-    one = said.of_people(said.user_ids[chosen].tolist())
+    chosen = rng.random(said.n_users) < 0.5
+    few = replace(wide, tasks=wide.rows.of_users(chosen), pulls=type(wide.pulls)())
+    one = said.of_users(said.user_ids[chosen].tolist())
     coordinates = coordinates_of(said, every=True)
     alone = replace(few, tasks=KernelRows.of_annotations(one, loss, coordinates))
     assert few(few.start)[0] == pytest.approx(alone(alone.start)[0], rel=1e-12)
@@ -171,7 +171,7 @@ def test_posteriors_in_few_coordinates_are_those_in_all(kind, monkeypatch):
             loss, said, every, 2, likelihood=loss.likelihood, centre=0.0, tol=1e-6, max_iter=100
         )
         crowd = FittedPrior(few, learned.model.prior, learned.model.likelihood)
-        at, told = posterior_of(tasks, said.n_people, crowd, pulls=learned.pulls, rank=99)
+        at, told = posterior_of(tasks, said.n_users, crowd, pulls=learned.pulls, rank=99)
         points.append(at)
         known.append(np.einsum("pma,pmb->pab", told, told))
         coordinates.append(few)

@@ -9,7 +9,7 @@ from likeminds.paper.theory import generalization_bound, lipschitz_bound, lipsch
 
 def hessian(crowd):
     """Hessian of the loss by (theta, G, P), from the definition."""
-    quadratics = [naive.auc_quadratic(*person)[0] for person in naive.by_person(crowd)]
+    quadratics = [naive.auc_quadratic(*person)[0] for person in naive.by_user(crowd)]
     U, d = len(quadratics), crowd.n_features
     J = np.zeros((U, d, d + 2 * U * d))
     for i in range(U):
@@ -28,7 +28,7 @@ def test_sharp_constant_is_the_largest_eigenvalue(crowd, form):
 @pytest.mark.parametrize("form", ["dense", "factored"])
 def test_theorem_1s_constant_as_written(crowd, form):
     ratios = []
-    for rows, labels, weights in naive.by_person(crowd):
+    for rows, labels, weights in naive.by_user(crowd):
         if labels.all():
             continue
         norm = np.linalg.norm(rows * np.sqrt(weights)[:, None], ord=2)
@@ -63,12 +63,12 @@ def test_theorem_3_term_by_term(crowd, fitted):
     zeta = radius * size
     chi = []
     loss = 0.0
-    for w, (mine, labels, weights) in zip(fitted.coef_, naive.by_person(crowd), strict=True):
+    for w, (mine, labels, weights) in zip(fitted.coef_, naive.by_user(crowd), strict=True):
         loss += 2 * naive.auc_loss(mine, labels, w, weights)
         if not labels.all():
             n, positive = weights.sum(), weights[labels].sum()
             chi.append(n * (positive / n) * (1 - positive / n))
-    assert bound.n_people == U
+    assert bound.n_users == U
     assert bound.training_loss == pytest.approx(loss)
     assert bound.capacity == pytest.approx(
         sum(8 * np.sqrt(2) * size * radius * (1 + zeta) / np.sqrt(c) for c in chi)

@@ -149,7 +149,7 @@ def test_the_heat_map_is_ordered_by_school(ranker, schools):
 
 
 def test_a_person_s_card(simulation, ranker):
-    figure = plots.person_card(ranker, 7, simulation.annotations)
+    figure = plots.user_card(ranker, 7, simulation.annotations)
     bars = figure.subfigs[0].axes[0]
     names = [tick.get_text() for tick in bars.get_yticklabels()]
     own = dict(zip(names, [bar.get_width() for bar in bars.containers[0]], strict=True))
@@ -157,21 +157,21 @@ def test_a_person_s_card(simulation, ranker):
     for j in range(8):
         assert own[f"x{j}"] == pytest.approx(ranker.coef_[7, j] * spread[j])
     assert figure.get_suptitle().startswith("7: ")
-    seen = simulation.annotations.of_person(7).items
+    seen = simulation.annotations.of_user(7).items
     best = np.argsort(-simulation.annotations.features @ ranker.coef_[7])[:5]
     title = figure.subfigs[1].axes[0].get_title(loc="left")
     assert not np.isin(best, seen).all()
     assert title.endswith("would like best")
     assert title.startswith("7 likes or") == np.isin(best, seen).any()
-    alone = plots.person_card(ranker, 7)
+    alone = plots.user_card(ranker, 7)
     assert len(alone.axes) == 1
     with pytest.raises(KeyError):
-        plots.person_card(ranker, "nobody")
+        plots.user_card(ranker, "nobody")
 
 
 def test_a_card_with_pictures(simulation, ranker):
     pictures = np.zeros((80, 40, 30, 3), dtype=np.uint8)
-    figure = plots.person_card(ranker, 7, simulation.annotations, images=pictures)
+    figure = plots.user_card(ranker, 7, simulation.annotations, images=pictures)
     shown = [axes for axes in figure.subfigs[1].axes if axes.images]
     assert len(shown) == 10
     best = int(np.argmax(simulation.annotations.features @ ranker.coef_[7]))
@@ -201,7 +201,7 @@ def test_thumbnails_are_small_and_keep_the_mean(shape):
 
 def test_accuracy_by_person(simulation, ranker):
     found = diagnose(ranker, simulation.annotations)
-    axes = plots.auc_by_person(found)
+    axes = plots.auc_by_user(found)
     drawn = np.concatenate([d.get_offsets()[:, 1] for d in axes.collections[1:]])
     np.testing.assert_allclose(np.sort(drawn), np.sort(found.own_auc))
     assert f"{found.own_auc.mean():.2f} on average" in axes.get_title(loc="left")
@@ -275,7 +275,7 @@ def test_a_hierarchical_ranker_and_rows_of_features(simulation):
     found = find_schools(ranker)
     assert plots.people_map(found).collections
     assert plots.heatmap(ranker, found).axes
-    assert plots.person_card(ranker, 3).subfigs
+    assert plots.user_card(ranker, 3).subfigs
 
 
 @pytest.mark.usefixtures("no_matplotlib")

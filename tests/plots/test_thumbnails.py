@@ -77,7 +77,7 @@ def test_rows_of_the_heat_map_and_of_a_card(shown):
     assert most in told
     assert least in told
     assert {tick.get_text() for tick in figure.axes[0].get_yticklabels()} == {""}
-    card = plots.person_card(ranker, 3, crowd, PICTURES)
+    card = plots.user_card(ranker, 3, crowd, PICTURES)
     assert most in greys(card)
 
 

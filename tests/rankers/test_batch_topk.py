@@ -44,7 +44,7 @@ def test_the_best_are_those_of_double_precision(kind, n_items, monkeypatch):
 def test_scores_that_are_no_products_are_ranked_person_by_person():
     said = make_schools(6, 20, 30, 8, 2, random_state=0).annotations
     ranker = Popularity().fit(said)
-    for one in ranker.rank_everybody(said, k=4):
+    for one in ranker.rank_all(said, k=4):
         assert one.items.tolist() == ranker.rank(one.person, said, k=4).items.tolist()
 
 
@@ -56,7 +56,7 @@ def test_everybody_gets_what_each_person_gets(ranker, monkeypatch):
     said = make_schools(10, 40, 60, 8, 2, random_state=0).annotations
     ranker.fit(said)
     monkeypatch.setattr(batch_topk, "_BLOCK_BYTES", 3 * 4 * said.n_items)
-    found = list(ranker.rank_everybody(said, k=5))
+    found = list(ranker.rank_all(said, k=5))
     assert [one.person for one in found] == ranker.users_.tolist()
     for one in found:
         alone = ranker.rank(one.person, said, k=5)
@@ -68,4 +68,4 @@ def test_nothing_to_rank_is_refused():
     said = make_schools(6, 20, 30, 8, 2, random_state=0).annotations
     ranker = ThreeLevelRanker().fit(said)
     with pytest.raises(ValueError):
-        next(ranker.rank_everybody(said, k=0))
+        next(ranker.rank_all(said, k=0))

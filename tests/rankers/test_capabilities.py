@@ -104,7 +104,7 @@ def test_the_levels_of_components_are_the_weights():
 UNFITTED = {
     "rank": ("ann",),
     "explain": ("ann", "cat"),
-    "similar_people": ("ann",),
+    "similar_users": ("ann",),
     "similar_items": ("cat",),
     "newcomer": ({"cat": 1},),
 }

@@ -14,7 +14,7 @@ COVARIANCE = np.diag([0.3, 0.6, 0.2])
 
 @pytest.fixture(scope="module")
 def crowd():
-    return make_choices(MEAN, COVARIANCE, n_people=80, n_sets=10)[0]
+    return make_choices(MEAN, COVARIANCE, n_users=80, n_sets=10)[0]
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +107,13 @@ def test_a_fixed_weight_has_the_likelihood_of_an_earlier_maximum(crowd):
 
 
 def test_known_signs_hold_for_everybody(tmp_path):
-    crowd, weights = make_choices([-0.5, 1.0], np.diag([0.7, 0.3]), n_people=60, n_sets=5, seed=1)
+    crowd, weights = make_choices([-0.5, 1.0], np.diag([0.7, 0.3]), n_users=60, n_sets=5, seed=1)
     free = HierarchicalRanker().fit(crowd)
     assert (free.coef_[:, 0] > 0).any()
     ranker = HierarchicalRanker(signs={"price": -1}, draws=60).fit(crowd)
     assert (ranker.coef_[:, 0] <= 0).all()
     assert (weights[:, 0] > 0).any()
-    own = crowd.of_person(crowd.user_ids[int(free.coef_[:, 0].argmax())])
+    own = crowd.of_user(crowd.user_ids[int(free.coef_[:, 0].argmax())])
     newcomer = ranker.newcomer(own.X, own.labels, groups_of(own))
     assert newcomer.coef[0, 0] <= 0
     table = ranker.summary(draws=60)
@@ -129,11 +129,11 @@ def groups_of(own):
 
 
 def test_a_bounded_mode_is_the_best_within_the_bounds():
-    crowd, _ = make_choices([-0.3, 1.0], np.diag([0.7, 0.3]), n_people=20, n_sets=5, seed=1)
+    crowd, _ = make_choices([-0.3, 1.0], np.diag([0.7, 0.3]), n_users=20, n_sets=5, seed=1)
     ranker = HierarchicalRanker(signs={0: -1}, draws=40).fit(crowd)
     prior, coordinates = ranker.crowd_.prior, ranker.crowd_.coordinates
     person = int(np.abs(ranker.coef_[:, 0]).argmin())
-    own = crowd.of_person(crowd.user_ids[person])
+    own = crowd.of_user(crowd.user_ids[person])
     precision = np.linalg.inv(prior.covariance)
 
     def cost(weights):
@@ -164,7 +164,7 @@ def test_willingness_to_pay_is_a_ratio_with_an_interval(ranker, table):
 
 
 def test_willingness_to_pay_is_refused_without_a_price():
-    crowd, _ = make_choices([0.0, 1.0], np.diag([0.3, 0.3]), n_people=40, n_sets=6)
+    crowd, _ = make_choices([0.0, 1.0], np.diag([0.3, 0.3]), n_users=40, n_sets=6)
     ranker = HierarchicalRanker().fit(crowd)
     with pytest.raises(ValueError):
         ranker.wtp("price", draws=40)
@@ -182,12 +182,14 @@ ITEMS = {"small": [1.0, 0.0, 0.0], "large": [2.0, 1.5, 0.0], "fast": [2.0, 0.5, 
 def test_shares_are_the_mean_of_peoples_chances(ranker):
     table = ranker.shares(ITEMS)
     found = np.array([row["share"] for row in table.rows])
-    beliefs, X = ranker._beliefs(), np.array(list(ITEMS.values()))
+    posterior, X = ranker._posterior(), np.array(list(ITEMS.values()))
     rng = np.random.default_rng(1)
     expected = []
     for person in range(len(ranker.users_)):
-        points = rng.multivariate_normal(beliefs.points[person], beliefs.covariance(person), 300)
-        chances = np.exp(beliefs.coordinates.weights(points) @ X.T)
+        points = rng.multivariate_normal(
+            posterior.points[person], posterior.covariance(person), 300
+        )
+        chances = np.exp(posterior.coordinates.weights(points) @ X.T)
         expected.append((chances / chances.sum(axis=1, keepdims=True)).mean(axis=0))
     np.testing.assert_allclose(found, np.mean(expected, axis=0), atol=0.02)
     assert found.sum() == pytest.approx(1.0)
@@ -243,7 +245,7 @@ def test_items_that_people_share_have_no_likelihood_by_person():
 
 
 def test_errors_say_what_they_take_for_granted(crowd):
-    few = crowd.of_people(crowd.user_ids[:8])
+    few = crowd.of_users(crowd.user_ids[:8])
     table = HierarchicalRanker(covariance="full").fit(few).summary(draws=60)
     assert table.estimates.given
     assert any("for granted" in note for note in table.notes)

@@ -30,7 +30,7 @@ OTHERS = [
     HierarchicalRanker(1, "auc"),
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
     baselines.CMTL(),
-    baselines.LogisticPerPerson(),
+    baselines.LogisticPerUser(),
     PooledLogistic(),
     baselines.Popularity(unknown="consensus"),  # some checks score new rows
     ThreeLevelRankerCV({"alpha_group": [1.0, 3.0]}, n_folds=2),

@@ -36,7 +36,7 @@ def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
 
     def judge(ranker, loss, learners, asked, held_out):
         tried.append((ranker.n_groups, loss))
-        return rng.random(asked.n_people)
+        return rng.random(asked.n_users)
 
     monkeypatch.setattr(graded_answers, "_judge", judge)
     said = make_grades(rng)

@@ -14,7 +14,7 @@ from likeminds import (
     make_schools,
     make_sketch_shoes,
     save,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.baselines import ConsensusOnly
 
@@ -39,7 +39,7 @@ def fitted(schools):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_finds_the_schools(schools, loss):
-    train, test = split_within_people(schools.annotations, 0.3, 0)
+    train, test = split_within_users(schools.annotations, 0.3, 0)
     ranker = HierarchicalRanker(loss=loss).fit(train)
     assert ranker.n_groups_ == 1  # two schools that are opposites
     assert ranker.score(test) > ConsensusOnly().fit(train).score(test) + 0.1
@@ -54,7 +54,7 @@ def test_finds_the_schools(schools, loss):
 @pytest.mark.slow
 def test_finds_the_schools_with_five_labels_each(seed):
     crowd = make_schools(300, 55, 1000, 20, random_state=seed).annotations
-    train, test = split_within_people(crowd, 50 / 55, seed)
+    train, test = split_within_users(crowd, 50 / 55, seed)
     ranker = HierarchicalRanker().fit(train)
     assert ranker.n_groups_ == 2  # three schools
     assert ranker.score(test) > HierarchicalRanker(n_groups=0).fit(train).score(test) + 0.1
@@ -258,7 +258,7 @@ def test_bad_input_is_refused_in_a_sentence(schools):
 @pytest.mark.seconds
 def test_users_weigh_many_features_where_that_ranks_held_out_labels_better():
     shoes = make_sketch_shoes(300, 30, 50, attributes="comfortable", n_components=80)
-    train, test = split_within_people(shoes.annotations, 0.3, random_state=0)
+    train, test = split_within_users(shoes.annotations, 0.3, random_state=0)
     assert len(train) < 80 * 81 / 2
     ranker = HierarchicalRanker().fit(train)
     assert np.abs(ranker.coef_ - ranker.consensus_).max() > 0

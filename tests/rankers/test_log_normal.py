@@ -13,20 +13,20 @@ LOGS = {"signs": {"price": -1}, "distributions": {"price": "lognormal"}}
 
 @pytest.fixture(scope="module")
 def crowd():
-    return make_choices([-1.0, 0.8, 0.4], np.diag([0.3, 0.6, 0.2]), n_people=20, n_sets=4)[0]
+    return make_choices([-1.0, 0.8, 0.4], np.diag([0.3, 0.6, 0.2]), n_users=20, n_sets=4)[0]
 
 
-def make_log_choices(n_people=80, n_sets=8, seed=0, set_size=3):
+def make_log_choices(n_users=80, n_sets=8, seed=0, set_size=3):
     """Choices of people whose weight of price is minus a log-normal number."""
     rng = np.random.default_rng(seed)
-    price = -np.exp(0.2 + 0.7 * rng.standard_normal(n_people))
-    size = 1.0 + 0.5 * rng.standard_normal(n_people)
+    price = -np.exp(0.2 + 0.7 * rng.standard_normal(n_users))
+    size = 1.0 + 0.5 * rng.standard_normal(n_users)
     weights = np.column_stack([price, size])
-    X = rng.standard_normal((n_people, n_sets, set_size, 2)) * [1.0, 5.0]
+    X = rng.standard_normal((n_users, n_sets, set_size, 2)) * [1.0, 5.0]
     utility = np.einsum("isjd,id->isj", X, weights / [1.0, 5.0]) + rng.gumbel(size=X.shape[:3])
     chosen = utility.argmax(axis=2)[:, :, None] == np.arange(set_size)
-    people = np.repeat(np.arange(n_people), n_sets * set_size)
-    groups = np.repeat(np.arange(n_people * n_sets), set_size)
+    people = np.repeat(np.arange(n_users), n_sets * set_size)
+    groups = np.repeat(np.arange(n_users * n_sets), set_size)
     said = Annotations(
         people, None, chosen.ravel(), X.reshape(-1, 2), groups=groups, feature_names=["price", "x"]
     )
@@ -58,8 +58,8 @@ def test_the_likelihood_of_log_normal_weights_is_that_of_draws_from_the_prior(lo
     drawn = np.random.default_rng(1).standard_normal((20_000, 2)) @ prior.root.T + prior.mean
     drawn[:, 0] = -np.exp(drawn[:, 0])
     found = ranker.log_likelihood(draws=1000)
-    for place in range(0, crowd.n_people, 9):
-        own = crowd.of_person(crowd.user_ids[place])
+    for place in range(0, crowd.n_users, 9):
+        own = crowd.of_user(crowd.user_ids[place])
         scores = (drawn / scale) @ own.X.T.astype(float)
         chance = np.ones(len(drawn))
         for group in np.unique(own.group_codes):
@@ -67,7 +67,7 @@ def test_the_likelihood_of_log_normal_weights_is_that_of_draws_from_the_prior(lo
             odds = np.exp(scores[:, inside] - scores[:, inside].max(axis=1, keepdims=True))
             chance *= odds[:, own.labels[inside]][:, 0] / odds.sum(axis=1)
         error = chance.std() / chance.mean() / np.sqrt(len(chance))
-        assert abs(found.by_person[place] - np.log(chance.mean())) < 0.03 + 4 * error
+        assert abs(found.by_user[place] - np.log(chance.mean())) < 0.03 + 4 * error
 
 
 def test_the_table_has_moments_of_log_normal_weights(log_ranker):
@@ -112,7 +112,7 @@ def test_shares_and_elasticities_of_log_normal_weights(log_ranker):
 def test_newcomers_updates_and_files_keep_log_normal_weights(log_ranker, tmp_path):
     ranker, crowd, _ = log_ranker
     assert clone(ranker).get_params()["distributions"] == {"price": "lognormal"}
-    own = crowd.of_person(crowd.user_ids[3])
+    own = crowd.of_user(crowd.user_ids[3])
     new = ranker.newcomer(own)
     # The same choices, the same prior: the same person.
     np.testing.assert_allclose(new.coef[0], ranker.coef_[3], rtol=1e-6)
@@ -135,7 +135,7 @@ def test_newcomers_updates_and_files_keep_log_normal_weights(log_ranker, tmp_pat
 
 
 def test_log_normal_beside_censored_and_fixed_weights():
-    crowd, _ = make_choices([-0.6, 0.3, 1.0], 0.5 * np.eye(3), n_people=40, n_sets=6)
+    crowd, _ = make_choices([-0.6, 0.3, 1.0], 0.5 * np.eye(3), n_users=40, n_sets=6)
     ranker = HierarchicalRanker(
         covariance="diagonal",
         fixed=["speed"],

@@ -165,7 +165,7 @@ def test_wishes_that_make_no_sense(model, items):
 
 
 def test_newcomers(model, crowds, items):
-    first = crowds["open"].of_person("all2")[:8]
+    first = crowds["open"].of_user("all2")[:8]
     named = Annotations(["zoe"] * 8, None, first.labels, first.X)
     new = model.newcomer({"open": named})
     expected = model.rankers_["open"].newcomer(named)
@@ -186,13 +186,13 @@ def test_newcomers(model, crowds, items):
 def test_several_newcomers_by_several_attributes(model, crowds, items):
     said = {"open": crowds["open"][:60], "pointy": crowds["pointy"][:75]}
     new = model.newcomer(said)
-    people = {name: one.users.tolist() for name, one in new.beliefs.items()}
+    people = {name: one.users.tolist() for name, one in new.posterior.items()}
     (other,) = set(people["pointy"]) - set(people["open"])
     users = np.array(["all0", "all0", other], dtype=object)
     scores = new.decision_function(items[:3], users)
     assert scores[2, 1] == pytest.approx(items[2] @ model.rankers_["open"].consensus_)
     assert scores[0, 1] == pytest.approx(
-        new.beliefs["open"].decision_function(items[:1], ["all0"])[0]
+        new.posterior["open"].decision_function(items[:1], ["all0"])[0]
     )
     with pytest.raises(ValueError, match="stranger"):
         new.decision_function(items[:1], ["stranger"])

@@ -16,7 +16,7 @@ from likeminds import (
     ThreeLevelRankerCV,
     load_electricity,
     make_schools,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.losses import LOSSES
 from likeminds.metrics import mean_auc
@@ -47,10 +47,10 @@ def held_out(crowd, n_new, n_labels, seed=0):
     """Divide a crowd into those who are there, a few labels of the others, and their rest."""
     rng = np.random.default_rng(seed)
     people = rng.permutation(crowd.user_ids)
-    there, new = crowd.of_people(people[n_new:]), crowd.of_people(people[:n_new])
-    order, offsets = new.person_index()
+    there, new = crowd.of_users(people[n_new:]), crowd.of_users(people[:n_new])
+    order, offsets = new.user_index()
     first = np.zeros(len(new), dtype=bool)
-    for person in range(new.n_people):
+    for person in range(new.n_users):
         mine = rng.permutation(order[offsets[person] : offsets[person + 1]])
         first[mine[:n_labels]] = True
     return there, new[first], new[~first]
@@ -75,7 +75,7 @@ CROWDS = {
 @pytest.mark.slow
 def test_about_as_good_as_a_refit(crowd, ranker):
     everybody = CROWDS[crowd]()
-    n_new = everybody.n_people // 5
+    n_new = everybody.n_users // 5
     ranker.fit(held_out(everybody, n_new, 5)[0])
     for n_labels in (5, 25):
         there, few, rest = held_out(everybody, n_new, n_labels)
@@ -90,9 +90,9 @@ def test_about_as_good_as_a_refit(crowd, ranker):
 @pytest.mark.seconds
 def test_choices_are_about_as_good_as_a_refit():
     households = load_electricity()
-    there = households.of_people(households.user_ids[60:])
-    new = households.of_people(households.user_ids[:60])
-    few, rest = split_within_people(new, 0.7, 0)  # whole choice sets
+    there = households.of_users(households.user_ids[60:])
+    new = households.of_users(households.user_ids[:60])
+    few, rest = split_within_users(new, 0.7, 0)  # whole choice sets
     ranker = HierarchicalRanker().fit(there)
     assert ranker.loss_ == "choice"
     scores = ranker.newcomer(few).decision_function(rest.X, rest.users)
@@ -106,7 +106,7 @@ def test_choices_are_about_as_good_as_a_refit():
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_two_labels_do_no_harm(crowd):
     everybody = CROWDS[crowd]()
-    there, few, rest = held_out(everybody, everybody.n_people // 4, 2)
+    there, few, rest = held_out(everybody, everybody.n_users // 4, 2)
     ranker = ThreeLevelRanker().fit(there)
     scores = ranker.newcomer(few).decision_function(rest.X, rest.users)
     assert (
@@ -161,7 +161,7 @@ def test_people_come_in_any_number_and_order(fitted, schools):
     shuffled = fitted.newcomer(few[np.random.default_rng(0).permutation(len(few))])
     np.testing.assert_allclose(shuffled.coef, together.coef, atol=1e-9)
     for person in (0, 17, 79):
-        alone = few.of_person(person)
+        alone = few.of_user(person)
         np.testing.assert_allclose(
             fitted.newcomer(alone.X, alone.labels).coef[0], together.coef[person], atol=1e-9
         )
@@ -171,7 +171,7 @@ def test_people_come_in_any_number_and_order(fitted, schools):
 
 
 def test_labels_make_sure(fitted, schools):
-    said, items = schools.of_person(4), schools.features[60:90]
+    said, items = schools.of_user(4), schools.features[60:90]
     errors = [
         fitted.newcomer(said.X[:n], said.labels[:n]).standard_error(items).mean()
         for n in (6, 12, 30)
@@ -232,7 +232,7 @@ def test_newcomers_are_at_the_minimum(schools, loss, n_groups, knee):
     if knee is not None:
         ranker.knee_ = knee  # nearly everybody is past it
     for person, n_labels in ((3, 12), (8, 30)):
-        said = schools.of_person(person)[:n_labels]
+        said = schools.of_user(person)[:n_labels]
         cost, weights, size = objective(ranker, said)
         best = minimize(cost, np.full(size, 1e-3), method="BFGS", options={"gtol": 1e-8})
         found = ranker.newcomer(said.X, said.labels).coef[0]
@@ -242,7 +242,7 @@ def test_newcomers_are_at_the_minimum(schools, loss, n_groups, knee):
 
 def test_the_knee_lets_people_be_different(schools):
     ranker = ThreeLevelRanker().fit(schools)
-    said = schools.of_person(5)
+    said = schools.of_user(5)
     reversed_labels = ~said.labels
     free = ranker.newcomer(said.X, reversed_labels).coef[0]
     ranker.knee_ = np.inf
@@ -272,7 +272,7 @@ def test_the_precision_is_that_of_the_definition():
     crowd = make_crowd(np.random.default_rng(7))  # some as matrices, some as factors, weights
     ranker = ThreeLevelRanker(tol=1e-6).fit(crowd)
     squares = observations = 0.0
-    for person, said in crowd.by_person():
+    for person, said in crowd.by_user():
         if said.labels.all():
             continue
         statistics = Statistics.from_annotations(said)
@@ -284,12 +284,12 @@ def test_the_precision_is_that_of_the_definition():
     assert ranker.crowd_.likelihood.precision == pytest.approx(observations / squares, rel=1e-6)
 
 
-@pytest.mark.parametrize("n_people", [1, 2])
-def test_tiny_crowds_take_newcomers(n_people):
+@pytest.mark.parametrize("n_users", [1, 2])
+def test_tiny_crowds_take_newcomers(n_users):
     rng = np.random.default_rng(0)
-    rows = rng.standard_normal((10 * n_people, 3))
-    labels = np.tile([True, False], 5 * n_people)
-    ranker = ThreeLevelRanker().fit(rows, labels, users=np.repeat(np.arange(n_people), 10))
+    rows = rng.standard_normal((10 * n_users, 3))
+    labels = np.tile([True, False], 5 * n_users)
+    ranker = ThreeLevelRanker().fit(rows, labels, users=np.repeat(np.arange(n_users), 10))
     assert np.isfinite(ranker.newcomer(rows[:5], labels[:5]).coef).all()
     assert np.isfinite(ranker.newcomer(rows[:5], labels[:5]).standard_error(rows)).all()
 
@@ -366,7 +366,7 @@ def test_labelled_items_are_left_out_unless_asked_for(stars):
 def test_a_label_of_an_item_adds_its_residual_to_that_item_alone(stars):
     ranker, best = stars
     new = ranker.newcomer({best: 1, "item 3": 5})
-    asked = ranker.annotations_.of_person(0)
+    asked = ranker.annotations_.of_user(0)
     bare = type(new)(**{**vars(new), "answered": None})
     added = new.decision_function(asked) - bare.decision_function(asked)
     assert set(asked.items[added != 0]) == {best, "item 3"}

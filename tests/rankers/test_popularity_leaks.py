@@ -9,10 +9,10 @@ from likeminds import Annotations, HierarchicalRanker, load_electricity
 from likeminds.rankers.popularity_leaks import popularity_columns
 
 
-def crowd(seed=0, n_people=60, n_items=150, shown=0.1, quality=1.0):
+def crowd(seed=0, n_users=60, n_items=150, shown=0.1, quality=1.0):
     rng = np.random.default_rng(seed)
     liked = rng.normal(0, quality, n_items)
-    person, item = np.nonzero(rng.random((n_people, n_items)) < shown)
+    person, item = np.nonzero(rng.random((n_users, n_items)) < shown)
     labels = rng.logistic(size=len(item)) < liked[item]
     return rng, liked, person, item, labels
 

@@ -10,12 +10,12 @@ from likeminds import Annotations, HierarchicalRanker, load, load_electricity, s
 from likeminds.rankers.graded_answers import scores_and_variances
 
 
-def votes(n_people=150, n_items=60, shown=0.6, seed=0):
+def votes(n_users=150, n_items=60, shown=0.6, seed=0):
     """Simulate people who say yes by log-odds: of features, of the item, of the person."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_items, 2))
-    weights = rng.normal([0.5, 0.0], 1.0, (n_people, 2))
-    odds = weights @ X.T + rng.normal(0, 0.7, n_items) + rng.normal(0, 0.7, (n_people, 1))
+    weights = rng.normal([0.5, 0.0], 1.0, (n_users, 2))
+    odds = weights @ X.T + rng.normal(0, 0.7, n_items) + rng.normal(0, 0.7, (n_users, 1))
     person, item = np.nonzero(rng.random(odds.shape) < shown)
     chance = 1 / (1 + np.exp(-odds[person, item]))
     said = Annotations(person, item, rng.random(len(item)) < chance, X, features_per="item")
@@ -58,8 +58,8 @@ def test_what_is_promised_comes_true(told):
 CROWDS = [
     {"shown": 0.6},
     {"shown": 0.2},
-    {"n_people": 60, "n_items": 24, "shown": 1.0},
-    {"n_people": 60, "n_items": 150, "shown": 0.3},
+    {"n_users": 60, "n_items": 24, "shown": 1.0},
+    {"n_users": 60, "n_items": 150, "shown": 0.3},
 ]
 
 
@@ -70,7 +70,7 @@ def test_as_good_a_forecast_as_either_extreme():
     for seed in range(3):
         for kind in CROWDS:
             said, chance = votes(seed=seed, **kind)
-            strange = said.user_codes < 0.2 * said.n_people
+            strange = said.user_codes < 0.2 * said.n_users
             held_out = ~strange & (np.random.default_rng(seed).random(len(said)) < 0.3)
             ranker = HierarchicalRanker(n_item_factors=0, unknown="consensus").fit(
                 said[~strange & ~held_out]
@@ -103,10 +103,10 @@ def test_what_counts_is_learned_and_kept(told, tmp_path):
 
 def test_a_label_is_left_out_as_if_it_had_not_been_learned():
     """The approximation against refits without one label, of one person with a known prior."""
-    said, _ = votes(n_people=60, n_items=40, shown=1.0, seed=3)
+    said, _ = votes(n_users=60, n_items=40, shown=1.0, seed=3)
     ranker = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
     person, gaps, moved = said.user_ids[7], [], []
-    own = said.of_person(person)
+    own = said.of_user(person)
     eta, variance, _ = scores_and_variances(ranker, own, None)
     chance = expit(eta)
     told = chance * (1.0 - chance) * variance
@@ -157,7 +157,7 @@ def test_of_grades_above_the_one_that_divides_them():
 
 def test_of_choices_among_what_is_shown_together():
     households = load_electricity()
-    some = households.of_people(households.user_ids[:40])
+    some = households.of_users(households.user_ids[:40])
     ranker = HierarchicalRanker(n_groups=1).fit(some)
     chance = ranker.predict_proba(some)[:, 1]
     assert np.bincount(some.group_codes, chance) == pytest.approx(1.0)

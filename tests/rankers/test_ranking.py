@@ -54,7 +54,7 @@ def test_equal_scores_stay_in_their_order(ranker):
 
 
 def test_what_was_judged_is_left_out(ranker, crowd):
-    judged = set(crowd.of_person("p1").items)
+    judged = set(crowd.of_user("p1").items)
     fresh = ranker.rank("p1", unseen=True)
     assert set(fresh.items) == set(crowd.item_ids) - judged
     only = {item: [0.0, 1.0] for item in judged}

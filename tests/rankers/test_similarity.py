@@ -19,11 +19,11 @@ def fitted(request):
 def test_people_by_the_correlation_of_their_scores(fitted):
     ranker, people, crowd, scores = fitted
     plain = np.corrcoef(scores)[3]
-    found = ranker.similar_people(people[3], k=None, items=crowd)
+    found = ranker.similar_users(people[3], k=None, items=crowd)
     assert len(found) == len(people) - 1
     assert people[3] not in found.ids
-    by_person = dict(zip(people, plain, strict=True))
-    assert found.likeness == pytest.approx([by_person[one] for one in found.ids])
+    by_user = dict(zip(people, plain, strict=True))
+    assert found.likeness == pytest.approx([by_user[one] for one in found.ids])
     assert np.all(np.diff(found.likeness) <= 0)
 
 
@@ -40,7 +40,7 @@ def test_items_by_the_correlation_of_their_scores_over_people(fitted):
 
 def test_as_a_table_and_a_page(fitted):
     ranker, people, crowd, _ = fitted
-    found = ranker.similar_people(people[0], k=4, items=crowd)
+    found = ranker.similar_users(people[0], k=4, items=crowd)
     assert found.table().column_names == ["person", "likeness"]
     assert [one for one, _ in found] == found.ids.tolist()
     assert "<table>" in ranker.similar_items(crowd.item_ids[0], items=crowd)._repr_html_()
@@ -50,6 +50,6 @@ def test_as_a_table_and_a_page(fitted):
 def test_bad_input(fitted):
     ranker, people, crowd, _ = fitted
     with pytest.raises(ValueError):
-        ranker.similar_people(people[0], k=0, items=crowd)
+        ranker.similar_users(people[0], k=0, items=crowd)
     with pytest.raises(KeyError):
         ranker.similar_items("nothing", items=crowd)

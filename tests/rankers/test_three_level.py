@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 import naive
 from crowds import make_crowd
 from likeminds import Annotations, ThreeLevelRanker, load, make_schools, save
-from likeminds.metrics import auc_by_person
+from likeminds.metrics import auc_by_user
 from likeminds.solvers import PaperSolver
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -94,15 +94,13 @@ def test_scores_are_weights_times_features(schools, fitted):
     scores = fitted.decision_function(schools)
     for i in (0, 17, 599):
         assert scores[i] == pytest.approx(schools.X[i] @ fitted.coef_[schools.user_codes[i]])
-    assert fitted.score(schools) == auc_by_person(schools.labels, scores, schools.users).mean
+    assert fitted.score(schools) == auc_by_user(schools.labels, scores, schools.users).mean
 
 
 def test_learns_more_than_the_consensus(schools, fitted):
     consensus = fitted.decision_function(schools.X)  # nobody in particular
     np.testing.assert_allclose(consensus, schools.X @ fitted.consensus_)
-    assert (
-        fitted.score(schools) > 0.05 + auc_by_person(schools.labels, consensus, schools.users).mean
-    )
+    assert fitted.score(schools) > 0.05 + auc_by_user(schools.labels, consensus, schools.users).mean
 
 
 def test_order_of_rows_and_threads_do_not_matter(schools, fitted):
@@ -177,13 +175,13 @@ def test_warm_start_continues(schools):
     ranker.fit(schools)
     assert ranker.n_iter_ < first
     assert ranker.objective_ == pytest.approx(objective)
-    some = ranker.fit(schools.of_people([3, 4, 5, 29]))
+    some = ranker.fit(schools.of_users([3, 4, 5, 29]))
     assert some.users_.tolist() == [3, 4, 5, 29]
 
 
 def test_default_n_groups_adapts_to_small_data(schools):
     assert ThreeLevelRanker().fit(schools).n_groups_ >= 1
-    assert ThreeLevelRanker().fit(schools.of_people([0])).n_groups_ <= 1
+    assert ThreeLevelRanker().fit(schools.of_users([0])).n_groups_ <= 1
 
 
 def test_stopping_early_warns(schools):

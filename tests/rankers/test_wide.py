@@ -9,13 +9,13 @@ from likeminds import Annotations, HierarchicalRanker
 pytestmark = pytest.mark.seconds
 
 
-def crowd_of_pairs(seed=0, n_people=60, n_pairs=24, d=40, strength=2.0):
+def crowd_of_pairs(seed=0, n_users=60, n_pairs=24, d=40, strength=2.0):
     """Return pairs that two schools judge, those held out, and the consensus."""
     rng = np.random.default_rng(seed)
-    users = np.repeat(np.arange(n_people), n_pairs)
+    users = np.repeat(np.arange(n_users), n_pairs)
     a, b = rng.normal(size=(2, len(users), d))
     theta, apart = rng.normal(size=(2, d)) / np.sqrt(d)
-    school = np.where(np.arange(n_people) % 2, 1.0, -1.0)
+    school = np.where(np.arange(n_users) % 2, 1.0, -1.0)
     W = 2.0 * theta + strength * school[:, None] * apart
     eta = np.einsum("nd,nd->n", a - b, W[users])
     wins = (eta + rng.logistic(size=len(users)) > 0)[:, None]
@@ -118,11 +118,11 @@ def test_newcomers_have_the_posterior_of_people_seen(crowd, kept, monkeypatch):
     train, test, _ = crowd
     ranker = HierarchicalRanker(wide=True).fit(train)
     somebody = train.user_ids[3]
-    told = train.of_people([somebody])
+    told = train.of_users([somebody])
     new = ranker.newcomer(told)
     place = ranker.users_.tolist().index(somebody)
     np.testing.assert_allclose(new.coef[0], ranker.coef_[place], atol=1e-5)
-    judged = test.of_people([somebody])
+    judged = test.of_users([somebody])
     np.testing.assert_allclose(new.standard_error(judged), ranker.standard_error(judged), rtol=1e-4)
 
 
@@ -175,7 +175,7 @@ def test_crowds_that_do_not_differ_get_the_consensus(kind):
 
 @pytest.mark.parametrize("wide", [True, False])
 def test_a_known_consensus_helps_where_labels_are_few(wide):
-    train, test, theta = crowd_of_pairs(2, n_people=12, n_pairs=9, strength=0.0)
+    train, test, theta = crowd_of_pairs(2, n_users=12, n_pairs=9, strength=0.0)
     plain, told, wrong = (
         HierarchicalRanker(wide=wide, n_groups=0, consensus=consensus).fit(train)
         for consensus in (None, theta, -theta)

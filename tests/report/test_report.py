@@ -15,7 +15,7 @@ from likeminds import (
     ThreeLevelRanker,
     ThreeLevelRankerCV,
     make_schools,
-    split_within_people,
+    split_within_users,
     write_report,
 )
 from likeminds.rankers.baselines import JFL
@@ -185,7 +185,7 @@ def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
 
 @pytest.mark.slow
 def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
-    train, test = split_within_people(crowd, 0.4, 0)
+    train, test = split_within_users(crowd, 0.4, 0)
     grid = {"alpha_group": [0.3, 1.0], "n_groups": [1, 2]}
     tuned = ThreeLevelRankerCV(grid, n_folds=2).fit(train)
     found = outline(write_report(tuned, tmp_path / "page.html", train, held_out=test))
@@ -201,12 +201,12 @@ def test_a_hierarchical_ranker_brings_its_own_annotations(tmp_path, crowd):
     assert any("2,000 labels" in words for words in found.said)
 
 
-@pytest.mark.parametrize("n_people", [1, 3])
+@pytest.mark.parametrize("n_users", [1, 3])
 @pytest.mark.slow
-def test_very_small_crowds(tmp_path, n_people):
-    few = make_schools(n_people, 20, 40, 4, 1, random_state=0).annotations
+def test_very_small_crowds(tmp_path, n_users):
+    few = make_schools(n_users, 20, 40, 4, 1, random_state=0).annotations
     found = outline(write_report(HierarchicalRanker().fit(few), tmp_path / "page.html", few))
-    assert any(words.startswith(f"{n_people} p") for words in found.said)
+    assert any(words.startswith(f"{n_users} p") for words in found.said)
 
 
 @pytest.mark.slow

@@ -43,14 +43,14 @@ def test_camps_with_a_gap_between_them_are_schools(seed):
 @pytest.mark.slow
 def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools(seed):
     rng = np.random.default_rng(seed)
-    n_people, n_items, n_batches = 90, 90, 3
+    n_users, n_items, n_batches = 90, 90, 3
     features = rng.standard_normal((n_items, 4))
     # What all see in items beyond their features differs by batch, and so does what was shown.
     batch = np.arange(n_items) % n_batches
     score = features @ (1.0, -1.0, 0.5, 0.0) + rng.standard_normal(n_items)
     rows = [
         (person, item, rng.random() < 1 / (1 + np.exp(-2 * score[item])))
-        for person in range(n_people)
+        for person in range(n_users)
         for item in rng.permutation(np.flatnonzero(batch == person % n_batches))[:20]
     ]
     users, items, labels = zip(*rows, strict=True)

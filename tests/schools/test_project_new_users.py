@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, ThreeLevelRanker, find_schools, make_schools
-from likeminds.schools.project_new_users import NewUserProjection, levels_of_beliefs
+from likeminds.schools.project_new_users import NewUserProjection, levels_of_posterior
 from likeminds.schools.weight_levels import WeightLevels
 
 
@@ -34,23 +34,23 @@ def test_people_who_are_known_are_placed_where_they_are(placing):
 
 def test_levels_of_one_person_are_those_of_the_crowd(ranker, placing):
     for person in (0, 17):
-        alone = levels_of_beliefs(
-            placing.levels, ranker, ranker.beliefs_about(ranker.users_[person])
+        alone = levels_of_posterior(
+            placing.levels, ranker, ranker.user_posterior(ranker.users_[person])
         )
         np.testing.assert_allclose(alone.group[0], placing.levels.group[person], atol=1e-8)
         np.testing.assert_allclose(alone.personal[0], placing.levels.personal[person], atol=1e-8)
 
 
 def test_somebody_without_labels_stands_for_the_consensus(ranker, placing):
-    alone = levels_of_beliefs(placing.levels, ranker, ranker.newcomer())
+    alone = levels_of_posterior(placing.levels, ranker, ranker.newcomer())
     assert placing.place(alone).standing[0].tolist() == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
 
 
 def test_labels_of_somebody_known_lead_a_newcomer_to_their_school(ranker, crowd, placing):
     right = 0
     for person in range(0, 60, 6):
-        said = crowd.of_person(ranker.users_[person])
-        alone = levels_of_beliefs(placing.levels, ranker, ranker.newcomer(said))
+        said = crowd.of_user(ranker.users_[person])
+        alone = levels_of_posterior(placing.levels, ranker, ranker.newcomer(said))
         school = placing.place(alone).membership[0].argmax()
         right += int(school == placing.schools.labels[person])
     assert right >= 9
@@ -59,11 +59,11 @@ def test_labels_of_somebody_known_lead_a_newcomer_to_their_school(ranker, crowd,
 def test_newcomers_of_the_papers_ranker_have_levels_too(crowd):
     ranker = ThreeLevelRanker().fit(crowd)
     levels = WeightLevels.of_ranker(ranker)
-    new = ranker.newcomer(crowd.of_person(ranker.users_[3]))
-    alone = levels_of_beliefs(levels, ranker, new)
+    new = ranker.newcomer(crowd.of_user(ranker.users_[3]))
+    alone = levels_of_posterior(levels, ranker, new)
     np.testing.assert_allclose(alone.coef, new.coef, atol=1e-8)
 
 
 def test_nobody_unknown_has_beliefs(ranker):
     with pytest.raises(KeyError):
-        ranker.beliefs_about("nobody")
+        ranker.user_posterior("nobody")

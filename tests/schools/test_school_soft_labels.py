@@ -21,17 +21,17 @@ SHARED = np.arange(10)  # liked by all, by construction
 SCORNED = np.arange(10, 20)  # by nobody
 
 
-def make_opposed(n_people=60, n_labels=24, seed=0):
+def make_opposed(n_users=60, n_labels=24, seed=0):
     """Return two schools that like and scorn the same items, and differ on all others."""
     rng = np.random.default_rng(seed)
     features = np.zeros((N_ITEMS, 3))
     features[SHARED, 0], features[SCORNED, 0] = 1.0, -1.0
     features[20:30, 1], features[30:, 1] = 1.0, -1.0
     features += rng.normal(0, 0.1, features.shape)
-    side = np.repeat([1.0, -1.0], [2 * n_people // 3, n_people - 2 * n_people // 3])
-    weights = np.stack([np.full(n_people, 3.0), 3.0 * side, np.zeros(n_people)], axis=1)
-    users = np.repeat(np.arange(n_people), n_labels)
-    items = np.concatenate([rng.permutation(N_ITEMS)[:n_labels] for _ in range(n_people)])
+    side = np.repeat([1.0, -1.0], [2 * n_users // 3, n_users - 2 * n_users // 3])
+    weights = np.stack([np.full(n_users, 3.0), 3.0 * side, np.zeros(n_users)], axis=1)
+    users = np.repeat(np.arange(n_users), n_labels)
+    items = np.concatenate([rng.permutation(N_ITEMS)[:n_labels] for _ in range(n_users)])
     chance = expit(np.einsum("nd,nd->n", features[items], weights[users]))
     said = Annotations(users, items, rng.random(len(users)) < chance, features)
     return said, side, expit(weights @ features.T)
@@ -88,7 +88,7 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
         eta = rows @ ranker.coef_[i] + ranker.intercept_[i]
         eta += own.effects + own.factors @ ranker.factor_weights_[i]
         points = np.hstack([ranker.crowd_.coordinates.rows(rows), own.factors])
-        variance = np.einsum("np,pq,nq->n", points, ranker._beliefs().covariance(i), points)
+        variance = np.einsum("np,pq,nq->n", points, ranker._posterior().covariance(i), points)
         size = ranker.crowd_.coordinates.size
         weighed = ranker.crowd_.prior.covariance[size:, size:]
         variance += own.doubt + np.trace(own.unsure @ weighed, axis1=1, axis2=2)
@@ -249,7 +249,7 @@ def test_shares_of_grades_are_those_above_the_cut(opposed, loss):
     graded = Annotations(said.users, said.items, grades, said.features)
     ranker = HierarchicalRanker(n_groups=1, loss=loss, n_item_factors=0).fit(graded)
     items = Items.of_annotations(graded, rng)
-    yes, _ = YesLogOdds.of_ranker(ranker, items, graded).of_people(np.arange(60))
+    yes, _ = YesLogOdds.of_ranker(ranker, items, graded).of_users(np.arange(60))
     predicted = yes[graded.user_codes, graded.item_codes]
     assert predicted.mean() == pytest.approx(graded.labels.mean(), abs=0.03)
     assert np.abs(predicted - graded.labels).mean() < 0.3

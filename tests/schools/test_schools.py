@@ -30,9 +30,9 @@ from likeminds.schools.weight_levels import WeightLevels
 pytestmark = pytest.mark.seconds
 
 
-def crowd(n_schools, seed=0, n_people=120, **options):
+def crowd(n_schools, seed=0, n_users=120, **options):
     options = {"contested": 0.5} | options
-    return make_schools(n_people, 40, 300, 16, n_schools, random_state=seed, **options)
+    return make_schools(n_users, 40, 300, 16, n_schools, random_state=seed, **options)
 
 
 def three_levels(simulation, n_groups):
@@ -74,7 +74,7 @@ def test_the_learned_prior_finds_them_too(n_schools):
 
 @pytest.mark.slow
 def test_tuned_and_decomposed_rankers():
-    simulation = crowd(2, n_people=60)
+    simulation = crowd(2, n_users=60)
     grid = {"alpha_group": [1.0], "n_groups": [1, 2]}
     rankers = [
         ThreeLevelRankerCV(grid, n_folds=2),
@@ -91,7 +91,7 @@ def test_tuned_and_decomposed_rankers():
 
 
 def test_a_ranker_without_a_group_level_is_refused():
-    simulation = crowd(2, n_people=20)
+    simulation = crowd(2, n_users=20)
     with pytest.raises(TypeError):
         find_schools(JFL().fit(simulation.annotations))
     with pytest.raises(TypeError):
@@ -99,7 +99,7 @@ def test_a_ranker_without_a_group_level_is_refused():
 
 
 def test_bad_requests_are_refused():
-    simulation = crowd(2, n_people=20)
+    simulation = crowd(2, n_users=20)
     ranker = three_levels(simulation, 1)
     for bad in (0, 21, "many"):
         with pytest.raises(ValueError, match="number of people, 20"):
@@ -110,11 +110,11 @@ def test_bad_requests_are_refused():
     with pytest.raises(KeyError):
         found[3]
     with pytest.raises(KeyError):
-        found.of_person("nobody")
+        found.of_user("nobody")
 
 
 def test_contested_features_are_those_that_set_schools_apart():
-    simulation = crowd(3, n_people=150, contested=0.25)
+    simulation = crowd(3, n_users=150, contested=0.25)
     found = find_schools(three_levels(simulation, 2), simulation.annotations)
     contested = simulation.group.any(axis=0)
     said = found.feature_school >= 0
@@ -136,7 +136,7 @@ def test_what_was_found_fits_together():
     np.testing.assert_allclose(found.standing.sum(axis=1), 1)
     assert (found.standing >= 0).all()
     assert set(found.members(2)) == set(found.users[found.labels == 1])
-    assert found.of_person(found.members(2)[0]) is found[2]
+    assert found.of_user(found.members(2)[0]) is found[2]
     table = found.people()
     assert table.num_rows == 120
     assert table["school"].to_pylist() == (found.labels + 1).tolist()
@@ -206,7 +206,7 @@ def test_electricity_has_no_camps_but_directions():
 def test_loners_by_the_learned_prior():
     found = true = false = 0
     for seed in range(4):
-        simulation = crowd(2, seed, n_people=100, n_loners=8, personal_strength=0.2)
+        simulation = crowd(2, seed, n_users=100, n_loners=8, personal_strength=0.2)
         said = find_schools(HierarchicalRanker(n_groups=1).fit(simulation.annotations)).loner
         found += (said & (simulation.school < 0)).sum()
         false += (said & (simulation.school >= 0)).sum()
@@ -216,7 +216,7 @@ def test_loners_by_the_learned_prior():
 
 
 def test_loners_of_the_three_levels_are_those_with_a_personal_part():
-    simulation = crowd(2, n_people=40)
+    simulation = crowd(2, n_users=40)
     ranker = ThreeLevelRanker(alpha_personal=0.05, n_groups=1).fit(simulation.annotations)
     found = find_schools(ranker)
     assert found.loner.any()
@@ -224,7 +224,7 @@ def test_loners_of_the_three_levels_are_those_with_a_personal_part():
 
 
 def test_nobody_differs():
-    annotations = crowd(1, n_people=12).annotations
+    annotations = crowd(1, n_users=12).annotations
     ranker = ThreeLevelRanker(n_groups=0, alpha_group=1e6).fit(annotations)
     ranker.group_ = np.zeros_like(ranker.group_)
     ranker.personal_ = np.zeros_like(ranker.personal_)
@@ -250,7 +250,7 @@ def test_rows_with_equal_features_are_one_item():
 
 def test_disagreement_is_that_of_places():
     rng = np.random.default_rng(0)
-    annotations = crowd(2, n_people=10).annotations
+    annotations = crowd(2, n_users=10).annotations
     items = Items.of_annotations(annotations, rng)
     coef = rng.standard_normal((10, 16))
     found = items.disagreement(coef, rng)

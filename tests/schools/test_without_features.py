@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 from likeminds import Annotations, HierarchicalRanker, find_schools, write_report
-from likeminds.plots import heatmap, person_card
+from likeminds.plots import heatmap, user_card
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items
 from likeminds.schools.yes_log_odds import YesLogOdds
@@ -59,7 +59,7 @@ def test_unlabelled_items_are_those_a_person_would_like(crowd):
     titles = set()
     for person in range(10):
         facts = explained.person(person)
-        seen = set(said.of_person(person).items.tolist())
+        seen = set(said.of_user(person).items.tolist())
         assert facts["labelled"] == [item for item in facts["best"] if item in seen]
         assert facts["expected"] is None
         titles.add(len(facts["labelled"]))
@@ -102,7 +102,7 @@ def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(cr
     assert facts["features"][0]["words"] == words
     assert facts["differs"].startswith(("likes a", "likes b", "dislikes "))
     assert "learned" not in facts["differs"]
-    figure = person_card(ranker, 0)
+    figure = user_card(ranker, 0)
     ticks = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     assert words in ticks
     columns = [

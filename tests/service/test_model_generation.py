@@ -71,7 +71,7 @@ def test_a_refresh_that_is_not_possible_says_why_and_changes_nothing(three_level
 
 
 def test_choices_take_newcomers_and_no_more_of_known_people(settings):
-    said = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 40)])
+    said = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 40)])
     save(HierarchicalRanker(n_groups=1).fit(said), settings.model, with_data=True)
     with TestClient(make_app(settings, watching=False), base_url="http://127.0.0.1") as client:
         items = client.get("/v1/items", params={"limit": 2}).json()["items"]

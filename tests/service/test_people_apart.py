@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from likeminds import save
 from likeminds.service.app import make_app
 from likeminds.storage.models import ModelFileError
-from likeminds.storage.user_files import PeopleFiles
+from likeminds.storage.user_files import UserFiles
 
 pytestmark = pytest.mark.seconds
 
@@ -19,7 +19,7 @@ PEOPLE = [f"person-{n:02d}" for n in range(24)]
 
 @contextmanager
 def served(settings, ranker, folder):
-    save(ranker, folder, people_per_file=5, with_data=True)
+    save(ranker, folder, users_per_file=5, with_data=True)
     app = make_app(replace(settings, model=str(folder)), watching=False)
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
@@ -68,8 +68,8 @@ def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
 
 def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, monkeypatch):
     monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 1)
-    opened, open_ = [], PeopleFiles._open
-    monkeypatch.setattr(PeopleFiles, "_open", lambda *a: (opened.append(a[1]), open_(*a))[1])
+    opened, open_ = [], UserFiles._open
+    monkeypatch.setattr(UserFiles, "_open", lambda *a: (opened.append(a[1]), open_(*a))[1])
     with served(settings, ranker, tmp_path / "apart") as client:
         before = set(opened)
         assert len(before) < 5
@@ -79,7 +79,7 @@ def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, 
 
 def test_damage_is_said(settings, ranker, tmp_path):
     folder = tmp_path / "apart"
-    save(ranker, folder, people_per_file=5, with_data=True)
+    save(ranker, folder, users_per_file=5, with_data=True)
     victim = next(folder.glob("people-*"))
     victim.write_bytes(victim.read_bytes()[:-1])
     with pytest.raises(ModelFileError):

@@ -42,7 +42,7 @@ def test_stored_labels_are_learned_as_if_they_had_been_there(served, said, ranke
     grown = fold(served, more)
     assert "zoe" in grown.users_
     assert grown.n_labels_ == ranker.n_labels_ + 2
-    row = grown.annotations_.of_person("zoe")
+    row = grown.annotations_.of_user("zoe")
     assert dict(zip(row.items.tolist(), row.labels.tolist(), strict=True)) == {
         "shoe-01": True,
         "shoe-02": False,
@@ -50,13 +50,13 @@ def test_stored_labels_are_learned_as_if_they_had_been_there(served, said, ranke
 
 
 def test_the_last_word_replaces_what_the_model_has(served, said):
-    mine = said.of_person("person-03")
+    mine = said.of_user("person-03")
     first, second = str(mine.items[0]), str(mine.items[1])
     changed = [
         label("person-03", first, not bool(mine.labels[0])),
         label("person-03", second, None),
     ]
-    grown = fold(served, changed).annotations_.of_person("person-03")
+    grown = fold(served, changed).annotations_.of_user("person-03")
     now = dict(zip(grown.items.tolist(), grown.labels.tolist(), strict=True))
     assert now[first] is not bool(mine.labels[0])
     assert second not in now
@@ -168,7 +168,7 @@ def test_a_mapped_model_changed_in_place_is_served_on(  # noqa: PLR0917
     monkeypatch.setattr(safetensors, "READ_AT_ONCE", 0)
     if apart:
         Path(settings.model).unlink()
-        save(ranker, settings.model, people_per_file=100, with_data=True)
+        save(ranker, settings.model, users_per_file=100, with_data=True)
     client = serve()
     before = client.post("/v1/rank", json={"person": "person-01"}).json()
     model = main_file(Path(settings.model))
@@ -291,7 +291,7 @@ def test_a_worker_that_was_killed_is_not_waited_for(settings):
 @pytest.mark.slow
 def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings):
     households = load_electricity()
-    some = households.of_people(households.user_ids[:30])
+    some = households.of_users(households.user_ids[:30])
     save(HierarchicalRanker(n_groups=1).fit(some), settings.model, with_data=True)
     client = serve()
     holder = client.app.state.holder
@@ -318,7 +318,7 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     client.delete(f"/v1/people/{some.user_ids[3]}/data")
     assert refresh_file(settings) == "9 labels"
     grown = load(settings.refreshed)
-    assert len(grown.annotations_.of_person("zoe")) == 9
+    assert len(grown.annotations_.of_user("zoe")) == 9
     assert some.user_ids[3] not in grown.users_
 
 

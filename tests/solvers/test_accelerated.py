@@ -12,8 +12,8 @@ from likeminds.components import (
     Group,
     LowRank,
     MeanRegularised,
-    PerPerson,
     Personal,
+    PerUser,
     SharedFeatures,
     Sparse,
 )
@@ -168,8 +168,8 @@ def test_stages_end_where_the_set_above_the_cap_is_that_of_the_stage(seed, alpha
 def trace_norm_by_admm(loss, alpha, n_free, start):
     """Minimise loss + alpha * (singular values after the first): slow, and by other means."""
     rho, steps = 0.3, 1500
-    n_people, d = loss.shape
-    units = [loss.apply(np.tile(unit, (n_people, 1))) for unit in np.eye(d)]
+    n_users, d = loss.shape
+    units = [loss.apply(np.tile(unit, (n_users, 1))) for unit in np.eye(d)]
     matrices = np.stack(units, axis=2)
     Z, dual = start.copy(), np.zeros_like(start)
     for _ in range(steps):
@@ -219,7 +219,7 @@ def test_comt_without_groups_is_ridge_towards_the_mean(crowd):
     np.testing.assert_allclose(sum(pulled.parts), alone.parts[0], atol=1e-5)
 
 
-class Ridge(PerPerson):
+class Ridge(PerUser):
     """A component that knows only its value and its prox."""
 
     name = "ridge"

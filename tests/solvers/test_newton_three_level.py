@@ -29,12 +29,12 @@ def three_levels(lambda1, lambda2, lambda3, n_groups, lambda4=0.0):
 def random_problem(seed):
     """Few or many labels and people, correlated features, more features than labels."""
     rng = np.random.default_rng(seed)
-    n_people, d = rng.choice([3, 8, 30]), rng.choice([2, 5, 12])
+    n_users, d = rng.choice([3, 8, 30]), rng.choice([2, 5, 12])
     n_labels = rng.choice([4, 8, 40])
     correlated = rng.standard_normal((d, d)) if rng.random() < 0.5 else np.eye(d)
-    rows = rng.standard_normal((n_people * n_labels, d)) @ correlated
-    weights = rng.standard_normal((n_people, d)) + rng.standard_normal(d)
-    users = np.repeat(np.arange(n_people), n_labels)
+    rows = rng.standard_normal((n_users * n_labels, d)) @ correlated
+    weights = rng.standard_normal((n_users, d)) + rng.standard_normal(d)
+    users = np.repeat(np.arange(n_users), n_labels)
     scores = np.einsum("nd,nd->n", rows, weights[users]) + rng.standard_normal(len(users))
     labels = scores > 0
     labels[::n_labels], labels[1::n_labels] = True, False
@@ -44,7 +44,7 @@ def random_problem(seed):
         )
     )
     lambdas = 10.0 ** rng.uniform(-4, 3, 3)
-    n_groups = int(rng.integers(0, min(10, n_people, d) + 1))
+    n_groups = int(rng.integers(0, min(10, n_users, d) + 1))
     shrinkage = lambdas[1] * rng.choice([0.0, 0.1, 0.9, 1.0])
     return loss, three_levels(*lambdas, n_groups, shrinkage)
 

@@ -234,7 +234,7 @@ def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, we
     crowd = make_schools(12, 16, 40, 6, 2, random_state=0).annotations
     if "-choice" in name:
         households = likeminds.load_electricity()
-        crowd = households.of_people(households.user_ids[:10])
+        crowd = households.of_users(households.user_ids[:10])
     old = load(DATA / f"{name}.format-3.likeminds")
     renewed = load(save(old, tmp_path / "m", with_data=True))
     for model in (old, renewed):
@@ -272,7 +272,7 @@ def test_every_kind_of_ranker_scores_as_when_it_was_saved(kind):
     crowd = make_schools(12, 16, 40, 6, 2, random_state=0).annotations
     if kind.endswith("-choice"):
         households = likeminds.load_electricity()
-        crowd = households.of_people(households.user_ids[:10])
+        crowd = households.of_users(households.user_ids[:10])
     model = load(path)
     np.testing.assert_allclose(model.decision_function(crowd), expected, rtol=1e-12, atol=1e-12)
     if read_card(path)["takes_updates"]:

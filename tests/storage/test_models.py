@@ -187,7 +187,7 @@ def test_card_of_a_ranker_that_keeps_no_labels(tmp_path, shared):
 
 def test_card_of_several_attributes(tmp_path, shared):
     model = AttributeModel(RankerCV(baselines.ConsensusOnly(), n_folds=2))
-    model.fit({"open": shared, "pointy": shared.of_people([0, 1, 2])})
+    model.fit({"open": shared, "pointy": shared.of_users([0, 1, 2])})
     card = read_card(save(model, tmp_path / "m"))
     assert card["ranker"] == "AttributeModel"
     assert card["parameters"]["ranker"]["class"] == "RankerCV"

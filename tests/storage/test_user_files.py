@@ -27,7 +27,7 @@ from likeminds._util.lazy_rows import LazyRows
 from likeminds.rankers.subset import some_of
 from likeminds.storage.id_arrays import from_arrays, hashes_of, kind_of, to_arrays
 from likeminds.storage.models import ModelFileError
-from likeminds.storage.user_files import PeopleFiles
+from likeminds.storage.user_files import UserFiles
 
 IDS = {
     "texts": [f"p{n:02d}" for n in range(23)],
@@ -56,19 +56,19 @@ def ranker(said):
 
 @pytest.fixture
 def folder(ranker, tmp_path):
-    return save(ranker, tmp_path / "crowd.likeminds", people_per_file=5)
+    return save(ranker, tmp_path / "crowd.likeminds", users_per_file=5)
 
 
 @pytest.fixture
 def opened(monkeypatch):
     """The files of people that were opened."""
-    found, open_ = [], PeopleFiles._open
+    found, open_ = [], UserFiles._open
 
     def count(self, number):
         found.append(number)
         return open_(self, number)
 
-    monkeypatch.setattr(PeopleFiles, "_open", count)
+    monkeypatch.setattr(UserFiles, "_open", count)
     return found
 
 
@@ -84,7 +84,7 @@ def people_in(folder):
 def test_the_same_ranker_comes_back(ids, tmp_path):
     said = crowd(ids)
     here = ThreeLevelRanker().fit(said)
-    folder = save(here, tmp_path / "m", people_per_file=5)
+    folder = save(here, tmp_path / "m", users_per_file=5)
     again = load(folder)
     assert again.users_.tolist() == here.users_.tolist()
     assert again.users_.dtype == here.users_.dtype
@@ -102,12 +102,12 @@ def test_the_same_ranker_comes_back(ids, tmp_path):
 
 def test_numbers_are_found_as_texts_and_strangers_are_not(tmp_path):
     here = ThreeLevelRanker().fit(crowd("numbers"))
-    again = load(save(here, tmp_path / "m", people_per_file=4))
+    again = load(save(here, tmp_path / "m", users_per_file=4))
     assert again.rank("107", crowd("numbers"), k=1).person == 107
     assert 107.0 in again.users_.places
     with pytest.raises(KeyError):
         again.rank("p1", crowd("numbers"))
-    texts = load(save(ThreeLevelRanker().fit(crowd()), tmp_path / "t", people_per_file=4))
+    texts = load(save(ThreeLevelRanker().fit(crowd()), tmp_path / "t", users_per_file=4))
     with pytest.raises(KeyError):
         texts.rank("p0", crowd())
     assert set(texts.users_.places) == set(IDS["texts"])
@@ -135,9 +135,9 @@ def test_verbs_answer_as_the_ranker_in_memory(ranker, said, folder):
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
-    alike = [one.similar_people("p04", k=3, items=items).ids.tolist() for one in (again, ranker)]
+    alike = [one.similar_users("p04", k=3, items=items).ids.tolist() for one in (again, ranker)]
     assert alike[0] == alike[1]
-    everybody = [[one.items.tolist() for one in r.rank_everybody(items)] for r in (again, ranker)]
+    everybody = [[one.items.tolist() for one in r.rank_all(items)] for r in (again, ranker)]
     assert everybody[0] == everybody[1]
 
 
@@ -149,7 +149,7 @@ def test_only_the_files_of_those_asked_about_are_opened(ranker, said, folder, op
     assert opened == []
     again.rank("p07", said, k=3)
     again.explain("p07", said.items[0], said)
-    again.beliefs_about("p07")
+    again.user_posterior("p07")
     assert set(opened) <= {0, 1}  # p07 is in the second; of strangers the first has to say
     assert 1 in opened
     again.rank("p22", said)
@@ -185,7 +185,7 @@ def test_rows_are_indexed_as_arrays_are(ranker, folder):
 def test_some_of_the_people_are_an_ordinary_ranker(ranker, said, folder, opened):
     some = some_of(load(folder), slice(5, 10))
     assert some.users_.tolist() == IDS["texts"][5:10]
-    mine = said.of_people(IDS["texts"][5:10])
+    mine = said.of_users(IDS["texts"][5:10])
     np.testing.assert_allclose(some.decision_function(mine), ranker.decision_function(mine))
     np.testing.assert_allclose(some.standard_error(mine), ranker.standard_error(mine))
     assert set(opened) == {1}
@@ -207,7 +207,7 @@ def test_a_model_that_replaces_another_leaves_that_to_whoever_reads_it(ranker, s
     np.testing.assert_array_equal(before.coef_, ranker.coef_)
     np.testing.assert_array_equal(load(folder).coef_, other.coef_)
     assert len(people_in(folder)) == 10
-    save(other, folder, people_per_file=23)
+    save(other, folder, users_per_file=23)
     assert len(people_in(folder)) == 6
     assert not set(first) & set(people_in(folder))
     late = load(folder)
@@ -220,7 +220,7 @@ def test_a_model_that_replaces_another_leaves_that_to_whoever_reads_it(ranker, s
 def test_it_takes_more_labels(said, tmp_path):
     half = said[: len(said) // 2]
     here = HierarchicalRanker(n_groups=1).fit(half)
-    folder = save(here, tmp_path / "m", people_per_file=6, with_data=True)
+    folder = save(here, tmp_path / "m", users_per_file=6, with_data=True)
     again = load(folder)
     grown = again.update(said[len(said) // 2 :])
     save(grown, folder, with_data=True, if_unchanged=True)
@@ -254,7 +254,7 @@ def test_truncated_missing_changed_and_mixed_files(ranker, said, folder, tmp_pat
     asked("checksum of its array 'coef_' differs")
     victim.unlink()
     asked("there is no file people-.*5 of them")
-    other = save(ranker, tmp_path / "other", people_per_file=4)
+    other = save(ranker, tmp_path / "other", users_per_file=4)
     shutil.copy(people_in(other)[1], victim)
     asked("people of another model")
     victim.write_bytes(content)
@@ -297,7 +297,7 @@ def test_a_save_that_fails_leaves_the_old_model_or_none(
     assert names_in(folder) == before
     calls.clear()
     with pytest.raises(type(failure)):
-        save(ranker, tmp_path / "new", people_per_file=5)
+        save(ranker, tmp_path / "new", users_per_file=5)
     assert not (tmp_path / "new").exists()
     monkeypatch.undo()
     np.testing.assert_array_equal(load(folder, verify=True).coef_, ranker.coef_)
@@ -306,30 +306,30 @@ def test_a_save_that_fails_leaves_the_old_model_or_none(
 def test_what_cannot_be_saved_apart_is_refused(ranker, said, tmp_path):
     for told, call in (
         (
-            "people_per_file must be at least 1",
-            lambda: save(ranker, tmp_path / "m", people_per_file=0),
+            "users_per_file must be at least 1",
+            lambda: save(ranker, tmp_path / "m", users_per_file=0),
         ),
-        ("not fitted", lambda: save(HierarchicalRanker(), tmp_path / "m", people_per_file=5)),
+        ("not fitted", lambda: save(HierarchicalRanker(), tmp_path / "m", users_per_file=5)),
     ):
         with pytest.raises(ValueError, match=told):
             call()
     several = AttributeModel(ThreeLevelRanker()).fit({"open": said, "pointy": said})
     with pytest.raises(TypeError):
-        save(several, tmp_path / "m", people_per_file=5)
+        save(several, tmp_path / "m", users_per_file=5)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(FileExistsError):
-        save(ranker, tmp_path / "mine", people_per_file=5)
+        save(ranker, tmp_path / "mine", users_per_file=5)
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
-        save(ranker, tmp_path / "file", people_per_file=5)
+        save(ranker, tmp_path / "file", users_per_file=5)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "mine")
     broken = copy(ranker)
     broken.coef_ = ranker.coef_.copy()
     broken.coef_[7, 1] = np.nan
     with pytest.raises(ValueError, match="coef_ of these people holds numbers that are NaN"):
-        save(broken, tmp_path / "m", people_per_file=5)
+        save(broken, tmp_path / "m", users_per_file=5)
     assert not (tmp_path / "m").exists()
 
 
@@ -364,13 +364,13 @@ def test_grades_and_choices(tmp_path):
     graded = HierarchicalRanker(n_groups=0, loss="cumulative", unknown="consensus").fit(
         X, stars, users
     )
-    again = load(save(graded, tmp_path / "g", people_per_file=3))
+    again = load(save(graded, tmp_path / "g", users_per_file=3))
     for whom in (users[:50], None, ["nobody"] * 50):
         found, here = (one.predict_grades(X[:50], whom) for one in (again, graded))
         np.testing.assert_allclose(found.probabilities, here.probabilities)
     homes = load_electricity()
-    homes = homes.of_people(homes.user_ids[:20])
+    homes = homes.of_users(homes.user_ids[:20])
     chosen = HierarchicalRanker(n_groups=1).fit(homes)
-    again = load(save(chosen, tmp_path / "c", people_per_file=7))
+    again = load(save(chosen, tmp_path / "c", users_per_file=7))
     np.testing.assert_allclose(again.predict_proba(homes), chosen.predict_proba(homes))
     assert isinstance(homes, Annotations)

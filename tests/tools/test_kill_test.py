@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make_folder(tmp_path_factory.mktemp("kills") / "crowd", n_people=12)
+    return make_folder(tmp_path_factory.mktemp("kills") / "crowd", n_users=12)
 
 
 def test_nothing_is_lost_or_left_behind_by_a_kill(folder):

@@ -87,7 +87,7 @@ def test_badges_say_what_the_project_says():
 
 
 def test_films_are_written_as_they_are_published(tmp_path):
-    films.write(tmp_path, n_people=3, n_films=5, n_ratings=4)
+    films.write(tmp_path, n_users=3, n_films=5, n_ratings=4)
     ratings = (tmp_path / "ratings.csv").read_text().splitlines()
     assert ratings[0] == "userId,movieId,rating,timestamp"
     assert len(ratings) == 1 + 3 * 4

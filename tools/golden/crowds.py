@@ -30,8 +30,8 @@ Quantities = dict[str, ArrayLike]
 _SHOWN = 4
 # The baselines of the paper, from RMTL to RAMU, and simpler rankers.
 _PAPER = ("RMTL", "RMTFL", "LassoMTL", "JFL", "CMTL", "COMT", "RAMU")
-_SIMPLE = ("ConsensusOnly", "OnePerPerson", "RidgeToConsensus", "PooledLogistic")
-_SIMPLE += ("LogisticPerPerson", "Popularity", "PopularityWithFeatures", "Factorisation")
+_SIMPLE = ("ConsensusOnly", "OnePerUser", "RidgeToConsensus", "PooledLogistic")
+_SIMPLE += ("LogisticPerUser", "Popularity", "PopularityWithFeatures", "Factorisation")
 
 
 # Crowds.
@@ -126,7 +126,7 @@ def _labels_on_items() -> Annotations:
 def _weights(ranker: Any, said: Annotations) -> Quantities:
     """Return coefficients, scores and rankings."""
     first = said.user_ids[:_SHOWN]
-    found: Quantities = {"scores": ranker.decision_function(said.of_people(first))}
+    found: Quantities = {"scores": ranker.decision_function(said.of_users(first))}
     if hasattr(ranker, "coef_"):
         found["coefficients"] = ranker.coef_[:_SHOWN]
         found["consensus"] = ranker.consensus_
@@ -141,7 +141,7 @@ def _rankings(ranker: Any, said: Annotations) -> Quantities:
 
 def _posterior(ranker: Any, said: Annotations) -> Quantities:
     """Return all that a learned prior says of some users, and what it selected."""
-    rows = said.of_people(said.user_ids[:_SHOWN])
+    rows = said.of_users(said.user_ids[:_SHOWN])
     found = _weights(ranker, said) | _rankings(ranker, said)
     found["deviations"] = ranker.standard_error(rows)
     found["selected"] = _ids(
@@ -155,13 +155,13 @@ def _posterior(ranker: Any, said: Annotations) -> Quantities:
 
 def _fitted(ranker: Any, said: Annotations) -> Quantities:
     """Return the posterior, and probabilities."""
-    rows = said.of_people(said.user_ids[:_SHOWN])
+    rows = said.of_users(said.user_ids[:_SHOWN])
     found = _posterior(ranker.fit(said), said)
     return found | {"probabilities": ranker.predict_proba(rows)[:, 1]}
 
 
 def _graded(ranker: Any, said: Annotations) -> Quantities:
-    rows = said.of_people(said.user_ids[:2])
+    rows = said.of_users(said.user_ids[:2])
     found = _posterior(ranker.fit(said), said)
     if getattr(ranker, "grading_", None) is None:
         return found
@@ -169,12 +169,12 @@ def _graded(ranker: Any, said: Annotations) -> Quantities:
     return found | {"probabilities": predicted.probabilities, "expected": predicted.expected}
 
 
-def _beliefs(beliefs: Any, rows: Annotations) -> Quantities:
+def _posterior(posterior: Any, rows: Annotations) -> Quantities:
     """Return the posteriors of new users."""
     return {
-        "coefficients": beliefs.coef,
-        "scores": beliefs.decision_function(rows, rows.users),
-        "deviations": beliefs.standard_error(rows, rows.users),
+        "coefficients": posterior.coef,
+        "scores": posterior.decision_function(rows, rows.users),
+        "deviations": posterior.standard_error(rows, rows.users),
     }
 
 
@@ -371,11 +371,11 @@ def _of_baselines(names: tuple[str, ...]) -> Quantities:
 def newcomers() -> Quantities:
     """Meet new users without labels and with a few, and choose what to ask them."""
     said = _labels_on_items()
-    known, new = said.of_people(said.user_ids[:-3]), said.of_people(said.user_ids[-3:])
+    known, new = said.of_users(said.user_ids[:-3]), said.of_users(said.user_ids[-3:])
     ranker = HierarchicalRanker(n_item_factors=1).fit(known)
     few = ranker.newcomer(new[::3])
-    catalogue = said.of_person(said.user_ids[0])
-    return _named("few labels", _beliefs(few, new)) | {
+    catalogue = said.of_user(said.user_ids[0])
+    return _named("few labels", _posterior(few, new)) | {
         "no labels": ranker.newcomer().coef,
         "next items": _ids(few.next_items(catalogue, new.user_ids[0], n=3)),
     }
@@ -411,7 +411,7 @@ def reloaded() -> Quantities:
     """Models that were saved and loaded."""
     said = _labels_on_items()
     graded = _Made(8, 30, 20, 2, share=0.8).grades(0.6, 1.0)
-    rows = said.of_people(said.user_ids[:_SHOWN])
+    rows = said.of_users(said.user_ids[:_SHOWN])
     with tempfile.TemporaryDirectory() as folder:
 
         def again(ranker: Any) -> Any:

@@ -75,8 +75,8 @@ def take_apart(state: Any, arrays: list[NDArray[Any]]) -> Any:
     beside the fields of a dataclass stays behind, too.
     """
 
-    def change(value: Any, of_people: bool) -> Any:
-        if not (of_people and isinstance(value, np.ndarray) and len(value)):
+    def change(value: Any, of_users: bool) -> Any:
+        if not (of_users and isinstance(value, np.ndarray) and len(value)):
             return value
         arrays.append(value)
         return SeparateArray(len(arrays) - 1)
@@ -104,12 +104,12 @@ def put_together(state: Any, arrays: list[Any]) -> Any:
     )
 
 
-def _changed(value: Any, change: Callable[[Any, bool], Any], of_people: bool = False) -> Any:
+def _changed(value: Any, change: Callable[[Any, bool], Any], of_users: bool = False) -> Any:
     """Return a state whose parts are changed; what stays as it is may have parts of its own.
 
     ``change`` is told of every part whether it is one that people have.
     """
-    new = change(value, of_people)
+    new = change(value, of_users)
     if new is not value:
         return new
     if isinstance(value, tuple):
@@ -126,7 +126,7 @@ def _changed(value: Any, change: Callable[[Any, bool], Any], of_people: bool = F
     return replace(value, **changed)
 
 
-def of_people(state: Any, people: Index | slice) -> Any:
+def of_users(state: Any, people: Index | slice) -> Any:
     """Return a state with what some people have in it, in their order.
 
     Examples
@@ -135,7 +135,7 @@ def of_people(state: Any, people: Index | slice) -> Any:
     ... class Known:
     ...     people_have = ("ages",)
     ...     ages: NDArray[Any]
-    >>> of_people(Known(np.array([30, 41, 52])), np.array([2, 0]))
+    >>> of_users(Known(np.array([30, 41, 52])), np.array([2, 0]))
     Known(ages=array([52, 30]))
     """
     arrays: list[NDArray[Any]] = []

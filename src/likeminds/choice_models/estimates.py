@@ -85,11 +85,11 @@ class PartWorths:
         scaled = np.divide(self.centre, deviation, out=surely, where=deviation > 0)
         return np.where(self.signs < 0, 0.0, ndtr(scaled))
 
-    def drawn(self, n_people: int, rng: np.random.Generator) -> Float:
-        """Return the part-worths of people drawn at random, shape (n_people, d)."""
+    def drawn(self, n_users: int, rng: np.random.Generator) -> Float:
+        """Return the part-worths of people drawn at random, shape (n_users, d)."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        drawn = self.centre + rng.standard_normal((n_people, len(values))) @ root.T
+        drawn = self.centre + rng.standard_normal((n_users, len(values))) @ root.T
         return weights_of_logs(np.where(self.signs * drawn < 0.0, 0.0, drawn), self.logs)
 
     @property
@@ -188,10 +188,10 @@ def estimate(
     """Return part-worths with standard errors, at a prior that is near the maximum."""
     at = setting.coefficients(prior)
     simulation = ImportanceSampler(setting, at, n_draws)
-    n_means, n_people = len(at.mean) + len(at.fixed), setting.tasks.n_people
-    for form in _forms(kind, at, n_people):
+    n_means, n_users = len(at.mean) + len(at.fixed), setting.tasks.n_users
+    for form in _forms(kind, at, n_users):
         surface = LikelihoodSurface(simulation, at, form)
-        information, scores, by = _information(surface, n_people)
+        information, scores, by = _information(surface, n_users)
         if not isinstance(form, FullCovariance) or _is_definite(information):
             break
     kept = _definite_part(information, n_means)
@@ -239,13 +239,13 @@ def estimate(
     )
 
 
-def _information(surface: LikelihoodSurface, n_people: int) -> tuple[Float, Float, str]:
+def _information(surface: LikelihoodSurface, n_users: int) -> tuple[Float, Float, str]:
     """Return the information, users' scores, and what the information is made of."""
     information, scores = surface.information(), surface.scores()
     if isinstance(surface.form, FullCovariance) and not _is_definite(information):
         # At a penalised estimate the gradient is not zero: scores less their mean.
-        outer = n_people * np.cov(scores.T, ddof=0)
-        if len(outer) * _PEOPLE_EACH <= n_people and _is_definite(outer):
+        outer = n_users * np.cov(scores.T, ddof=0)
+        if len(outer) * _PEOPLE_EACH <= n_users and _is_definite(outer):
             return outer, scores, "scores"
     return information, scores, "hessian"
 
@@ -273,11 +273,11 @@ def _is_definite(matrix: Float) -> bool:
     return bool(values[0] > _INVERTIBLE * values[-1])
 
 
-def _forms(kind: str, at: Coefficients, n_people: int) -> Iterator[CovarianceParameters]:
+def _forms(kind: str, at: Coefficients, n_users: int) -> Iterator[CovarianceParameters]:
     """Yield the forms in which the likelihood may be concave, the most general first."""
     size = len(at.mean)
     n_numbers = size + len(at.fixed) + size * (size + 1) // 2
-    if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_people):
+    if kind == "full" and n_numbers <= min(_MOST_NUMBERS, n_users):
         yield FullCovariance(np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64))
     yield ScaledCovariance(at.covariance)
 

@@ -24,7 +24,7 @@ class FitStatistics:
         Of the choices.
     null_log_likelihood : float
         With all weights zero: equal shares of the available alternatives.
-    n_choices, n_people, n_parameters : int
+    n_choices, n_users, n_parameters : int
         How many choices (or labels), users, and free numbers of the model.
     are_choices : bool
         Whether they are choices, not labels of yes and no.
@@ -39,7 +39,7 @@ class FitStatistics:
     log_likelihood: float
     null_log_likelihood: float
     n_choices: int
-    n_people: int
+    n_users: int
     n_parameters: int
     are_choices: bool = True
 
@@ -62,7 +62,7 @@ class FitStatistics:
         """Return the numbers, for JSON."""
         return {
             "choices" if self.are_choices else "labels": self.n_choices,
-            "people": self.n_people,
+            "people": self.n_users,
             "parameters": self.n_parameters,
             "aic": self.aic,
             "bic": self.bic,
@@ -72,7 +72,7 @@ class FitStatistics:
 
     def __str__(self) -> str:
         said = counted(self.n_choices, "choice" if self.are_choices else "label")
-        people = counted(self.n_people, "user")
+        people = counted(self.n_users, "user")
         return (
             f"{said} by {people}, {counted(self.n_parameters, 'parameter')}: AIC {self.aic:.1f}, "
             f"BIC {self.bic:.1f}, McFadden's R2 {self.mcfadden_r2:.3f} (equal shares: "
@@ -102,7 +102,7 @@ def fit_statistics(
         log_likelihood,
         null,
         n_choices,
-        setting.tasks.n_people,
+        setting.tasks.n_users,
         len(at.mean) + len(at.fixed) + n_free,
         isinstance(setting.likelihood, ChoiceLikelihood),
     )

@@ -19,7 +19,7 @@ from scipy.special import gammaln
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.batched_linalg import row_dots
-from likeminds.mixed_model.blocks import PaddedRows, Responses, of_each_person, task_of
+from likeminds.mixed_model.blocks import PaddedRows, Responses, of_each_user, task_of
 from likeminds.mixed_model.extensions.sign_constraints import find_mode_of_logs, weights_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood
@@ -60,9 +60,9 @@ class SimulatedLikelihood:
 
     Attributes
     ----------
-    by_person : array of shape (n_people,)
+    by_user : array of shape (n_users,)
         The log-likelihood of each person's labels.
-    variance : array of shape (n_people,)
+    variance : array of shape (n_users,)
         The squared Monte-Carlo error of each.
     first : array of shape (q,)
         The sum over people of the posterior mean of weights less theta.
@@ -72,7 +72,7 @@ class SimulatedLikelihood:
         The gradient of the log-likelihood by the weights that are the same for everybody.
     """
 
-    by_person: Float
+    by_user: Float
     variance: Float
     first: Float
     second: Float
@@ -81,7 +81,7 @@ class SimulatedLikelihood:
     @property
     def value(self) -> float:
         """The log-likelihood of everybody's labels."""
-        return float(self.by_person.sum())
+        return float(self.by_user.sum())
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class SimulatedMoments:
 
     Attributes
     ----------
-    first : array of shape (n_people, q)
+    first : array of shape (n_users, q)
         The posterior mean of weights less theta.
-    second : array of shape (n_people, q, q)
+    second : array of shape (n_users, q, q)
         The posterior second moment of weights around theta.
-    by_fixed : array of shape (n_people, f)
+    by_fixed : array of shape (n_users, f)
         The gradient by the weights that are the same for all users.
     """
 
@@ -125,7 +125,7 @@ class SimulationProblem:
     logs : array of shape (q,)
         1 or -1 where a varying weight is log-normal, with this sign, else 0: what is normally
         distributed is its logarithm.
-    shifts : array of shape (n_people, p), optional
+    shifts : array of shape (n_users, p), optional
         Differences of users' means from the common mean: see `covariate_effects`.
     """
 
@@ -219,7 +219,7 @@ class ImportanceSampler:
         self.setting = setting
         self.matched = matched
         self.n_draws = 2 * max(2, (n_draws + 1) // 2)
-        refuse_many_draws(self.n_draws, setting.tasks.n_people, len(setting.varies))
+        refuse_many_draws(self.n_draws, setting.tasks.n_users, len(setting.varies))
         self._fixed = at.fixed
         self._blocks = list(self._make(at, np.random.default_rng(seed)))
 
@@ -231,9 +231,9 @@ class ImportanceSampler:
     def at(self, coefficients: Coefficients) -> SimulatedLikelihood:
         """Return the simulated likelihood under a prior, and its derivatives."""
         parts = [self._total(*visit) for visit in self._visits(coefficients)]
-        by_person, variance, first, second, by_fixed = zip(*parts, strict=True)
+        by_user, variance, first, second, by_fixed = zip(*parts, strict=True)
         return SimulatedLikelihood(
-            np.concatenate(by_person),
+            np.concatenate(by_user),
             np.concatenate(variance),
             np.sum(first, axis=0),
             np.sum(second, axis=0),
@@ -251,13 +251,13 @@ class ImportanceSampler:
 
     @staticmethod
     def _total(
-        by_person: Float, variance: Float, share: Float, away: Float, by_fixed: Float
+        by_user: Float, variance: Float, share: Float, away: Float, by_fixed: Float
     ) -> tuple[Float, Float, Float, Float, Float]:
         """Return what a few people contribute to each part of `SimulatedLikelihood`."""
         flat, shares = away.reshape(-1, away.shape[2]), share.ravel()
         weighted = shares[:, None] * flat
         slope = shares @ by_fixed.reshape(len(shares), -1)
-        return by_person, variance, weighted.sum(axis=0), weighted.T @ flat, slope
+        return by_user, variance, weighted.sum(axis=0), weighted.T @ flat, slope
 
     def _visits(self, at: Coefficients) -> Iterator[tuple[Float, Float, Float, Float, Float]]:
         """Yield log-likelihoods, their variances, shares of draws, draws, slopes by ``fixed``."""
@@ -285,8 +285,8 @@ class ImportanceSampler:
         # A draw and its mirror image are one observation.
         paired = 0.5 * (ratio[:, :half] + ratio[:, half:])
         variance = paired.var(axis=1) / (half * mean**2)
-        by_person = np.log(mean) + highest[:, 0]
-        return by_person, variance, ratio / (self.n_draws * mean[:, None]), away, by_fixed
+        by_user = np.log(mean) + highest[:, 0]
+        return by_user, variance, ratio / (self.n_draws * mean[:, None]), away, by_fixed
 
     def _make(self, at: Coefficients, rng: np.random.Generator) -> Iterator[_DrawBlock]:
         setting = self.setting
@@ -296,7 +296,7 @@ class ImportanceSampler:
             a_person = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
             most = max(1, _BYTES_AT_ONCE // a_person)
             for start in range(0, len(task.people), most):
-                some = of_each_person(task, itemgetter(slice(start, start + most)))
+                some = of_each_user(task, itemgetter(slice(start, start + most)))
                 shifts = np.zeros((len(some.people), len(setting.varies)))
                 if setting.shifts is not None:
                     shifts = setting.shifts[np.ix_(some.people, setting.varies)]
@@ -313,12 +313,12 @@ class ImportanceSampler:
         rng: np.random.Generator,
     ) -> tuple[Float, Float]:
         """Draw weights of a few people from Student's t around the modes of their posteriors."""
-        n_people, size, half = len(task.people), len(root), self.n_draws // 2
+        n_users, size, half = len(task.people), len(root), self.n_draws // 2
         mode, precision = self._mode(task, prior, root)
         centre = self.setting.keep_signs(mode) - shifts
         factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
-        normal = rng.standard_normal((n_people, half, size))
-        e = normal / np.sqrt(rng.chisquare(_FREEDOM, (n_people, half, 1)) / _FREEDOM)
+        normal = rng.standard_normal((n_users, half, size))
+        e = normal / np.sqrt(rng.chisquare(_FREEDOM, (n_users, half, 1)) / _FREEDOM)
         e = np.concatenate([e, -e], axis=1)
         log_density = _log_student(e)
         if self.matched:
@@ -349,23 +349,23 @@ class ImportanceSampler:
         alike = task.rows[:, :, setting.constant]
         eta = setting.weights(weights) @ task.rows[:, :, setting.varies].transpose(0, 2, 1)
         eta += (alike @ fixed)[:, None]
-        n_people, n_draws, n_rows = eta.shape
-        task = of_each_person(task, partial(np.repeat, repeats=n_draws, axis=0))
+        n_users, n_draws, n_rows = eta.shape
+        task = of_each_user(task, partial(np.repeat, repeats=n_draws, axis=0))
         said = setting.likelihood.at(eta.reshape(-1, n_rows), task)
         slope = said.pull.reshape(eta.shape) @ alike
         bend = np.zeros((*slope.shape, len(fixed)))
         if len(fixed):
             scaled = said.curvature.times_root_back(np.repeat(alike, n_draws, axis=0))
             bend = (scaled.transpose(0, 2, 1) @ scaled).reshape(bend.shape)
-        return -said.loss.reshape(n_people, n_draws), slope, bend
+        return -said.loss.reshape(n_users, n_draws), slope, bend
 
 
-def refuse_many_draws(n_draws: int, n_people: int, n_varying: int) -> None:
+def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
     """Refuse more draws than this process holds."""
-    needed = 8 * n_draws * n_people * n_varying
+    needed = 8 * n_draws * n_users * n_varying
     if needed > _MOST_BYTES:
         raise ValueError(
-            f"{n_draws:,} draws for each of {n_people:,} people take "
+            f"{n_draws:,} draws for each of {n_users:,} people take "
             f"{needed / (1 << 30):.0f} GiB: lower draws."
         )
 

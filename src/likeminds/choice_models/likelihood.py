@@ -20,9 +20,9 @@ class LogLikelihood:
         weights integrated out.
     error : float
         The Monte-Carlo standard error of the value.
-    by_person : array of shape (n_people,)
+    by_user : array of shape (n_users,)
         Each person's part of it, in the order of ``people``.
-    people : array of shape (n_people,)
+    people : array of shape (n_users,)
         Who they are: those whose labels say something.
     draws : int
         How many draws each person had.
@@ -35,7 +35,7 @@ class LogLikelihood:
 
     value: float
     error: float
-    by_person: Float
+    by_user: Float
     people: IdArray
     draws: int
 
@@ -43,7 +43,7 @@ class LogLikelihood:
         return self.value
 
     def __repr__(self) -> str:
-        people = f"{len(self.by_person):,} people, {self.draws:,} draws each"
+        people = f"{len(self.by_user):,} people, {self.draws:,} draws each"
         return f"{self.value:.2f} ± {self.error:.2f} ({people})"
 
 
@@ -57,7 +57,7 @@ def simulate_likelihood(
     return LogLikelihood(
         found.value,
         float(np.sqrt(found.variance.sum())),
-        found.by_person[order],
+        found.by_user[order],
         users[simulation.people[order]],
         simulation.n_draws,
     )

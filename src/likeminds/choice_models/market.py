@@ -26,29 +26,29 @@ class Market:
 
     Attributes
     ----------
-    beliefs : Posterior
+    posterior : Posterior
         What is known about people.
     items : array of shape (n_items, n_features)
         The items.
-    available : array of bool, shape (n_people, n_items)
+    available : array of bool, shape (n_users, n_items)
         Who can choose what.
     signs, logs : arrays of shape (p,), optional
         1 or -1 for weights whose sign is known, and that may be zero, or are log-normal, else 0.
     """
 
-    beliefs: Posterior
+    posterior: Posterior
     items: FloatArray
     available: Bool
     signs: Float | None = None
     logs: Float | None = None
 
     def shares(self) -> Float:
-        """Return each person's probability of choosing each item, shape (n_people, n_items)."""
+        """Return each person's probability of choosing each item, shape (n_users, n_items)."""
         found = [chances.mean(axis=1) for _, _, chances in self._visit()]
         return np.concatenate(found)
 
     def slopes(self, feature: int) -> Float:
-        """Return d share_j / d feature_k, summed over nobody: (n_people, n_items, n_items)."""
+        """Return d share_j / d feature_k, summed over nobody: (n_users, n_items, n_items)."""
         found = []
         for _, weights, chances in self._visit():
             weight = weights[:, :, feature]
@@ -59,17 +59,17 @@ class Market:
 
     def _visit(self) -> Iterator[tuple[Index, Float, Float]]:
         """Yield people, draws of their weights (b, r, d), and their chances (b, r, n_items)."""
-        beliefs, n_items = self.beliefs, len(self.items)
+        posterior, n_items = self.posterior, len(self.items)
         rng = np.random.default_rng(0)
-        size = len(beliefs.prior.mean)
+        size = len(posterior.prior.mean)
         normal = rng.standard_normal((_DRAWS // 2, size))
         normal = np.concatenate([normal, -normal])
         most = max(1, _BYTES_AT_ONCE // (8 * _DRAWS * (n_items + 2 * size)))
-        whole = beliefs.prior.covariance
-        for start in range(0, len(beliefs.users), most):
-            people = np.arange(start, min(start + most, len(beliefs.users)))
-            known = beliefs.known[people].astype(np.float64)
-            centre, covariance = beliefs.points[people], whole - known.transpose(0, 2, 1) @ known
+        whole = posterior.prior.covariance
+        for start in range(0, len(posterior.users), most):
+            people = np.arange(start, min(start + most, len(posterior.users)))
+            known = posterior.known[people].astype(np.float64)
+            centre, covariance = posterior.points[people], whole - known.transpose(0, 2, 1) @ known
             if self.logs is not None:
                 centre, covariance = logs_of_moments(centre, covariance, self.logs)
             values, vectors = np.linalg.eigh(covariance)
@@ -79,7 +79,7 @@ class Market:
                 points = np.where(self.signs * points < 0.0, 0.0, points)
             if self.logs is not None:
                 points = weights_of_logs(points, self.logs)
-            weights = beliefs.coordinates.weights(points)
+            weights = posterior.coordinates.weights(points)
             scores = weights @ self.items.T
             scores[np.broadcast_to(~self.available[people][:, None], scores.shape)] = -np.inf
             chances = np.exp(scores - scores.max(axis=2, keepdims=True))

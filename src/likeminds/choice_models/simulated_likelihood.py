@@ -94,15 +94,15 @@ class LikelihoodSurface:
         at = self.coefficients(vector)
         found = self.simulation.at(at)
         precision = np.linalg.inv(at.covariance)
-        n_people = len(found.by_person)
+        n_users = len(found.by_user)
         by_mean = precision @ found.first
-        by_covariance = 0.5 * (precision @ found.second @ precision - n_people * precision)
+        by_covariance = 0.5 * (precision @ found.second @ precision - n_users * precision)
         rest = vector[len(self._unit) + len(self.at.fixed) :]
         slope = [by_mean * self._unit, found.by_fixed, self.form.slope(rest, by_covariance)]
         return found.value, np.concatenate(slope)
 
     def scores(self) -> Float:
-        """Return each user's gradient at the start, shape (n_people, size of the vector)."""
+        """Return each user's gradient at the start, shape (n_users, size of the vector)."""
         found = self.simulation.moments(self.at)
         precision = np.linalg.inv(self.at.covariance)
         by_covariance = 0.5 * (precision @ found.second @ precision - precision)
@@ -201,11 +201,11 @@ def _climb(surface: LikelihoodSurface, reach: float) -> tuple[Float, float]:
         (x + reach * (low - x), x + reach * (high - x))
         for x, (low, high) in zip(start, surface.bounds, strict=True)
     ]
-    n_people = surface.simulation.setting.tasks.n_people
+    n_users = surface.simulation.setting.tasks.n_users
 
     def fall(vector: Float) -> tuple[float, Float]:
         value, slope = surface(vector)
-        return -value / n_people, -slope / n_people
+        return -value / n_users, -slope / n_users
 
     found = optimize.minimize(
         fall,
@@ -215,4 +215,4 @@ def _climb(surface: LikelihoodSurface, reach: float) -> tuple[Float, float]:
         bounds=near,
         options={"maxiter": _STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-5},
     )
-    return np.asarray(found.x), -float(found.fun) * n_people
+    return np.asarray(found.x), -float(found.fun) * n_users

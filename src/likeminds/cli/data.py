@@ -50,7 +50,7 @@ def data(
         written = exports.write_electricity(out)
     else:
         written = exports.write_sketch_shoes(
-            out, n_pictures=pictures, n_people=people, attributes=attribute, random_state=seed
+            out, n_pictures=pictures, n_users=people, attributes=attribute, random_state=seed
         )
     tell_written(talk, out, written)
 

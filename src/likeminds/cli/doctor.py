@@ -114,11 +114,11 @@ def _self_check() -> dict[str, Any]:
 
     import numpy as np
 
-    from likeminds import HierarchicalRanker, load, make_schools, save, split_within_people
+    from likeminds import HierarchicalRanker, load, make_schools, save, split_within_users
 
     started = time.perf_counter()
     crowd = make_schools(30, 40, 100, 8, 2, contested=0.5, random_state=0).annotations
-    train, test = split_within_people(crowd, 0.3, 0)
+    train, test = split_within_users(crowd, 0.3, 0)
     ranker = HierarchicalRanker().fit(train)
     auc = ranker.score(test)
     with tempfile.TemporaryDirectory() as folder:

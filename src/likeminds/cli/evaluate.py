@@ -12,7 +12,7 @@ from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-    from likeminds.metrics.by_person import MetricByPerson
+    from likeminds.metrics.by_user import MetricByUser
 
 
 def add_to(app: typer.Typer) -> None:
@@ -66,14 +66,14 @@ def evaluate(
         ranker = rankers_of(known, name or None)[name]
         _note_if_known(talk, known.fingerprint_of(name), part)
         if by_shots:
-            rows, by_person = _by_shots(ranker, part, shots or [0], seed, name)
+            rows, by_user = _by_shots(ranker, part, shots or [0], seed, name)
             found += rows
-            people += by_person
+            people += by_user
             continue
-        one, by_person = _scores(ranker, part)
+        one, by_user = _scores(ranker, part)
         about = {"attribute": name} if name else {}
         found.append(about | one)
-        people += [about | row for row in by_person]
+        people += [about | row for row in by_user]
     talk.result({"model": str(model), "scores": found})
     if out is not None:
         write_table(arrow_table(people), out)
@@ -115,10 +115,10 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
     from likeminds._util.checks import listing
     from likeminds._util.text_format import counted
     from likeminds.data.identifiers import lookup
-    from likeminds.metrics.concordance import concordance_by_person, measure_of
+    from likeminds.metrics.concordance import concordance_by_user, measure_of
 
-    def judge(scores: Any) -> "MetricByPerson":
-        return concordance_by_person(said.outcomes, scores, said.users, said.weights)
+    def judge(scores: Any) -> "MetricByUser":
+        return concordance_by_user(said.outcomes, scores, said.users, said.weights)
 
     strangers = said.user_ids[lookup(said.user_ids, ranker.users_, "users") < 0]
     if len(strangers):

@@ -27,7 +27,7 @@ from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-    from likeminds.metrics.by_person import MetricByPerson
+    from likeminds.metrics.by_user import MetricByUser
 
 DATA = "likeminds data electricity --out power"
 FIT = (
@@ -62,7 +62,7 @@ def fit(
         typer.Option(
             help="hierarchical (nothing to tune), three-level (the paper's, tuned), or a "
             "competitor: RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, "
-            "OnePerPerson, ConsensusOnly, ...",
+            "OnePerUser, ConsensusOnly, ...",
         ),
     ] = "hierarchical",
     loss: Annotated[
@@ -193,11 +193,11 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 
     Of grades, it is the concordance; of comparisons, the share that was predicted.
     """
-    from likeminds.data.splits import split_within_people
+    from likeminds.data.splits import split_within_users
     from likeminds.rankers.capabilities import with_consensus
 
     parts = {"": said} if said.attribute_ids is None else said.by_attribute()
-    sides = {str(name): split_within_people(part, share, seed) for name, part in parts.items()}
+    sides = {str(name): split_within_users(part, share, seed) for name, part in parts.items()}
     train = {name: side[0] for name, side in sides.items()}
     model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
     found: dict[str, Any] = {"held_out": share}
@@ -211,15 +211,15 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     return found
 
 
-def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByPerson"]:
+def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
     """Return the measure that suits held-out labels, and its values."""
     from likeminds.data.choice_sets import are_choices
     from likeminds.metrics.choices import score_choices
-    from likeminds.metrics.concordance import concordance_by_person, measure_of
+    from likeminds.metrics.concordance import concordance_by_user, measure_of
 
     if test.group_codes is not None and test.group_ids is None and are_choices(test):
         return "accuracy", score_choices(test, scores).accuracy
-    judged = concordance_by_person(test.outcomes, scores, test.users, test.weights)
+    judged = concordance_by_user(test.outcomes, scores, test.users, test.weights)
     return measure_of(test.outcomes).lower(), judged
 
 
@@ -228,8 +228,8 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
     import numpy as np
     from sklearn.base import clone
 
-    from likeminds.data.splits import split_within_people
-    from likeminds.metrics.paired import over_people
+    from likeminds.data.splits import split_within_users
+    from likeminds.metrics.paired import over_users
     from likeminds.mixed_model.item_effects.responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
 
@@ -238,10 +238,10 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
     bare = said._with(features=np.zeros((len(said.features), 0)), feature_names=())
     found = []
     for one in (said, bare):
-        train, test = split_within_people(one, share, seed)
+        train, test = split_within_users(one, share, seed)
         scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
         found.append(_judged(test, scores)[1])
-    change = over_people(found[0].values - found[1].values)
+    change = over_users(found[0].values - found[1].values)
     pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"
     talk.tell(
         f"Without texts: {found[1].mean:.3f}; with texts {change.mean:+.3f} (95 % interval "

@@ -93,11 +93,11 @@ def newcomer(
 
 @dataclass(frozen=True)
 class _Newcomers:
-    """Posteriors of newcomers by attribute: given labels (beliefs), or none (strangers)."""
+    """Posteriors of newcomers by attribute: given labels (posterior), or none (strangers)."""
 
     model: Any
     said: "Annotations | None"
-    beliefs: dict[str, Any]
+    posterior: dict[str, Any]
     strangers: dict[str, Any]
     described: list[Any]
 
@@ -116,7 +116,7 @@ class _Newcomers:
             said = said.with_people(covariates)
             covariates = said.people
         parts = {} if said is None else parts_of(said, model)
-        beliefs = {
+        posterior = {
             name: rankers_of(model, name or None)[name].newcomer(part)
             for name, part in parts.items()
         }
@@ -125,7 +125,7 @@ class _Newcomers:
             name: ranker.newcomer(users=described or [_NEW], people=covariates)
             for name, ranker in rankers.items()
         }
-        return cls(model, said, beliefs, strangers, described)
+        return cls(model, said, posterior, strangers, described)
 
     @property
     def people(self) -> list[Any]:
@@ -146,8 +146,8 @@ class _Newcomers:
 
         if not self.model.has_attributes:
             raise ValueError("This model tells no attributes apart: leave out --like, --not.")
-        has_labels = any(person in one.users.tolist() for one in self.beliefs.values())
-        new = AttributeNewcomers(self.model, self.beliefs) if has_labels else self.model
+        has_labels = any(person in one.users.tolist() for one in self.posterior.values())
+        new = AttributeNewcomers(self.model, self.posterior) if has_labels else self.model
         who = person if has_labels else None
         scores = new.match(shown.features, who, like=like, not_like=not_like)
         return best(shown, scores, top, person, as_wish(like, not_like))
@@ -186,7 +186,7 @@ class _Newcomers:
         return rows
 
     def _belief(self, name: str, person: Any) -> tuple[Any, Any]:
-        belief = self.beliefs.get(name)
+        belief = self.posterior.get(name)
         if belief is not None and person in belief.users.tolist():
             return belief, person
         stranger = self.strangers[name]
@@ -202,7 +202,7 @@ class _Newcomers:
         part = None if self.said is None else parts_of(self.said, self.model).get(name)
         if part is None or person not in part.user_ids.tolist():
             return []
-        return part.of_person(person).item_codes
+        return part.of_user(person).item_codes
 
 
 def _covariates(columns: LabelColumns) -> "Covariates | None":

@@ -121,9 +121,9 @@ def _write_for_everybody(talk: Output, model: Any, shown: "ModelItems", top: int
 
     items = dict(zip(shown.ids.tolist(), shown.features, strict=True))
     folder = write_rankings(model, out, items, k=top)
-    n_parts, n_people = len(list(folder.iterdir())), len(model.people_)
-    talk.result({"folder": str(folder), "parts": n_parts, "people": n_people})
-    talk.remark(f"Written: {out} ({n_people:,} people, {n_parts} parts)")
+    n_parts, n_users = len(list(folder.iterdir())), len(model.people_)
+    talk.result({"folder": str(folder), "parts": n_parts, "people": n_users})
+    talk.remark(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
 
 
 def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, 
     ((about, ranker),) = rankers_of(model).items()
     items = ItemTableView(ranker, shown.ids, shown.features)
     rows = []
-    for found in ranker.rank_everybody(items, k=top):
+    for found in ranker.rank_all(items, k=top):
         rows += as_rows(shown, found, found.person, about)
     return rows
 

@@ -49,7 +49,7 @@ def similar(
     names = shown.names
     among = dict(zip(shown.ids.tolist(), shown.features, strict=True))
     if person is not None:
-        found = ranker.similar_people(as_known(person, ranker.people_, "person"), top, among)
+        found = ranker.similar_users(as_known(person, ranker.people_, "person"), top, among)
         rows: list[dict[str, Any]] = [{"person": one, "likeness": like} for one, like in found]
     else:
         assert item is not None

@@ -12,10 +12,10 @@ from rich.table import Table
 from likeminds._util.console import SafeConsole, program
 from likeminds._util.progress import progress_bar
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import split_within_people
+from likeminds.data.splits import split_within_users
 from likeminds.datasets.exports import electricity_by_offer
-from likeminds.metrics.by_person import MetricByPerson, auc_by_person
-from likeminds.rankers.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.metrics.by_user import MetricByUser, auc_by_user
+from likeminds.rankers.baselines import ConsensusOnly, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.tuning.search import RankerCV
@@ -27,7 +27,7 @@ _HELD_OUT = 0.3
 
 _BASELINES: dict[str, Ranker] = {
     "consensus only": ConsensusOnly(),
-    "one model per person": OnePerPerson(),
+    "one model per person": OnePerUser(),
     "ridge towards the consensus": RidgeToConsensus(),
 }
 
@@ -57,14 +57,14 @@ def run(
     out = writable(out)
     households = electricity_by_offer()
     console.print(
-        f"\n[bold]{households.n_people} households chose electricity contracts[/bold], "
+        f"\n[bold]{households.n_users} households chose electricity contracts[/bold], "
         "one of four offers at a time.\n"
         f"{households}\n"
     )
-    train, test = split_within_people(households, _HELD_OUT, seed)
+    train, test = split_within_users(households, _HELD_OUT, seed)
     fitted = _fit_all(train, seed, progress)
     results = {
-        name: auc_by_person(test.labels, ranker.decision_function(test), test.users)
+        name: auc_by_user(test.labels, ranker.decision_function(test), test.users)
         for name, ranker in fitted.items()
     }
     console.print(_comparison(results))
@@ -102,7 +102,7 @@ def _fit_all(train: Annotations, seed: int, progress: bool) -> dict[str, Any]:
     return rankers
 
 
-def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
+def _comparison(results: Mapping[str, MetricByUser]) -> Table:
     table = Table(title=f"Mean AUC per household on the {_HELD_OUT:.0%} of choices held out")
     table.add_column("ranker")
     table.add_column("mean AUC", justify="right")
@@ -115,8 +115,8 @@ def _comparison(results: Mapping[str, MetricByPerson]) -> Table:
 def _tell_dissenters(
     explained: Explanation, ranker: Any, test: Annotations, console: Console
 ) -> None:
-    own = auc_by_person(test.labels, ranker.decision_function(test), test.users)
-    shared = auc_by_person(test.labels, ranker.decision_function(test.X), test.users)
+    own = auc_by_user(test.labels, ranker.decision_function(test), test.users)
+    shared = auc_by_user(test.labels, ranker.decision_function(test.X), test.users)
     table = Table(title="Three households that see it differently")
     for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
         table.add_column(heading)
@@ -133,7 +133,7 @@ def _tell_dissenters(
     console.print("(likeness: correlation of its scores with the consensus's; AUC: held out)")
 
 
-def _value_of(metric: MetricByPerson, person: Any) -> float:
+def _value_of(metric: MetricByUser, person: Any) -> float:
     return float(metric.values[metric.users == person][0])
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.lazy_imports import require
-from likeminds._util.per_user_arrays import of_people
+from likeminds._util.per_user_arrays import of_users
 from likeminds.cluster.session import identity, let_go
 from likeminds.cluster.wire_format import columns_of, rows_joined
 from likeminds.data.annotations import Annotations
@@ -21,11 +21,11 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.graded_answers import scores_and_variances, share_scored
-from likeminds.rankers.subset import arrays_of_people
+from likeminds.rankers.subset import arrays_of_users
 from likeminds.rankers.training_data import ScoredLabels, rows_by_lot
-from likeminds.storage.folders import PeopleFolder, with_people_in, write_apart
+from likeminds.storage.folders import UserFolder, with_people_in, write_apart
 from likeminds.storage.models import write_model
-from likeminds.storage.user_files import WrittenFile, people_of, write_people
+from likeminds.storage.user_files import WrittenFile, people_of, write_users
 
 # Seconds for which those who fail wait for the others.
 _PATIENCE = 60
@@ -83,7 +83,7 @@ class InPlaceTask:
 
 
 def settle_there(
-    ranker: Any, tasks: Any, learned: Any, crowd: Any, folder: PeopleFolder
+    ranker: Any, tasks: Any, learned: Any, crowd: Any, folder: UserFolder
 ) -> ScoredLabels | None:
     """Find everybody's posterior where they are; give the ranker people that are read from there.
 
@@ -97,7 +97,7 @@ def settle_there(
         What it has learned.
     crowd : Shards
         Where they are.
-    folder : PeopleFolder
+    folder : UserFolder
         Where people go.
 
     Returns
@@ -128,7 +128,7 @@ def settle_there(
     return _joined(crowd, [one for one in scored if one is not None])
 
 
-def _collected(waiting: list[Any], folder: PeopleFolder) -> tuple[list[WrittenFile], list[Any]]:
+def _collected(waiting: list[Any], folder: UserFolder) -> tuple[list[WrittenFile], list[Any]]:
     """Return what shards have written, and tell of some labels; write what they send instead."""
     written: list[WrittenFile] = []
     scored: list[Any] = []
@@ -136,7 +136,7 @@ def _collected(waiting: list[Any], folder: PeopleFolder) -> tuple[list[WrittenFi
         for number, future in enumerate(waiting):
             found, some = future.result()
             if not isinstance(found, WrittenFile):  # one shard at a time is here
-                found = write_people(folder.file(number), *found)
+                found = write_users(folder.file(number), *found)
             written.append(found)
             scored.append(some)
             let_go(waiting[number : number + 1])
@@ -159,9 +159,9 @@ def _joined(crowd: Any, scored: list[tuple[Any, ...]]) -> ScoredLabels | None:
 def order_as_files(ranker: Any, crowd: Any) -> None:
     """Put what the crowd's part has of each person in the order of files: that of shards."""
     order = np.concatenate(crowd.census.places)
-    ranker.crowd_ = of_people(ranker.crowd_, order)
+    ranker.crowd_ = of_users(ranker.crowd_, order)
     if ranker.grading_ is not None:
-        ranker.grading_ = of_people(ranker.grading_, order)
+        ranker.grading_ = of_users(ranker.grading_, order)
 
 
 def _shifts(prior: FittedPrior, crowd: Any) -> MeanShifts | None:
@@ -169,7 +169,7 @@ def _shifts(prior: FittedPrior, crowd: Any) -> MeanShifts | None:
     traits = prior.traits
     if traits is None:
         return None
-    return MeanShifts(traits.encoder.of_people(crowd.people, crowd.census.user_ids), traits.slopes)
+    return MeanShifts(traits.encoder.of_users(crowd.people, crowd.census.user_ids), traits.slopes)
 
 
 def _share(ranker: Any, crowd: Any) -> float:
@@ -184,22 +184,22 @@ def _asked(
 ) -> tuple[list[Any], list[Any]]:
     """Ask all shards for posteriors, and for those of people of whom no covariate is known."""
     crowd, quick = ranker.crowd_, learned.sampling is not None
-    settling = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
-    answers = tasks.asked(find_user_posteriors, settling, learned.pulls.own)
+    finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
+    answers = tasks.asked(find_user_posteriors, finder, learned.pulls.own)
     if shifts is None or not len(crowd.traits.told(len(crowd.prior.mean))):  # no effect is left
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
-    return answers, tasks.asked_of(find_user_posteriors, settling.of_unknown(crowd), unknown)
+    return answers, tasks.asked_of(find_user_posteriors, finder.of_unknown(crowd), unknown)
 
 
-def put_away(ranker: Any, folder: PeopleFolder, n_files: int) -> None:
+def put_away(ranker: Any, folder: UserFolder, n_files: int) -> None:
     """Write the people of a ranker that was solved here; it reads them from there from now on."""
     stored = write_apart(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
     _take_over(ranker, stored)
 
 
-def finish(ranker: Any, folder: PeopleFolder) -> None:
+def finish(ranker: Any, folder: UserFolder) -> None:
     """Write the model's own file, last; a function that watched the fit has no place in it."""
     bare = _bare(ranker)
     write_model(bare, folder.main, people=people_of(bare))
@@ -214,7 +214,7 @@ def _await(futures: list[Any]) -> None:
 
 
 def _take_over(ranker: Any, stored: Any) -> None:
-    for name in ("users_", *arrays_of_people(stored)):
+    for name in ("users_", *arrays_of_users(stored)):
         setattr(ranker, name, getattr(stored, name))
     ranker.__dict__.pop("statistics_", None)  # which have as much of each person as their weights
 
@@ -232,7 +232,7 @@ def _without_people(ranker: Any) -> Any:
     """Return a copy that has nothing of anybody, and goes to every worker."""
     bare = _bare(ranker)
     bare.__dict__.pop("_positions", None)
-    bare.users_, bare.crowd_ = ranker.users_[:0], of_people(ranker.crowd_, slice(0, 0))
+    bare.users_, bare.crowd_ = ranker.users_[:0], of_users(ranker.crowd_, slice(0, 0))
     return bare
 
 
@@ -246,8 +246,8 @@ def _settled(
     mine, crowd = copy(ranker), ranker.crowd_
     mine.users_ = said.user_ids
     shifts = None if stay.z is None else stay.z @ crowd.traits.slopes.T
-    settling = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts)
-    points, known = settling.without_labels(crowd, crowd.told(shifts, said.n_people))
+    finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts)
+    points, known = finder.without_labels(crowd, crowd.told(shifts, said.n_users))
     order = np.argsort(stay.places)
     for people, found, inner in [*answers, *(unknown or [])]:
         rows = order[np.searchsorted(stay.places, people, sorter=order)]
@@ -258,10 +258,10 @@ def _settled(
     if some is not None:
         scores, variances, people = scores_and_variances(mine, some, None)
         scored = columns_of(some), scores, variances, stay.places[people]
-    arrays = arrays_of_people(mine)
+    arrays = arrays_of_users(mine)
     if stay.file is None:
         return (mine.users_, arrays), scored
-    return write_people(stay.file, mine.users_, arrays), scored
+    return write_users(stay.file, mine.users_, arrays), scored
 
 
 def _reads(path: str, token: str) -> bool:

@@ -147,7 +147,7 @@ def reduce_part(
     found = replace(found, origin=catalogue.origin).settled(enough)
     mine = shards_of(found.user_ids.tolist(), n_shards)
     return [
-        PartitionStatistics.of(found.of_people(mine == n), with_table=catalogue.in_rows)
+        PartitionStatistics.of(found.of_users(mine == n), with_table=catalogue.in_rows)
         if (mine == n).any()
         else None
         for n in range(n_shards)

@@ -93,8 +93,8 @@ def _parts(
     ranker: Any, items: dict[Any, Any], k: int, scratch: Path, client: Any
 ) -> Iterator[pa.Table | None]:
     """Yield the table of each part; None where a worker has written it."""
-    there, n_people = people_of(ranker), len(ranker.users_)
-    each = range(0, n_people, _PEOPLE_AT_ONCE)
+    there, n_users = people_of(ranker), len(ranker.users_)
+    each = range(0, n_users, _PEOPLE_AT_ONCE)
     places = [slice(start, start + _PEOPLE_AT_ONCE) for start in each]
     if there is not None:
         places = [there.slice_of(number) for number in range(len(there))]
@@ -148,7 +148,7 @@ def _ranked(ranker: Any, items: dict[Any, Any], k: int) -> pa.Table:
     best: list[Any] = []
     scores: list[float] = []
     grades: list[Any] = []
-    for one in ranker.rank_everybody(items, k=k):
+    for one in ranker.rank_all(items, k=k):
         people += [one.person] * len(one)
         ranks += range(1, len(one) + 1)
         best += one.items.tolist()

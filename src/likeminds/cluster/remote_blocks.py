@@ -9,7 +9,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import Own
-from likeminds._util.per_user_arrays import of_people
+from likeminds._util.per_user_arrays import of_users
 from likeminds.cluster.session import ClusterSession, let_go
 from likeminds.cluster.shard_people import DaskExecutor, Shard
 from likeminds.data.annotations import Annotations
@@ -62,9 +62,9 @@ class ResponseShard(Shard):
         """The positions of its people among all people."""
         return np.asarray(_rows_of(self.tasks).people)
 
-    def of_people(self, chosen: Bool) -> "ResponseShard":
+    def of_users(self, chosen: Bool) -> "ResponseShard":
         """Return some of the people."""
-        return ResponseShard(self.tasks.of_people(chosen))
+        return ResponseShard(self.tasks.of_users(chosen))
 
     def bound(self, state: Any) -> tuple[Any, Any]:
         """Return the tasks with what is known of items, and the state without."""
@@ -95,7 +95,7 @@ class LossSettings:
 
     def of(self, people: Index) -> "LossSettings":
         """Return the same with what some people have of their own, in their order."""
-        return replace(self, likelihood=of_people(self.likelihood, people))
+        return replace(self, likelihood=of_users(self.likelihood, people))
 
 
 def make_shard(said: Annotations, how: LossSettings, positions: Index) -> ResponseShard:
@@ -125,7 +125,7 @@ def _people_of(shard: ResponseShard) -> Index:
 
 
 def _some_of(shard: ResponseShard, chosen: Bool) -> ResponseShard:
-    return shard.of_people(chosen)
+    return shard.of_users(chosen)
 
 
 @dataclass
@@ -161,7 +161,7 @@ class RemoteResponses(DaskExecutor[ResponseBlock]):
             found[number] = future
         return found
 
-    def of_people(self, chosen: Bool) -> Responses:
+    def of_users(self, chosen: Bool) -> Responses:
         """Return the labels of some of the people: of a few, in this process."""
         everybody = np.sort(np.concatenate(self.people))
         wanted = everybody[chosen]
@@ -220,9 +220,9 @@ class RemoteItemEffects(ItemEffects):
         return replace(self, counts=found.whole[0][:, 0].astype(np.intp))
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people have labels."""
-        return self.labels.n_people
+        return self.labels.n_users
 
     def with_items(self, items: ItemPosteriors) -> "RemoteItemEffects":
         """Return the same labels, with other posteriors of the items."""
@@ -233,9 +233,9 @@ class RemoteItemEffects(ItemEffects):
         drawn = self.numbers if share else None
         return replace(self, share=share, drawn=drawn)._counted()
 
-    def of_people(self, chosen: Bool) -> ItemEffects:
+    def of_users(self, chosen: Bool) -> ItemEffects:
         """Return the labels of some of the people: of a few, in this process."""
-        some = self.labels.of_people(chosen)
+        some = self.labels.of_users(chosen)
         if isinstance(some, ItemEffectBlocks):
             return some.leaving_out(self.share, self.drawn).with_items(self.items)
         assert isinstance(some, RemoteResponses)

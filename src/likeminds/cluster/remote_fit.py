@@ -15,7 +15,7 @@ from likeminds.cluster.remote_training_data import RemoteTrainingData, about_fit
 from likeminds.cluster.session import ClusterSession, identity
 from likeminds.cluster.wire_format import columns_of, rows_about, rows_joined
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.mixed_model.losses import ChoiceLoss
@@ -32,11 +32,11 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
     """Fit a ranker with a learned prior to shards: its own steps, with tasks that are there."""
     _begin(crowd, ranker)
     with crowd.folder() as folder:
-        voices = RemoteTrainingData(crowd, ranker, folder)
+        data = RemoteTrainingData(crowd, ranker, folder)
         try:
-            ranker._learn_from(voices)
+            ranker._learn_from(data)
         finally:
-            voices.release()
+            data.release()
         ranker.__dict__.pop("annotations_", None)
         if folder is not None:
             order_as_files(ranker, crowd)
@@ -128,7 +128,7 @@ def _reduced(said: Annotations | Statistics, labels: LabelTable, graded: bool) -
 def _folds_of(said: Annotations, how: tuple[Any, ...]) -> list[Any]:
     """Return, for each fold, its statistics and its rows; None where nobody has any."""
     n_folds, seed, form, graded = how
-    number = folds_within_people(said, n_folds, seed)
+    number = folds_within_users(said, n_folds, seed)
     folds = [said[number == k] for k in range(n_folds)]
     return [
         (statistics_of(fold, graded, form), columns_of(fold)) if len(fold) else None

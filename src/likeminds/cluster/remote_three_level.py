@@ -151,7 +151,7 @@ class RemoteShardStatistics(RemoteStatistics):
     @property
     def n_bytes(self) -> int:
         """What all of them would take in this process, about."""
-        n_dense, n_kinds = self.n_people - sum(map(len, self.few)), self.class_weight.shape[1]
+        n_dense, n_kinds = self.n_users - sum(map(len, self.few)), self.class_weight.shape[1]
         matrices = 8 * n_dense * n_kinds * self.n_features**2
         return int(matrices + 17 * self.n_rows + 8 * self.n_items * self.n_features)
 

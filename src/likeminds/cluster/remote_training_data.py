@@ -29,7 +29,7 @@ from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, GradedLoss, PriorLoss
 from likeminds.rankers.statistics_rankers import warn_of_one_class
 from likeminds.rankers.training_data import DataSummary, ScoredLabels, TrainingData, rows_by_lot
-from likeminds.storage.folders import PeopleFolder
+from likeminds.storage.folders import UserFolder
 
 
 class RemoteTrainingData(TrainingData):
@@ -41,11 +41,11 @@ class RemoteTrainingData(TrainingData):
         Where they are.
     ranker : HierarchicalRanker
         Who learns from them.
-    folder : PeopleFolder, optional
+    folder : UserFolder, optional
         Where people go, who then do not come here.
     """
 
-    def __init__(self, crowd: Any, ranker: Any, folder: PeopleFolder | None = None) -> None:
+    def __init__(self, crowd: Any, ranker: Any, folder: UserFolder | None = None) -> None:
         census, catalogue = crowd.census, crowd.catalogue
         self._crowd, self._ranker, self._folder = crowd, ranker, folder
         self._site = ClusterSession(crowd.client, crowd.journal, crowd.traffic, crowd.tell)

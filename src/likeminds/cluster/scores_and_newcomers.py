@@ -12,7 +12,7 @@ from likeminds.cluster.session import identity, let_go
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
-from likeminds.metrics.concordance import concordance_by_person
+from likeminds.metrics.concordance import concordance_by_user
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.label_validation import joint_reading, places_of
 from likeminds.rankers.subset import some_of
@@ -90,7 +90,7 @@ def score_of(said: Annotations, whose: Any) -> tuple[float, int]:
     ranker = whose if hasattr(whose, "decision_function") else load(whose)
     joint_reading(ranker, said)
     scores = ranker.decision_function(said)
-    values = concordance_by_person(said.outcomes, scores, said.users, said.weights).values
+    values = concordance_by_user(said.outcomes, scores, said.users, said.weights).values
     there = np.isfinite(values)
     return float(values[there].sum()), int(there.sum())
 

@@ -85,7 +85,7 @@ class DaskExecutor(Executor[B]):
     people: list[Index]
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
         return sum(map(len, self.people))
 
@@ -100,7 +100,7 @@ class DaskExecutor(Executor[B]):
         """Return the sum of what shards answer, in their order, and what they keep."""
         site, given = self.site, (work, self.addressed(state))
         site.visits += 1
-        asked = (work, self.n_people, given[1])
+        asked = (work, self.n_users, given[1])
         found = site.journal.replay(asked)
         if found is not None:
             kept = site.keep(len(self.shards))

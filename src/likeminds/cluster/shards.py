@@ -31,8 +31,8 @@ from likeminds.rankers.array_validation import RemoteAnnotations
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.tuning.search import RankerCV
-from likeminds.storage.folders import PeopleFolder
-from likeminds.storage.models import folder_of_people
+from likeminds.storage.folders import UserFolder
+from likeminds.storage.models import folder_of_users
 
 
 @dataclass
@@ -214,7 +214,7 @@ class Shards(RemoteAnnotations):
         """Return the same crowd, whose people stay where they are when a ranker is fitted to it.
 
         The ranker that is fitted is saved: a folder with the crowd's part, and a file for the
-        people of each shard, as ``save(ranker, folder, people_per_file=...)`` would write them,
+        people of each shard, as ``save(ranker, folder, users_per_file=...)`` would write them,
         but that workers do. It reads people from there, as a ranker does that was loaded.
 
         Parameters
@@ -229,12 +229,12 @@ class Shards(RemoteAnnotations):
         return replace(self, kept_in=kept_in, traffic=Traffic())
 
     @contextmanager
-    def folder(self) -> Iterator[PeopleFolder | None]:
+    def folder(self) -> Iterator[UserFolder | None]:
         """Open the folder that people go to, if there is one."""
         if self.kept_in is None:
             yield None
             return
-        with folder_of_people(self.kept_in.folder) as folder:
+        with folder_of_users(self.kept_in.folder) as folder:
             yield folder
 
     def __len__(self) -> int:

@@ -195,7 +195,7 @@ class SparkRows(RemoteAnnotations):
         What items are like; every executor gets it.
     item_ids, feature_names : sequences, optional
         The items and the names of the features, where features are an array.
-    by_person : int, optional
+    by_user : int, optional
         Shuffle rows by person into so many partitions first. Without it, partitions are taken as
         they are: rows of one person may be in several, and each then returns their statistics.
     positive, threshold, grades
@@ -219,7 +219,7 @@ class SparkRows(RemoteAnnotations):
         *,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
-        by_person: int | None = None,
+        by_user: int | None = None,
         positive: Hashable | None = None,
         threshold: float | None = None,
         grades: bool | Sequence[Hashable] | None = None,
@@ -231,8 +231,8 @@ class SparkRows(RemoteAnnotations):
         if missing:
             raise ValueError(f"The frame has no column {', '.join(missing)}.")
         self.frame = frame.select(*wanted)
-        if by_person is not None:
-            self.frame = self.frame.repartition(by_person, columns.user)
+        if by_user is not None:
+            self.frame = self.frame.repartition(by_user, columns.user)
         counts = {row[0]: row[1] for row in self.frame.groupBy(columns.label).count().collect()}
         if None in counts:
             raise ValueError(f"The frame has rows without a {columns.label}.")

@@ -22,10 +22,10 @@ from likeminds._util.text_format import counted
 from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on
 from likeminds.comparing.time_forecast import MANY_LABELS, Forecast
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import split_within_people
-from likeminds.metrics.by_person import MetricByPerson
+from likeminds.data.splits import split_within_users
+from likeminds.metrics.by_user import MetricByUser
 from likeminds.metrics.concordance import measure_of
-from likeminds.metrics.paired import over_people, over_repeats
+from likeminds.metrics.paired import over_repeats, over_users
 from likeminds.plots import boxplot
 from likeminds.rankers.registry import (
     Given,
@@ -55,7 +55,7 @@ class Comparison:
     table : data frame
         One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (the
         fit, tuning included, on a machine shared with the other workers), ``parameters``
-        (those chosen, as JSON) and ``score_by_person`` (in the order of ``users``, NaN where a
+        (those chosen, as JSON) and ``score_by_user`` (in the order of ``users``, NaN where a
         person has no pair to rank).
     users : array
         The people.
@@ -97,7 +97,7 @@ class Comparison:
         means = self._by_repeat.mean(axis=1)
         order = np.argsort(-means, kind="stable")
         deviation = self._by_repeat.std(axis=1, ddof=1) if self._n_repeats > 1 else means * np.nan
-        error = [MetricByPerson(self.users, own).standard_error for own in self._by_person]
+        error = [MetricByUser(self.users, own).standard_error for own in self._by_user]
         return pa.table(
             {
                 "ranker": [self.rankers[r] for r in order],
@@ -134,7 +134,7 @@ class Comparison:
             place = self._place(name)
             if place == reference:
                 continue
-            people = over_people(self._by_person[place] - self._by_person[reference])
+            people = over_users(self._by_user[place] - self._by_user[reference])
             differences = self._by_repeat[place] - self._by_repeat[reference]
             repeats = over_repeats(differences, self.test_size)
             row: dict[str, Any] = {"ranker": name, "against": self.rankers[reference]}
@@ -235,9 +235,9 @@ class Comparison:
         return self._grid("mean_score")
 
     @cached_property
-    def _by_person(self) -> Float:
+    def _by_user(self) -> Float:
         """Scores averaged over repeats, rankers x people; NaN where it never was defined."""
-        flat = np.array(self.cells["score_by_person"].to_pylist(), dtype=np.float64)
+        flat = np.array(self.cells["score_by_user"].to_pylist(), dtype=np.float64)
         scores = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
         return nan_mean(scores.transpose(0, 2, 1))
 
@@ -272,7 +272,7 @@ def compare(
         no two people labelled the same one. By default all; with more than 20,000 labels,
         without the rankers whose searches take long, which a warning names.
     repeats : int, default=15
-        How many splits. Repeat r is ``split_within_people(annotations, test_size,
+        How many splits. Repeat r is ``split_within_users(annotations, test_size,
         random_state + r)``.
     test_size : float, default=0.15
         The share of everybody's labels to hold out.
@@ -343,7 +343,7 @@ def compare_each(
     work = []
     for part, annotations in parts.items():
         cells = all_cells(annotations, named[part], test_size, seeds, path)
-        kept = {cell.key: cell.read(annotations.n_people) for cell in cells}
+        kept = {cell.key: cell.read(annotations.n_users) for cell in cells}
         results[part] = {key: result for key, result in kept.items() if result is not None}
         work += [(part, cell) for cell in cells if kept[cell.key] is None]
     for part, (key, result) in _run(parts, work, n_jobs, progress):
@@ -373,7 +373,7 @@ def _refuse_bad_protocol(
             f"A comparison is about one attribute, but there are {annotations.n_attributes}. "
             "Choose one with annotations.of_attribute(...)."
         )
-    split_within_people(annotations, test_size, random_state)  # says what is wrong with it
+    split_within_users(annotations, test_size, random_state)  # says what is wrong with it
 
 
 def _rankers_for(
@@ -450,7 +450,7 @@ def _as_table(results: Mapping[Key, RunResult], named: NamedRankers) -> pa.Table
             "mean_score": [result.mean_score for _, result in rows],
             "seconds": [result.seconds for _, result in rows],
             "parameters": [result.parameters for _, result in rows],
-            "score_by_person": pa.array(
+            "score_by_user": pa.array(
                 [result.scores for _, result in rows], type=pa.list_(pa.float64())
             ),
         }

@@ -11,10 +11,10 @@ from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.choice_sets import are_choices
 from likeminds.data.identifiers import lookup
-from likeminds.data.splits import order_within_people
-from likeminds.metrics.by_person import MetricByPerson
+from likeminds.data.splits import order_within_users
+from likeminds.metrics.by_user import MetricByUser
 from likeminds.metrics.choices import score_choices
-from likeminds.metrics.concordance import concordance_by_person, measure_of
+from likeminds.metrics.concordance import concordance_by_user, measure_of
 from likeminds.mixed_model.choice_probabilities import chances_of_sets
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.capabilities import Capability, with_consensus
@@ -30,7 +30,7 @@ class FewShotScores:
         Whether the model was fitted to others of their choices (or labels).
     shots : int
         How many of their own it was told, without a refit, if it was not.
-    measures : dict of MetricByPerson
+    measures : dict of MetricByUser
         Of choices, "accuracy" and (where scores are log-odds) "log_loss"; of labels and grades,
         "auc" or "concordance".
     n_said : int
@@ -39,7 +39,7 @@ class FewShotScores:
 
     seen: bool
     shots: int
-    measures: dict[str, MetricByPerson]
+    measures: dict[str, MetricByUser]
     n_said: int
 
     def as_row(self) -> dict[str, Any]:
@@ -47,10 +47,10 @@ class FewShotScores:
         row: dict[str, Any] = {"people": "seen" if self.seen else "unseen", "shots": self.shots}
         for name, metric in self.measures.items():
             row |= {name: metric.mean, f"{name}_error": metric.standard_error}
-        return row | {"n_people": len(self._anyone.users), "n_said": self.n_said}
+        return row | {"n_users": len(self._anyone.users), "n_said": self.n_said}
 
     @property
-    def _anyone(self) -> MetricByPerson:
+    def _anyone(self) -> MetricByUser:
         return next(iter(self.measures.values()))
 
 
@@ -88,8 +88,8 @@ def score_shots(
     --------
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> homes = load_electricity()
-    >>> ranker = HierarchicalRanker(n_groups=1).fit(homes.of_people(homes.user_ids[:200]))
-    >>> found = score_shots(ranker, homes.of_people(homes.user_ids[200:]), shots=[0, 4])
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(homes.of_users(homes.user_ids[:200]))
+    >>> found = score_shots(ranker, homes.of_users(homes.user_ids[200:]), shots=[0, 4])
     >>> [(one.seen, one.shots, sorted(one.measures)) for one in found]
     [(False, 0, ['accuracy', 'log_loss']), (False, 4, ['accuracy', 'log_loss'])]
     """
@@ -112,7 +112,7 @@ def _strangers(
 ) -> list[FewShotScores]:
     if shots[-1]:
         Capability.NEWCOMERS.require(ranker)
-    place = order_within_people(said, np.random.default_rng(random_state))
+    place = order_within_users(said, np.random.default_rng(random_state))
     rest = place >= shots[-1]
     if not rest.any():
         raise ValueError(
@@ -124,7 +124,7 @@ def _strangers(
     found = []
     for k in shots:
         told = (place < k) & has_rest
-        scorer = _Scorer.of_strangers(ranker, said, told, test)
+        scorer = _Scorer.of_unknown_users(ranker, said, told, test)
         found.append(_judge(test, scorer, seen=False, shots=k))
     return found
 
@@ -134,38 +134,38 @@ class _Scorer:
     """Scores of rows, and the posteriors that they come from, where there are any."""
 
     scores: Float
-    beliefs: Posterior | None
+    posterior: Posterior | None
     people: Index | None
 
     @classmethod
     def of_seen(cls, ranker: Any, said: Annotations) -> "_Scorer":
         scores = with_consensus(ranker).decision_function(said)
-        beliefs = ranker._beliefs() if hasattr(ranker, "_beliefs") else None
-        return cls(scores, beliefs, lookup(said.users, ranker.users_, "users"))
+        posterior = ranker._posterior() if hasattr(ranker, "_posterior") else None
+        return cls(scores, posterior, lookup(said.users, ranker.users_, "users"))
 
     @classmethod
-    def of_strangers(
+    def of_unknown_users(
         cls, ranker: Any, said: Annotations, told: Bool, test: Annotations
     ) -> "_Scorer":
         if not told.any():
             scores = with_consensus(ranker).decision_function(test)
-            beliefs = ranker._beliefs() if hasattr(ranker, "_beliefs") else None
-            return cls(scores, beliefs, np.full(len(test), -1))
-        beliefs = with_consensus(ranker).newcomer(said[told])
-        people = lookup(test.users, beliefs.users, "users")
-        users: IdArray | None = test.users if len(beliefs.users) > 1 else None
-        return cls(beliefs.decision_function(test, users), beliefs, people)
+            posterior = ranker._posterior() if hasattr(ranker, "_posterior") else None
+            return cls(scores, posterior, np.full(len(test), -1))
+        posterior = with_consensus(ranker).newcomer(said[told])
+        people = lookup(test.users, posterior.users, "users")
+        users: IdArray | None = test.users if len(posterior.users) > 1 else None
+        return cls(posterior.decision_function(test, users), posterior, people)
 
     def chances(self, said: Annotations) -> Float | None:
         """Return the probability of each row to be chosen; None where scores are no log-odds."""
-        if self.beliefs is None or self.people is None:
+        if self.posterior is None or self.people is None:
             return None
-        return chances_of_sets(self.beliefs, said, self.scores, self.people)
+        return chances_of_sets(self.posterior, said, self.scores, self.people)
 
 
 def _judge(said: Annotations, scorer: _Scorer, *, seen: bool, shots: int) -> FewShotScores:
     if not are_choices(said):
-        judged = concordance_by_person(said.outcomes, scorer.scores, said.users, said.weights)
+        judged = concordance_by_user(said.outcomes, scorer.scores, said.users, said.weights)
         return FewShotScores(seen, shots, {measure_of(said.outcomes).lower(): judged}, len(said))
     chances = scorer.chances(said)
     scores = score_choices(said, scorer.scores, chances)

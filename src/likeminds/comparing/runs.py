@@ -19,8 +19,8 @@ from likeminds._util.atomic_files import write_whole
 from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.data.splits import split_within_people
-from likeminds.metrics.concordance import concordance_by_person, mean_concordance
+from likeminds.data.splits import split_within_users
+from likeminds.metrics.concordance import concordance_by_user, mean_concordance
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.capabilities import with_consensus
 
@@ -70,14 +70,14 @@ class ComparisonRun:
         """The name of the ranker, and the number of the repeat."""
         return self.name, self.repeat
 
-    def read(self, n_people: int) -> RunResult | None:
+    def read(self, n_users: int) -> RunResult | None:
         """Return the result on disk; None where there is none, or none that can be trusted."""
         if self.path is None or not self.path.is_file():
             return None
         try:
             kept = json.loads(self.path.read_bytes())
             scores = tuple(np.nan if one is None else float(one) for one in kept["scores"])
-            if kept["fingerprint"] != self.fingerprint or len(scores) != n_people:
+            if kept["fingerprint"] != self.fingerprint or len(scores) != n_users:
                 return None
             return RunResult(
                 float(kept["mean_score"]),
@@ -108,7 +108,7 @@ class ComparisonRun:
         return self.key, result
 
     def _measure(self, annotations: Annotations) -> RunResult:
-        train, test = split_within_people(annotations, self.test_size, self.seed)
+        train, test = split_within_users(annotations, self.test_size, self.seed)
         ranker = clone(self.ranker)
         start = perf_counter()
         warned = fit_to_the_end(ranker, train)
@@ -116,7 +116,7 @@ class ComparisonRun:
         scores = with_consensus(ranker).decision_function(test)
         return RunResult(
             mean_concordance(test.outcomes, scores, test.users, test.weights),
-            tuple(_by_person(annotations, test, scores).tolist()),
+            tuple(_by_user(annotations, test, scores).tolist()),
             seconds,
             _parameters(ranker),
             warned,
@@ -215,11 +215,11 @@ def digest_of(*parts: Any) -> str:
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
 
 
-def _by_person(annotations: Annotations, test: Annotations, scores: Float) -> Float:
-    found = concordance_by_person(test.outcomes, scores, test.user_codes, test.weights)
-    by_person = np.full(annotations.n_people, np.nan)
-    by_person[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
-    return by_person
+def _by_user(annotations: Annotations, test: Annotations, scores: Float) -> Float:
+    found = concordance_by_user(test.outcomes, scores, test.user_codes, test.weights)
+    by_user = np.full(annotations.n_users, np.nan)
+    by_user[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
+    return by_user
 
 
 def _parameters(ranker: Any) -> str:

@@ -95,10 +95,10 @@ class Forecast:
 
 def _few_people(annotations: Annotations) -> Annotations:
     """Return about a thousand labels, by at least two people drawn at random."""
-    order = np.random.default_rng(0).permutation(annotations.n_people)
-    counts = np.bincount(annotations.user_codes, minlength=annotations.n_people)[order]
-    n_people = max(2, int(np.searchsorted(np.cumsum(counts), _SAMPLED)) + 1)
-    return annotations[np.isin(annotations.user_codes, order[:n_people])]
+    order = np.random.default_rng(0).permutation(annotations.n_users)
+    counts = np.bincount(annotations.user_codes, minlength=annotations.n_users)[order]
+    n_users = max(2, int(np.searchsorted(np.cumsum(counts), _SAMPLED)) + 1)
+    return annotations[np.isin(annotations.user_codes, order[:n_users])]
 
 
 def _time(ranker: Any, few: Annotations) -> float | None:

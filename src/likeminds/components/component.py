@@ -16,14 +16,14 @@ class Component(Protocol):
         """The name of this level in results and messages."""
         ...
 
-    def zeros(self, n_people: int, n_features: int) -> Float:
+    def zeros(self, n_users: int, n_features: int) -> Float:
         """Return a part of zeros."""
         ...
 
     def collect(self, gradient: Float) -> Float:
         """Return the loss's gradient by the part, given the one by everybody's weights.
 
-        A part of the shape (n_people, n_features) has each person's gradient; one that
+        A part of the shape (n_users, n_features) has each person's gradient; one that
         all people share has their sum.
         """
         ...
@@ -41,15 +41,15 @@ class Component(Protocol):
         ...
 
 
-class PerPerson:
+class PerUser:
     """Base of the components whose part has one row per person.
 
     A subclass adds ``name``, ``value`` and ``prox``, and may define a sharper ``residual``.
     """
 
-    def zeros(self, n_people: int, n_features: int) -> Float:
+    def zeros(self, n_users: int, n_features: int) -> Float:
         """Return a matrix of zeros."""
-        return np.zeros((n_people, n_features))
+        return np.zeros((n_users, n_features))
 
     def collect(self, gradient: Float) -> Float:
         """Return the gradient as it is: each person has their own row."""
@@ -64,9 +64,9 @@ class PerPerson:
         return float(np.linalg.norm(part - self.prox(part - gradient, 1.0)))
 
 
-def total_weights(parts: Sequence[Float], n_people: int) -> Float:
-    """Return everybody's weights: the sum of the parts, shape (n_people, n_features)."""
-    weights = np.zeros((n_people, parts[0].shape[-1]))
+def total_weights(parts: Sequence[Float], n_users: int) -> Float:
+    """Return everybody's weights: the sum of the parts, shape (n_users, n_features)."""
+    weights = np.zeros((n_users, parts[0].shape[-1]))
     for part in parts:
         weights += part
     return weights

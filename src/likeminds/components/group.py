@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import PerPerson
+from likeminds.components.component import PerUser
 from likeminds.components.singular import top_directions
 
 
 @dataclass(frozen=True)
-class Group(PerPerson):
+class Group(PerUser):
     """The group level, one row per person: a matrix whose weak directions are penalised.
 
     The penalty is alpha times the sum of the squared singular values after the first

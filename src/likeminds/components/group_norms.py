@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import PerPerson
+from likeminds.components.component import PerUser
 
 
-class GroupNorm(PerPerson):
+class GroupNorm(PerUser):
     """Base: a subclass says of what the lengths are taken.
 
     The penalty is alpha times their sum, the prox shortens each by the same amount, and at a

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import PerPerson
+from likeminds.components.component import PerUser
 from likeminds.components.singular import SingularValues
 
 
 @dataclass(frozen=True)
-class Clustered(PerPerson):
+class Clustered(PerUser):
     """People near ``n_clusters`` centres: rho1 eta (1 + eta) tr(W' (eta + M)^-1 W).
 
     Minimised over M with eigenvalues between 0 and 1 and trace ``n_clusters``; eta is
@@ -74,7 +74,7 @@ class Clustered(PerPerson):
         return float(np.linalg.norm(gradient + found.scaled(slope)))
 
     def matrix(self, part: Float) -> Float:
-        """Return M, shape (n_people, n_people): the relaxed membership matrix."""
+        """Return M, shape (n_users, n_users): the relaxed membership matrix."""
         found = SingularValues.of(part)
         there = found.not_zero
         left, _ = found.left_and_right(there)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import PerPerson
+from likeminds.components.component import PerUser
 from likeminds.components.singular import SingularValues
 
 
 @dataclass(frozen=True)
-class LowRank(PerPerson):
+class LowRank(PerUser):
     """Low rank: alpha times the sum of the singular values after the first ``n_free``.
 
     With ``n_free=0`` that is the trace norm, which is convex.
@@ -60,7 +60,7 @@ class LowRank(PerPerson):
 
 
 @dataclass(frozen=True)
-class CappedLowRank(PerPerson):
+class CappedLowRank(PerUser):
     """Low rank, with capped singular values: alpha * sum_j min(sigma_j, threshold).
 
     What is above the threshold costs no more for being large, so that strong directions are

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import PerPerson
+from likeminds.components.component import PerUser
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Consensus:
     alpha: float
     name: str = "consensus"
 
-    def zeros(self, n_people: int, n_features: int) -> Float:  # noqa: ARG002
+    def zeros(self, n_users: int, n_features: int) -> Float:  # noqa: ARG002
         """Return a vector of zeros."""
         return np.zeros(n_features)
 
@@ -44,7 +44,7 @@ class Consensus:
 
 
 @dataclass(frozen=True)
-class MeanRegularised(PerPerson):
+class MeanRegularised(PerUser):
     """Ridge penalty on deviations from the mean, which is free: alpha * sum_i |P_i - mean of P|^2.
 
     Examples

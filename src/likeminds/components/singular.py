@@ -16,7 +16,7 @@ class SingularValues:
 
     Attributes
     ----------
-    part : array of shape (n_people, n_features)
+    part : array of shape (n_users, n_features)
         The matrix.
     sigma : array of shape (m,)
         Its singular values, the largest first; m is the length of the shorter side.
@@ -55,8 +55,8 @@ class SingularValues:
 
     @property
     def _is_tall(self) -> bool:
-        n_people, n_features = self.part.shape
-        return bool(n_people >= n_features)
+        n_users, n_features = self.part.shape
+        return bool(n_users >= n_features)
 
     def _times(self, square: Float) -> Float:
         return np.asarray(self.part @ square if self._is_tall else square @ self.part)
@@ -67,8 +67,8 @@ def top_directions(part: Float, how_many: int) -> Float:
 
     They come from the Gram matrix of the shorter side: a whole SVD is never needed.
     """
-    n_people, n_features = part.shape
-    if n_people < n_features:
+    n_users, n_features = part.shape
+    if n_users < n_features:
         left = np.linalg.eigh(part @ part.T)[1][:, ::-1][:, :how_many]
         basis, _ = np.linalg.qr(part.T @ left)
         return np.asarray(basis)

@@ -125,7 +125,7 @@ class Annotations(ComparedLabels):
     ... )
     >>> annotations
     Annotations: 3 labels (33% positive) by 2 people on 2 items, 2 features
-    >>> annotations.of_person("zoe").items
+    >>> annotations.of_user("zoe").items
     array(['cat', 'dog'], dtype=object)
     """
 
@@ -328,7 +328,7 @@ class Annotations(ComparedLabels):
         if self._has_sets and not self.has_items:  # each row of a choice set is a profile
             items = ""
         return (
-            f"Annotations: {said} by {counted(self.n_people, 'person', 'people')}{items}, "
+            f"Annotations: {said} by {counted(self.n_users, 'person', 'people')}{items}, "
             f"{counted(self.n_features, 'feature')}{attributes}"
         )
 

@@ -334,7 +334,7 @@ class ComparedLabels(CodedLabels):
         if self.grades is None:
             raise ValueError("These labels are no grades, of which choices could be made.")
         rng = np.random.default_rng(random_state)
-        rows, sizes = lower_graded(self.grades, *self.person_index(), most=most, rng=rng)
+        rows, sizes = lower_graded(self.grades, *self.user_index(), most=most, rng=rng)
         first = np.cumsum(sizes) - sizes
         chosen = np.zeros(len(rows), dtype=np.bool_)
         chosen[first] = True

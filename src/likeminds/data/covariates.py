@@ -27,11 +27,11 @@ class Covariates:
 
     Attributes
     ----------
-    ids : array of shape (n_people,)
+    ids : array of shape (n_users,)
         Who they are.
     names : tuple of str
         What the columns are called.
-    columns : tuple of arrays of shape (n_people,)
+    columns : tuple of arrays of shape (n_users,)
         Numbers, NaN where missing; or categories as texts, None where missing.
 
     Examples
@@ -234,7 +234,7 @@ class CovariateEncoder:
         return np.array([self.names.index(name) for name, _ in self.columns], dtype=np.intp)
 
     def __call__(self, people: Covariates) -> Float:
-        """Return z of each person, shape (n_people, n_columns)."""
+        """Return z of each person, shape (n_users, n_columns)."""
         unknown = [name for name in people.names if name not in self.names]
         if unknown:
             raise ValueError(
@@ -251,7 +251,7 @@ class CovariateEncoder:
             parts.append(np.nan_to_num(part, nan=0.0))
         return np.concatenate(parts, axis=1)
 
-    def of_people(self, covariates: Covariates | None, people: IdArray) -> Float:
+    def of_users(self, covariates: Covariates | None, people: IdArray) -> Float:
         """Return z of people, by their ids; zeros where nothing is known."""
         if covariates is None:
             return np.zeros((len(people), len(self.columns)))

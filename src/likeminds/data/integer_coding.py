@@ -87,7 +87,7 @@ class CodedLabels:
         return self.features[self.feature_rows]
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """The number of people that gave a label."""
         return len(self.user_ids)
 
@@ -118,7 +118,7 @@ class CodedLabels:
         chosen = checks.as_rows(rows, len(self))
         if not chosen.size:
             raise ValueError(f"None of the {len(self)} rows is chosen. Choose at least one.")
-        user_codes, people = compact(self.user_codes[chosen], self.n_people)
+        user_codes, people = compact(self.user_codes[chosen], self.n_users)
         changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[people]}
         changes |= {"labels": self.labels[chosen], "item_codes": self.item_codes[chosen]}
         by_row = self.features_per == "row"
@@ -152,33 +152,33 @@ class CodedLabels:
         rest = f"<p>and {more:,} more</p>" if more else ""
         return html_page(repr(self), html_table(rows), rest)
 
-    def person_index(self) -> tuple[Index, Index]:
+    def user_index(self) -> tuple[Index, Index]:
         """Return the rows sorted by person, and where each person starts.
 
         The rows of person ``p`` are ``order[offsets[p] : offsets[p + 1]]``, ascending.
         """
-        return self._person_index
+        return self._user_index
 
     @cached_property
-    def _person_index(self) -> tuple[Index, Index]:
-        order, offsets = order_by(self.user_codes, self.n_people)
+    def _user_index(self) -> tuple[Index, Index]:
+        order, offsets = order_by(self.user_codes, self.n_users)
         return checks.read_only(order), checks.read_only(offsets)
 
     @cached_property
-    def _person_positions(self) -> dict[Hashable, int]:
+    def _user_positions(self) -> dict[Hashable, int]:
         return {person: code for code, person in enumerate(self.user_ids.tolist())}
 
-    def of_person(self, person: Hashable) -> Self:
+    def of_user(self, person: Hashable) -> Self:
         """Return the rows of one person."""
         return self.take(self._rows_of(self._codes_of([person])[0]))
 
-    def of_people(self, people: Iterable[Hashable]) -> Self:
+    def of_users(self, people: Iterable[Hashable]) -> Self:
         """Return the rows of several people, in the order they have here."""
-        wanted = np.zeros(self.n_people, dtype=bool)
+        wanted = np.zeros(self.n_users, dtype=bool)
         wanted[self._codes_of(people)] = True
         return self.take(wanted[self.user_codes])
 
-    def by_person(self) -> Iterator[tuple[Hashable, Self]]:
+    def by_user(self) -> Iterator[tuple[Hashable, Self]]:
         """Iterate over people and their rows."""
         for code, person in enumerate(self.user_ids.tolist()):
             yield person, self.take(self._rows_of(code))
@@ -198,7 +198,7 @@ class CodedLabels:
         return {attribute: self.of_attribute(attribute) for attribute in self._known_attributes()}
 
     def label_counts(self) -> Index:
-        """Return how many negative and positive labels each person gave: (n_people, 2)."""
+        """Return how many negative and positive labels each person gave: (n_users, 2)."""
         return count_labels(self.user_codes, self.labels)
 
     def with_enough_labels(self, k: int = 8) -> Self:
@@ -219,7 +219,7 @@ class CodedLabels:
         return list(self.attribute_ids.tolist())
 
     def _codes_of(self, people: Iterable[Hashable]) -> list[int]:
-        codes = {person: self._person_positions.get(person, -1) for person in people}
+        codes = {person: self._user_positions.get(person, -1) for person in people}
         unknown = [repr(person) for person, code in codes.items() if code < 0]
         if unknown:
             wrong = next(person for person, code in codes.items() if code < 0)
@@ -230,7 +230,7 @@ class CodedLabels:
         return list(codes.values())
 
     def _rows_of(self, code: int) -> Index:
-        order, offsets = self._person_index
+        order, offsets = self._user_index
         return order[offsets[code] : offsets[code + 1]]
 
     @classmethod

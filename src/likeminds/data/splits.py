@@ -10,7 +10,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 
 
-def split_within_people(
+def split_within_users(
     annotations: Annotations, test_size: float = 0.3, random_state: int | Generator | None = None
 ) -> tuple[Annotations, Annotations]:
     """Hold out a share of everybody's labels.
@@ -34,7 +34,7 @@ def split_within_people(
     Examples
     --------
     >>> from likeminds import load_electricity
-    >>> train, test = split_within_people(load_electricity(), test_size=0.3, random_state=0)
+    >>> train, test = split_within_users(load_electricity(), test_size=0.3, random_state=0)
     >>> len(train), len(test)
     (11516, 5716)
     """
@@ -50,8 +50,8 @@ def split_within_people(
     return annotations[~held_out], annotations[held_out]
 
 
-def folds_within_people(annotations: Annotations, n_folds: int = 5, random_state: int = 0) -> Index:
-    """Return the fold of each row, from 0; units are divided as in `split_within_people`.
+def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state: int = 0) -> Index:
+    """Return the fold of each row, from 0; units are divided as in `split_within_users`.
 
     Folds are drawn by hashes of the ids of users and items, so they depend neither on the order of
     rows nor on where rows are: one process and the workers of a cluster draw the same folds.
@@ -69,10 +69,10 @@ def folds_within_people(annotations: Annotations, n_folds: int = 5, random_state
     --------
     >>> from likeminds import load_electricity
     >>> homes = load_electricity()
-    >>> folds = folds_within_people(homes, n_folds=4)
+    >>> folds = folds_within_users(homes, n_folds=4)
     >>> np.bincount(folds)
     array([4312, 4316, 4292, 4312])
-    >>> np.array_equal(folds_within_people(homes[::-1], n_folds=4), folds[::-1])
+    >>> np.array_equal(folds_within_users(homes[::-1], n_folds=4), folds[::-1])
     True
     """
     if n_folds < 2:
@@ -97,7 +97,7 @@ def folds_within_people(annotations: Annotations, n_folds: int = 5, random_state
     return np.asarray((place[unit] + first[annotations.user_codes]) % n_folds)
 
 
-def order_within_people(annotations: Annotations, rng: Generator) -> Index:
+def order_within_users(annotations: Annotations, rng: Generator) -> Index:
     """Return each row's place in a random order of its person's groups (or rows), from 0."""
     unit = annotations.group_codes
     if unit is None:

@@ -1,7 +1,7 @@
 """Data to try things on: simulated crowds whose truth is known, with pictures too, and real ones.
 
 >>> from likeminds.datasets import make_schools
->>> make_schools(n_people=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations
+>>> make_schools(n_users=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations
 Annotations: 40 labels (30% positive) by 4 people on 26 of 30 items, 12 features
 """
 

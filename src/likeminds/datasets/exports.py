@@ -87,7 +87,7 @@ def write_sketch_shoes(
     folder: str | PathLike[str],
     *,
     n_pictures: int,
-    n_people: int,
+    n_users: int,
     attributes: Iterable[str] | None = None,
     random_state: int = 0,
 ) -> Written:
@@ -98,7 +98,7 @@ def write_sketch_shoes(
     root = folder_for(folder, "the tables")
     shoes = make_sketch_shoes(
         n_pictures,
-        n_people,
+        n_users,
         min(50, n_pictures),
         attributes=attributes,
         random_state=random_state,
@@ -132,7 +132,7 @@ def _offer(  # noqa: PLR0917 - the features of an offer, in their order
 
 
 def _describe(said: Annotations, file: str) -> Written:
-    people = counted(said.n_people, "person", "people")
+    people = counted(said.n_users, "person", "people")
     about = f", {counted(said.n_attributes, 'attribute')}" if said.n_attributes > 1 else ""
     return {file: f"{said.statements()} by {people}{about}"}
 

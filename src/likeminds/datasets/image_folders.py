@@ -22,7 +22,7 @@ from likeminds.data.item_features import (
     read_features,
 )
 from likeminds.data.sources import read_table
-from likeminds.data.splits import split_within_people
+from likeminds.data.splits import split_within_users
 
 if TYPE_CHECKING:
     from likeminds.features.extractor import ImageExtractor
@@ -98,13 +98,13 @@ class ImageCrowd:
         attribute : str
             Which one.
         test_size, random_state
-            As in `likeminds.split_within_people`.
+            As in `likeminds.split_within_users`.
 
         Returns
         -------
         train, test : Annotations
         """
-        train, test = split_within_people(self.of_attribute(attribute), test_size, random_state)
+        train, test = split_within_users(self.of_attribute(attribute), test_size, random_state)
         reduced, held_out = self._reduce(train, train, test)
         return reduced, held_out
 
@@ -268,7 +268,7 @@ def _enough(annotations: Annotations, min_labels: int) -> Annotations:
         if most < min_labels:
             raise ValueError(
                 f"Nobody gave {min_labels} positive and {min_labels} negative labels about "
-                f"{attribute} ({counted(rows.n_people, 'person', 'people')}, at best "
+                f"{attribute} ({counted(rows.n_users, 'person', 'people')}, at best "
                 f"{most} of the rarer kind). Lower min_labels, or leave it out of attributes=."
             )
     return annotations.with_enough_labels(min_labels)

@@ -34,9 +34,9 @@ class Simulation:
         What people said; person i is the id ``i``.
     consensus : array of shape (n_features,)
         The weights that everybody shares.
-    group, personal : arrays of shape (n_people, n_features)
+    group, personal : arrays of shape (n_users, n_features)
         What each person's school adds to them, and what is the person's own.
-    school : array of shape (n_people,)
+    school : array of shape (n_users,)
         The school of each person, -1 for those who belong to none.
     """
 
@@ -48,12 +48,12 @@ class Simulation:
 
     @property
     def coef(self) -> Float:
-        """Each person's weights, the sum of the three: (n_people, n_features)."""
+        """Each person's weights, the sum of the three: (n_users, n_features)."""
         return self.consensus + self.group + self.personal
 
 
 def make_simulation(
-    n_people: int = _PEOPLE,
+    n_users: int = _PEOPLE,
     n_samples: int = 5000,
     n_features: int = _FEATURES,
     n_positive: int = 100,
@@ -76,7 +76,7 @@ def make_simulation(
 
     Parameters
     ----------
-    n_people, n_samples, n_features : int
+    n_users, n_samples, n_features : int
         The number of people, of samples of each person, and of features.
     n_positive : int
         How many of a person's samples are positive: those with the highest scores.
@@ -110,23 +110,23 @@ def make_simulation(
     >>> simulation.school
     array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     """
-    _refuse_below(1, n_people=n_people, n_features=n_features, n_positive=n_positive)
+    _refuse_below(1, n_users=n_users, n_features=n_features, n_positive=n_positive)
     _refuse_below(n_positive + 1, n_samples=n_samples)
     rng = np.random.default_rng(random_state)
     consensus = rng.uniform(0, consensus_high, n_features)
     consensus += rng.normal(0, consensus_spread, n_features)
-    group, school = _blocks(rng, n_people, n_features, centroid_high, group_spread)
-    personal = np.zeros((n_people, n_features))
-    edges = _scale_edges(_PERSONAL_EDGES, n_people, _PEOPLE)
+    group, school = _blocks(rng, n_users, n_features, centroid_high, group_spread)
+    personal = np.zeros((n_users, n_features))
+    edges = _scale_edges(_PERSONAL_EDGES, n_users, _PEOPLE)
     for first, end in zip(edges[::2], edges[1::2], strict=True):
         personal[first:end] = rng.uniform(0, personal_high, (end - first, n_features))
 
-    features = rng.standard_normal((n_people, n_samples, n_features))
+    features = rng.standard_normal((n_users, n_samples, n_features))
     coef = consensus + group + personal
     scores = np.matmul(features, coef[:, :, np.newaxis])[:, :, 0]
     scores += rng.normal(0, noise, scores.shape)
     annotations = Annotations(
-        users=np.repeat(np.arange(n_people), n_samples),
+        users=np.repeat(np.arange(n_users), n_samples),
         items=None,
         labels=_highest(scores, n_positive).ravel(),
         features=features.reshape(-1, n_features),
@@ -136,7 +136,7 @@ def make_simulation(
 
 
 def make_schools(
-    n_people: int = 200,
+    n_users: int = 200,
     n_labels: int = 50,
     n_items: int = 2000,
     n_features: int = 200,
@@ -160,7 +160,7 @@ def make_schools(
 
     Parameters
     ----------
-    n_people, n_labels, n_items, n_features, n_schools : int
+    n_users, n_labels, n_items, n_features, n_schools : int
         The number of people, of labels of each person, of items, of features, of schools.
     contested : float
         The share of the features on which schools differ. There, the schools' weights sum
@@ -185,33 +185,33 @@ def make_schools(
 
     Examples
     --------
-    >>> simulation = make_schools(n_people=6, n_labels=20, n_items=50, n_features=12, n_schools=2,
+    >>> simulation = make_schools(n_users=6, n_labels=20, n_items=50, n_features=12, n_schools=2,
     ...                           random_state=0)
     >>> simulation.annotations
     Annotations: 120 labels (32% positive) by 6 people on 50 items, 12 features
     >>> np.bincount(simulation.school)
     array([3, 3])
     """
-    _refuse_below(1, n_schools=n_schools, n_people=n_people)
+    _refuse_below(1, n_schools=n_schools, n_users=n_users)
     _refuse_below(2, n_labels=n_labels)
     _refuse_below(0, n_loners=n_loners)
-    _refuse_below(n_loners, n_people=n_people)
+    _refuse_below(n_loners, n_users=n_users)
     _refuse_below(n_labels, n_items=n_items)
     refuse_outside_unit(contested=contested, positive_rate=positive_rate, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     consensus = _directions(rng, 1, n_features, consensus_strength)[0]
     schools = _draw_opposed_schools(rng, n_schools, n_features, contested) * school_strength
-    school = rng.permutation(np.arange(n_people) % n_schools)
-    school[n_people - n_loners :] = -1
+    school = rng.permutation(np.arange(n_users) % n_schools)
+    school[n_users - n_loners :] = -1
     group = np.where(school[:, np.newaxis] < 0, 0.0, schools[school])
     personal_length = np.where(school < 0, school_strength, personal_strength)
-    personal = _directions(rng, n_people, n_features, personal_length[:, np.newaxis])
+    personal = _directions(rng, n_users, n_features, personal_length[:, np.newaxis])
 
     features = rng.standard_normal((n_items, n_features))
     items, scores = _judge(rng, features, consensus + group + personal, n_labels)
     n_positive = min(max(1, round(positive_rate * n_labels)), n_labels - 1)
     annotations = Annotations(
-        users=np.repeat(np.arange(n_people), n_labels),
+        users=np.repeat(np.arange(n_users), n_labels),
         items=items.ravel(),
         labels=_misread(rng, _highest(scores, n_positive), label_noise).ravel(),
         features=features,
@@ -221,11 +221,11 @@ def make_schools(
 
 
 def _blocks(
-    rng: Generator, n_people: int, n_features: int, centroid_high: float, spread: float
+    rng: Generator, n_users: int, n_features: int, centroid_high: float, spread: float
 ) -> tuple[Float, Int]:
     """Return the paper's blocks of group weights, and the block of each person."""
-    group, school = np.zeros((n_people, n_features)), np.empty(n_people, dtype=np.intp)
-    people = _scale_edges(_PEOPLE_EDGES, n_people, _PEOPLE)
+    group, school = np.zeros((n_users, n_features)), np.empty(n_users, dtype=np.intp)
+    people = _scale_edges(_PEOPLE_EDGES, n_users, _PEOPLE)
     features = _scale_edges(_FEATURE_EDGES, n_features, _FEATURES)
     for block in range(len(people) - 1):
         members = slice(people[block], people[block + 1])
@@ -280,10 +280,10 @@ def _draw_opposed_schools(
 
 def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple[Int, Float]:
     """Return the items that each person sees, and the scores the person gives them."""
-    n_people = len(coef)
-    items = np.empty((n_people, n_labels), dtype=np.intp)
-    scores = np.empty((n_people, n_labels))
-    for first in range(0, n_people, _PEOPLE_AT_A_TIME):
+    n_users = len(coef)
+    items = np.empty((n_users, n_labels), dtype=np.intp)
+    scores = np.empty((n_users, n_labels))
+    for first in range(0, n_users, _PEOPLE_AT_A_TIME):
         people = slice(first, first + _PEOPLE_AT_A_TIME)
         # The lowest lots are drawn; single precision halves the time and harms nobody.
         lots = rng.random((len(coef[people]), len(features)), dtype=np.float32)

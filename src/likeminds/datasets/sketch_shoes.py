@@ -105,9 +105,9 @@ class SketchShoes:
         The names of the attributes, and of the columns of ``traits``.
     traits : array of shape (n_pictures, n_traits)
         Standardised visible traits. Use them to check what was learned: they are not features.
-    schools : array of shape (n_people, n_attributes)
+    schools : array of shape (n_users, n_attributes)
         The school of each user on each attribute, -1 for users without one.
-    weights : array of shape (n_people, n_attributes, n_traits)
+    weights : array of shape (n_users, n_attributes, n_traits)
         Each user's weights of the traits: consensus + school + personal.
     consensus : array of shape (n_attributes, n_traits)
         The weights that all users share.
@@ -145,7 +145,7 @@ class SketchShoes:
 
 def make_sketch_shoes(
     n_pictures: int = 500,
-    people_per_attribute: int = 200,
+    users_per_attribute: int = 200,
     pictures_each: int = 50,
     *,
     attributes: Iterable[str] | None = None,
@@ -164,7 +164,7 @@ def make_sketch_shoes(
     ----------
     n_pictures : int
         The number of shoes, at most 500.
-    people_per_attribute, pictures_each : int
+    users_per_attribute, pictures_each : int
         The number of users, who label all attributes, and of pictures that each of them labels,
         drawn anew for each attribute.
     attributes : iterable of str, optional
@@ -186,7 +186,7 @@ def make_sketch_shoes(
 
     Examples
     --------
-    >>> shoes = make_sketch_shoes(30, people_per_attribute=4, pictures_each=20,
+    >>> shoes = make_sketch_shoes(30, users_per_attribute=4, pictures_each=20,
     ...                           attributes=["open", "pointy"], n_components=12)
     >>> shoes.annotations
     Annotations: 160 labels (49% positive) by 4 people on 30 items, 12 features, 2 attributes
@@ -200,14 +200,14 @@ def make_sketch_shoes(
     rng = np.random.default_rng(random_state)
     stored = _bundle()
     _refuse_bad_sizes(
-        n_pictures, people_per_attribute, pictures_each, n_components, len(stored["kinds"])
+        n_pictures, users_per_attribute, pictures_each, n_components, len(stored["kinds"])
     )
     traits = _standardise(stored["traits"][:n_pictures].astype(np.float64))
     features = stored["features"][:n_pictures].astype(np.float64)
     if n_components is not None:
         features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
-    n_loners = round(loners * people_per_attribute)
-    crowds = [make_crowd(rng, name, people_per_attribute, n_loners) for name in names]
+    n_loners = round(loners * users_per_attribute)
+    crowds = [make_crowd(rng, name, users_per_attribute, n_loners) for name in names]
     judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
     return SketchShoes(
         annotations=_annotations(names, judged, features, reduced=n_components is not None),
@@ -244,15 +244,15 @@ def _annotations(
 ) -> Annotations:
     """Return one table of all labels: by attribute, then person, then picture."""
     seen = np.stack([pictures for pictures, _ in judged])
-    n_attributes, n_people, each = seen.shape
-    people = np.array([f"person-{number:03d}" for number in range(n_people)], dtype=object)
+    n_attributes, n_users, each = seen.shape
+    people = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
     items = np.array([f"shoe-{number:05d}" for number in range(len(table))], dtype=object)
     return Annotations(
         users=np.tile(np.repeat(people, each), n_attributes),
         items=items[seen.ravel()],
         labels=np.stack([labels for _, labels in judged]).ravel(),
         features=table,
-        attributes=np.repeat(np.array(names, dtype=object), n_people * each),
+        attributes=np.repeat(np.array(names, dtype=object), n_users * each),
         item_ids=items,
         feature_names=component_names(table.shape[1]) if reduced else None,
         features_per="item",
@@ -280,7 +280,7 @@ def _refuse_bad_sizes(
     n_pictures: int, people: int, each: int, n_components: int | None, n_bundled: int
 ) -> None:
     least = {
-        "people_per_attribute": (people, 1),
+        "users_per_attribute": (people, 1),
         "pictures_each": (each, 2),
         "n_pictures": (n_pictures, max(each, 2)),
         "n_components": (1 if n_components is None else n_components, 1),
@@ -308,29 +308,29 @@ class Opinions:
 
     @property
     def weights(self) -> Float:
-        """Each person's weights: (n_people, n_traits)."""
+        """Each person's weights: (n_users, n_traits)."""
         return self.consensus + self.group + self.personal
 
 
-def make_crowd(rng: Generator, attribute: str, n_people: int, n_loners: int) -> Opinions:
+def make_crowd(rng: Generator, attribute: str, n_users: int, n_loners: int) -> Opinions:
     """Draw people's schools and weights; the last ``n_loners`` belong to no school."""
     shared, schools = OPINIONS[attribute]
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
     consensus = _as_weights(shared) + centres.mean(axis=0)
     centres -= centres.mean(axis=0)
-    school = rng.permutation(np.arange(n_people) % len(centres))
-    school[n_people - n_loners :] = -1
+    school = rng.permutation(np.arange(n_users) % len(centres))
+    school[n_users - n_loners :] = -1
     group = np.where(school[:, np.newaxis] < 0, 0.0, centres[school])
     typical = np.linalg.norm(centres, axis=1).mean() / np.sqrt(len(TRAITS))
     spread = np.where(school < 0, typical, _OWN)[:, np.newaxis]
-    personal = spread * rng.standard_normal((n_people, len(TRAITS)))
+    personal = spread * rng.standard_normal((n_users, len(TRAITS)))
     return Opinions(school, consensus, group, personal)
 
 
 def judge(
     rng: Generator, traits: Float, weights: Float, pictures_each: int, label_noise: float
 ) -> tuple[Int, Bool]:
-    """Return the pictures each person sees, and the labels given: (n_people, pictures_each).
+    """Return the pictures each person sees, and the labels given: (n_users, pictures_each).
 
     A label is positive if the score is above the user's own threshold, a quantile of their scores
     of all pictures. Labels then flip with the probability ``label_noise``.

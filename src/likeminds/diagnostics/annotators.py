@@ -16,7 +16,7 @@ from likeminds._util.html import html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 from likeminds.diagnostics.auc_mixture import attentive
 from likeminds.diagnostics.constant_answers import p_few_runs, p_same_answer
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
@@ -63,32 +63,32 @@ class Diagnostics:
 
     Attributes
     ----------
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         The people.
-    verdict : array of shape (n_people,)
+    verdict : array of shape (n_users,)
         "agrees": the consensus predicts their labels. "different": their own function predicts
         them, and better than the consensus does. "reversed": the consensus predicts the opposite
         of their labels, and hardly worse than their own function predicts these. "constant": the
         answers do not depend on the item: nearly all are the same, where a rater with the crowd's
         threshold would vary, or they come in long runs. "random": nothing predicts them better
         than chance, though there are enough labels to tell. "unclear": too little is known.
-    consensus_auc, own_auc : arrays of shape (n_people,)
+    consensus_auc, own_auc : arrays of shape (n_users,)
         AUC of the consensus and of the person's own function, on labels they were not fitted
         to; NaN for people without a pair to compare.
-    low, high : arrays of shape (n_people,)
+    low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
-    n_labels : array of shape (n_people,)
+    n_labels : array of shape (n_users,)
         How many labels each person gave.
-    positive_share : array of shape (n_people,)
+    positive_share : array of shape (n_users,)
         How many of them are positive.
-    readiness : array of shape (n_people,)
+    readiness : array of shape (n_users,)
         How readily somebody says yes: the log-odds of a yes above those of the crowd, to items
         of the same score by the consensus. Zero is as readily as most, below zero is strict;
         somebody with few labels is taken to be nearer to zero. NaN where people choose among
         what is shown, and say yes to one of it whatever they think.
-    p_chance : array of shape (n_people,)
+    p_chance : array of shape (n_users,)
         How likely chance alone would rank as well as the better of both functions.
-    p_attentive : array of shape (n_people,)
+    p_attentive : array of shape (n_users,)
         How likely an attentive person of this crowd would be ranked as badly; NaN where the
         labels, or the people, are too few to say.
     held_out : bool
@@ -229,7 +229,7 @@ def diagnose(
     if n_folds is None:
         scores[:] = _both_scores(ranker, annotations)
     else:
-        fold = folds_within_people(annotations, n_folds, random_state)
+        fold = folds_within_users(annotations, n_folds, random_state)
         for k in np.unique(fold):
             train, held_out = annotations[fold != k], annotations[fold == k]
             if _is_large(ranker, annotations):
@@ -264,7 +264,7 @@ def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Say whether a prior depends so little on one fold that it need not be learned again."""
     crowd = ranker.chosen_.learned("crowd_")
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
-    return is_plain and annotations.n_people >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
+    return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 
 
 def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> Float:
@@ -274,8 +274,8 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     """
     known = with_consensus(ranker)
     if known.crowd_.items is not None:
-        beliefs, people = known._beliefs_of(people_of(known, train.users))
-        known.crowd_ = replace(known.crowd_, items=beliefs.items_from(train, people))
+        posterior, people = known._posterior_of(people_of(known, train.users))
+        known.crowd_ = replace(known.crowd_, items=posterior.items_from(train, people))
     consensus = known.consensus_scores(held_out)
     own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
     some = held_out[there]
@@ -293,7 +293,7 @@ def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
     if annotations.group_codes is not None and are_chosen(annotations):
         stratum = annotations.group_codes
-    return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_people)
+    return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_users)
 
 
 def _judge(
@@ -343,7 +343,7 @@ def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
 
     Both are NaN where people choose in groups.
     """
-    labels, people, n = said.labels, said.user_codes, said.n_people
+    labels, people, n = said.labels, said.user_codes, said.n_users
     if are_chosen(said) or not labels.any() or labels.all():
         return np.full(n, np.nan), np.full(n, np.nan)
     weight = np.ones(len(said))

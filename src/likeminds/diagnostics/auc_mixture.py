@@ -28,9 +28,9 @@ def attentive(auc: Float, noise: Float, chance: Float) -> AttentiveAuc:
 
     Parameters
     ----------
-    auc : array of shape (n_people,)
+    auc : array of shape (n_users,)
         AUCs on held-out labels.
-    noise, chance : arrays of shape (n_people,)
+    noise, chance : arrays of shape (n_users,)
         Their variances: for an attentive person, and for one who answers at random.
 
     Examples

@@ -12,19 +12,19 @@ _RARE = 0.05
 _SORTED, _LEVEL = 0.2, 0.05
 
 
-def p_same_answer(yes: Bool, chance: Float, people: Index, n_people: int) -> Float:
+def p_same_answer(yes: Bool, chance: Float, people: Index, n_users: int) -> Float:
     """Return how likely typical raters would give the rarer answer as seldom as each person.
 
     Parameters
     ----------
     yes, chance, people : arrays of shape (n_rows,)
         The answer, the probability of a yes by a rater with the crowd's threshold, and who.
-    n_people : int
+    n_users : int
         How many people there are.
 
     Returns
     -------
-    array of shape (n_people,)
+    array of shape (n_users,)
         The tail of the Poisson binomial distribution of each person's rarer answer; 1 where that
         is not rare.
 
@@ -34,9 +34,9 @@ def p_same_answer(yes: Bool, chance: Float, people: Index, n_people: int) -> Flo
     >>> p_same_answer(yes, np.full(20, 0.5), np.repeat([0, 1], 10), 2).round(3)
     array([0.001, 1.   ])
     """
-    found = np.ones(n_people)
-    order, offsets = order_by(people, n_people)
-    for person in range(n_people):
+    found = np.ones(n_users)
+    order, offsets = order_by(people, n_users)
+    for person in range(n_users):
         rows = order[offsets[person] : offsets[person + 1]]
         n_yes = int(yes[rows].sum())
         rarer = min(n_yes, len(rows) - n_yes)
@@ -52,7 +52,7 @@ def p_same_answer(yes: Bool, chance: Float, people: Index, n_people: int) -> Flo
     return found
 
 
-def p_few_runs(yes: Bool, people: Index, n_people: int) -> Float:
+def p_few_runs(yes: Bool, people: Index, n_users: int) -> Float:
     """Return how likely a random order of each person's answers has as few runs.
 
     That is the test of Wald and Wolfowitz (1940), by the normal approximation. Where many people
@@ -65,14 +65,14 @@ def p_few_runs(yes: Bool, people: Index, n_people: int) -> Float:
     >>> bool(p_few_runs(yes, np.repeat(np.arange(6), 16), 6)[0] < 0.01)
     True
     """
-    order, _ = order_by(people, n_people)
+    order, _ = order_by(people, n_users)
     owner, answers = people[order], yes[order]
     begins = np.ones(len(answers), dtype=np.bool_)
     begins[1:] = (owner[1:] != owner[:-1]) | (answers[1:] != answers[:-1])
-    runs, n = np.bincount(owner[begins], minlength=n_people), np.bincount(owner, minlength=n_people)
-    n_yes = np.bincount(owner, answers, minlength=n_people)
+    runs, n = np.bincount(owner[begins], minlength=n_users), np.bincount(owner, minlength=n_users)
+    n_yes = np.bincount(owner, answers, minlength=n_users)
     pairs = 2.0 * n_yes * (n - n_yes)
-    found = np.full(n_people, np.nan)
+    found = np.full(n_users, np.nan)
     both = (pairs > 0) & (n > 2)
     mean = 1.0 + pairs[both] / n[both]
     variance = pairs[both] * (pairs[both] - n[both]) / (n[both] ** 2 * (n[both] - 1.0))

@@ -25,14 +25,14 @@ class Strata:
         The number of the stratum.
     positive : array of shape (n_rows,)
         The label.
-    n_people : int
+    n_users : int
         How many people there are.
     """
 
     owner: Index
     stratum: Index
     positive: Bool
-    n_people: int
+    n_users: int
 
     @property
     def counts(self) -> tuple[Float, Float]:
@@ -44,7 +44,7 @@ class Strata:
     def n_pairs(self) -> Float:
         """Return how many pairs each person has: a positive and a negative of one stratum."""
         positive, negative = self.counts
-        return self._by_person(positive * negative)
+        return self._by_user(positive * negative)
 
     def beaten(self, scores: Float) -> Float:
         """Return for each label how many of the other kind in its stratum score lower.
@@ -57,14 +57,14 @@ class Strata:
     def auc(self, scores: Float) -> Float:
         """Return the share of each person's pairs in the right order; NaN without pairs."""
         right = self.beaten(scores)[self.positive]
-        total = _sums(self.owner[self.positive], right, self.n_people)
+        total = _sums(self.owner[self.positive], right, self.n_users)
         return _ratio(total, self.n_pairs())
 
     def chance_variance(self) -> Float:
         """Return the variance of each person's AUC where labels are in random order."""
         positive, negative = self.counts
         pairs = positive * negative
-        return _ratio(self._by_person(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
+        return _ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
 
     def difference_variance(self, first: Float, second: Float) -> Float:
         """Return the variance of the difference of two AUCs of the same labels.
@@ -73,19 +73,19 @@ class Strata:
         beats vary over a person's positive labels, and over the negative ones.
         """
         apart = self.beaten(first) - self.beaten(second)
-        found = np.zeros(self.n_people)
+        found = np.zeros(self.n_users)
         for kind in (self.positive, ~self.positive):
             owner, values = self.owner[kind], apart[kind]
-            n = _sums(owner, None, self.n_people)
-            mean = _ratio(_sums(owner, values, self.n_people), n)
-            squares = _sums(owner, (values - mean[owner]) ** 2, self.n_people)
+            n = _sums(owner, None, self.n_users)
+            mean = _ratio(_sums(owner, values, self.n_users), n)
+            squares = _sums(owner, (values - mean[owner]) ** 2, self.n_users)
             found += _ratio(n * squares, n - 1.0)
         return _ratio(found, self.n_pairs() ** 2)
 
-    def _by_person(self, values: Float) -> Float:
+    def _by_user(self, values: Float) -> Float:
         owner_of = np.zeros(len(values), dtype=np.intp)
         owner_of[self.stratum] = self.owner
-        return _sums(owner_of, values, self.n_people)
+        return _sums(owner_of, values, self.n_users)
 
 
 def auc_interval(

@@ -40,8 +40,8 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
-    >>> from likeminds import ThreeLevelRanker, load_electricity, split_within_people
-    >>> train, test = split_within_people(load_electricity(), random_state=0)
+    >>> from likeminds import ThreeLevelRanker, load_electricity, split_within_users
+    >>> train, test = split_within_users(load_electricity(), random_state=0)
     >>> pipeline = make_pipeline(Reduce(0.9), ThreeLevelRanker()).fit(train)
     >>> pipeline[0].n_components_
     2

@@ -127,7 +127,7 @@ class ClassMoments:
             found = found.merge(one.with_grades(np.array([int(is_one)]), 2))
         return found
 
-    def of_people(self, chosen: Bool, places: Index) -> "ClassMoments":
+    def of_users(self, chosen: Bool, places: Index) -> "ClassMoments":
         """Return some of the people (a mask over ``people``), who have other positions now."""
         return ClassMoments(places, self.weight[chosen], self.mean[chosen], self.scatter[chosen])
 

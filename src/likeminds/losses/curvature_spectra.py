@@ -66,7 +66,7 @@ def spectra(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
 def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
     """Yield the spectra of people whose A_i is a matrix, a block at a time."""
     size = max(1, _BLOCK_BYTES // (8 * loss.shape[1] ** 2))
-    starts = range(0, len(loss.dense_people), size)
+    starts = range(0, len(loss.dense_users), size)
     return ThreadExecutor([slice(start, start + size) for start in starts]).ask(_of_matrices, loss)
 
 
@@ -76,7 +76,7 @@ def spectra_of_factors(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
 
 
 def _of_matrices(some: slice, loss: QuadraticLoss, own: None) -> CurvatureSpectrum:  # noqa: ARG001
-    people = loss.dense_people[some]
+    people = loss.dense_users[some]
     return spectrum_of_matrices(people, loss.matrices[some], loss.linear[people])
 
 

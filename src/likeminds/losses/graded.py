@@ -82,7 +82,7 @@ def _by_grade(block: RowBlock, weight: Float) -> tuple[Float, Float, Float]:
     Rows of a person come in the order of their grades, so that grades are runs of rows.
     """
     assert block.grade is not None
-    n_people, n_rows = weight.shape
+    n_users, n_rows = weight.shape
     begins = np.ones(weight.shape, dtype=np.bool_)
     begins[:, 1:] = np.diff(block.grade, axis=1) != 0
     starts = np.flatnonzero(begins.ravel())
@@ -93,6 +93,6 @@ def _by_grade(block: RowBlock, weight: Float) -> tuple[Float, Float, Float]:
         (block.rows * weight[:, :, None]).reshape(-1, block.rows.shape[2]), starts
     )
     means = sums / np.where(of_run > 0, of_run, 1.0)[:, None]
-    shape = (n_people, n_rows)
+    shape = (n_users, n_rows)
     grade, below = of_run[run].reshape(shape), before.ravel()[starts][run].reshape(shape)
     return grade, below, means[run].reshape(block.rows.shape)

@@ -89,13 +89,13 @@ class RowFactors:
 class AbstractQuadraticLoss(ABC):
     """The sum over people of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
 
-    Weights, gradients and products have one row per person, shape (n_people, n_features).
+    Weights, gradients and products have one row per person, shape (n_users, n_features).
 
     Attributes
     ----------
-    linear : array of shape (n_people, n_features)
+    linear : array of shape (n_users, n_features)
         The vectors b_i.
-    constant : array of shape (n_people,)
+    constant : array of shape (n_users,)
         The numbers c_i.
     """
 
@@ -104,9 +104,9 @@ class AbstractQuadraticLoss(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_people, n_features)."""
-        n_people, n_features = self.linear.shape
-        return n_people, n_features
+        """(n_users, n_features)."""
+        n_users, n_features = self.linear.shape
+        return n_users, n_features
 
     @abstractmethod
     def gradient(self, W: Float) -> Float:
@@ -132,7 +132,7 @@ class QuadraticLoss(AbstractQuadraticLoss):
     ----------
     linear, constant : arrays
         As in `AbstractQuadraticLoss`.
-    dense_people : array of shape (p,)
+    dense_users : array of shape (p,)
         The people whose A_i is held as a matrix.
     matrices : array of shape (p, n_features, n_features)
         These matrices.
@@ -140,14 +140,14 @@ class QuadraticLoss(AbstractQuadraticLoss):
         The A_i of the others.
     """
 
-    dense_people: Index
+    dense_users: Index
     matrices: Float
     factors: RowFactors
 
     def apply(self, W: Float) -> Float:
         """Return A_i w_i for every person."""
         product = np.zeros(self.shape)
-        product[self.dense_people] = times(self.matrices, W[self.dense_people])
+        product[self.dense_users] = times(self.matrices, W[self.dense_users])
 
         def fill(factor: Factor) -> None:
             people, Z, _ = factor
@@ -175,8 +175,8 @@ class QuadraticLoss(AbstractQuadraticLoss):
     def squares(self, W: Float, chosen: Bool) -> Float:
         """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
         found = np.zeros(len(chosen))
-        places = np.flatnonzero(chosen[self.dense_people])
-        people = self.dense_people[places]
+        places = np.flatnonzero(chosen[self.dense_users])
+        people = self.dense_users[places]
         bent = times(self.matrices[places], W[people]) - 2.0 * self.linear[people]
         found[people] = row_dots(W[people], bent) + self.constant[people]
         rows = self.factors.rows
@@ -264,7 +264,7 @@ class Loss(ABC):
         matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
         if len(matrices):  # else nothing here is of features x features
             matrices /= scale[:, None] * scale
-        linear = np.zeros((statistics.n_people, statistics.n_features))
+        linear = np.zeros((statistics.n_users, statistics.n_features))
         linear[statistics.dense.people] = dense_linear / scale
         for people, Z, target in factors:
             linear[people] = times_back(Z, target)

@@ -137,7 +137,7 @@ class Rows:
             positive=annotations.labels[counts],
             weight=weight[counts],
             people=annotations.user_codes[counts],
-            n_people=annotations.n_people,
+            n_users=annotations.n_users,
             grade=None if grade is None else grade[counts],
         )
 
@@ -150,18 +150,18 @@ class Rows:
         positive: Bool,
         weight: Float,
         people: Index,
-        n_people: int,
+        n_users: int,
         grade: Index | None = None,
     ) -> "Rows":
         """Group rows in any order; ``people`` has one entry per row."""
         n_kinds, kind = 2, grade
         if kind is None:
-            class_weight = _class_weight(people, positive, weight, n_people)
+            class_weight = _class_weight(people, positive, weight, n_users)
             positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
             kind = (positive == positive_is_heavier[people]).astype(np.int8)
         else:
             n_kinds = int(kind.max(initial=0)) + 1
-        order, offsets = order_by(n_kinds * people + kind, n_kinds * n_people)
+        order, offsets = order_by(n_kinds * people + kind, n_kinds * n_users)
         begin = offsets[::n_kinds]
         present = np.flatnonzero(np.diff(begin))
         return cls(
@@ -184,10 +184,10 @@ class Rows:
         """The person of each row."""
         return np.repeat(self.people, self.counts)
 
-    def class_weight(self, n_people: int, n_kinds: int = 2) -> Float:
-        """Sum of the weights by person and class (or grade), shape (n_people, n_kinds)."""
+    def class_weight(self, n_users: int, n_kinds: int = 2) -> Float:
+        """Sum of the weights by person and class (or grade), shape (n_users, n_kinds)."""
         kind = self.positive if self.grade is None else self.grade
-        return _class_weight(self.owner, kind, self.weight, n_people, n_kinds)
+        return _class_weight(self.owner, kind, self.weight, n_users, n_kinds)
 
     def of(self, chosen: Bool) -> "Rows":
         """Return the rows of some of the people (a mask over ``people``)."""
@@ -209,12 +209,12 @@ class Rows:
         used, index = np.unique(self.index, return_inverse=True)
         return replace(self, table=self.table[used], index=index)
 
-    def merge(self, other: "Rows", n_people: int) -> "Rows":
+    def merge(self, other: "Rows", n_users: int) -> "Rows":
         """Return the rows of both, regrouped; the table is shared where it is the same."""
-        return Rows.join([self, other], n_people)
+        return Rows.join([self, other], n_users)
 
     @classmethod
-    def join(cls, parts: Sequence["Rows"], n_people: int) -> "Rows":
+    def join(cls, parts: Sequence["Rows"], n_users: int) -> "Rows":
         """Return the rows of all, regrouped; tables that are the same are shared."""
         tables = {id(part.table): part.table for part in parts}
         begin = np.append(0, np.cumsum([len(table) for table in tables.values()]))
@@ -230,7 +230,7 @@ class Rows:
             positive=np.concatenate([part.positive for part in parts]),
             weight=weight,
             people=np.concatenate([part.owner for part in parts]),
-            n_people=n_people,
+            n_users=n_users,
             grade=np.concatenate(grades) if len(grades) == len(parts) else None,
         )
 
@@ -284,9 +284,9 @@ class Rows:
         assert self.grade is not None
         among = self.table[self.index[self.offsets[chosen]]].astype(np.float64)
         block = self.block(chosen, among)
-        n_kinds, (n_people, _, d) = int(self.grade.max()) + 1, block.rows.shape
-        weight, mean = np.zeros((n_people, n_kinds)), np.zeros((n_people, n_kinds, d))
-        scatter = np.zeros((n_people, n_kinds, d, d))
+        n_kinds, (n_users, _, d) = int(self.grade.max()) + 1, block.rows.shape
+        weight, mean = np.zeros((n_users, n_kinds)), np.zeros((n_users, n_kinds, d))
+        scatter = np.zeros((n_users, n_kinds, d, d))
         for kind in range(n_kinds):
             counted = block.weight.sum(axis=1) * (block.grade == kind)
             weight[:, kind] = counted.sum(axis=1)
@@ -370,18 +370,18 @@ def has_both_classes(class_weight: Float) -> Bool:
 
 
 def class_weight_of(annotations: Annotations) -> Float:
-    """Return the weight of everybody's negative and positive labels, shape (n_people, 2)."""
+    """Return the weight of everybody's negative and positive labels, shape (n_users, 2)."""
     said = annotations
-    return _class_weight(said.user_codes, said.labels, said.weights, said.n_people)
+    return _class_weight(said.user_codes, said.labels, said.weights, said.n_users)
 
 
 def _class_weight(
     people: Index,
     kind: Bool | Index,
     weight: FloatArray | None,
-    n_people: int,
+    n_users: int,
     n_kinds: int = 2,
 ) -> Float:
-    total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_people)
+    total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_users)
     # Of no rows at all, bincount makes integers.
-    return total.reshape(n_people, n_kinds).astype(np.float64, copy=False)
+    return total.reshape(n_users, n_kinds).astype(np.float64, copy=False)

@@ -32,11 +32,11 @@ class AbstractStatistics:
 
     Attributes
     ----------
-    user_ids : array of shape (n_people,)
+    user_ids : array of shape (n_users,)
         The ids of the people.
     origin : array of shape (n_features,)
         The point that means are measured from.
-    class_weight : array of shape (n_people, 2)
+    class_weight : array of shape (n_users, 2)
         Number (or weight) of negatives and positives; or of each grade.
     """
 
@@ -45,7 +45,7 @@ class AbstractStatistics:
     class_weight: Float
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
         return len(self.user_ids)
 
@@ -66,7 +66,7 @@ class Statistics(AbstractStatistics):
 
     Attributes
     ----------
-    user_ids : array of shape (n_people,)
+    user_ids : array of shape (n_users,)
         The ids of the people.
     origin : array of shape (n_features,)
         The point that means are measured from: near the data, so that features far from
@@ -146,7 +146,7 @@ class Statistics(AbstractStatistics):
         ----------
         batches : iterable of Annotations
             The pieces, all about the same people (``user_ids``).
-        counts : array of shape (n_people,)
+        counts : array of shape (n_users,)
             How many labels everybody gives in all of them.
         grades : array, optional
             The grades, ascending, where statistics are by grade.
@@ -189,8 +189,8 @@ class Statistics(AbstractStatistics):
 
     @cached_property
     def class_weight(self) -> Float:  # type: ignore[override] # nobody sets it
-        """Number (or weight) of negatives and positives, (n_people, 2); or of each grade."""
-        weight = self.rows.class_weight(self.n_people, self.n_kinds)
+        """Number (or weight) of negatives and positives, (n_users, 2); or of each grade."""
+        weight = self.rows.class_weight(self.n_users, self.n_kinds)
         weight[self.dense.people] = self.dense.weight
         return weight
 
@@ -234,7 +234,7 @@ class Statistics(AbstractStatistics):
         people, mean = places[self.dense.people], self.dense.mean + shift
         return replace(self.dense, people=people, mean=mean)
 
-    def of_people(self, chosen: Bool) -> "Statistics":
+    def of_users(self, chosen: Bool) -> "Statistics":
         """Return the statistics of some of the people (a mask over ``user_ids``)."""
         place = np.cumsum(chosen) - 1
         many, few = chosen[self.dense.people], chosen[self.rows.people]
@@ -242,14 +242,14 @@ class Statistics(AbstractStatistics):
         return replace(
             self,
             user_ids=self.user_ids[chosen],
-            dense=self.dense.of_people(many, place[self.dense.people[many]]),
+            dense=self.dense.of_users(many, place[self.dense.people[many]]),
             rows=replace(rows, people=place[rows.people]),
         )
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
         """Return the same by yes or no: ``positive`` says which of the grades are a yes."""
         dense = self.dense.in_two_classes(positive)
-        rows = Rows.join([replace(self.rows, grade=None)], self.n_people)
+        rows = Rows.join([replace(self.rows, grade=None)], self.n_users)
         return replace(self, dense=dense, rows=rows, grades=None).settled()
 
     def with_grades(self, grades: Float) -> "Statistics":

@@ -1,10 +1,10 @@
 """Ranking metrics by person, and tests of paired differences."""
 
-from likeminds.metrics.by_person import auc_by_person, mean_auc, ndcg_at_k, precision_at_k
+from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
 from likeminds.metrics.choices import ChoiceScores, score_choices
 from likeminds.metrics.concordance import (
-    concordance_by_person,
-    kendall_tau_by_person,
+    concordance_by_user,
+    kendall_tau_by_user,
     mean_concordance,
 )
 from likeminds.metrics.soft_labels import (
@@ -15,9 +15,9 @@ from likeminds.metrics.soft_labels import (
 
 __all__ = [
     "ChoiceScores",
-    "auc_by_person",
-    "concordance_by_person",
-    "kendall_tau_by_person",
+    "auc_by_user",
+    "concordance_by_user",
+    "kendall_tau_by_user",
     "manhattan_distance",
     "mean_auc",
     "mean_concordance",

@@ -12,7 +12,7 @@ _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 
 
 def calibrate(
-    scores: Float, labels: Bool, people: Index, n_people: int, weight: Float
+    scores: Float, labels: Bool, people: Index, n_users: int, weight: Float
 ) -> tuple[float, Float]:
     """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
 
@@ -23,13 +23,13 @@ def calibrate(
     ----------
     scores, labels, people, weight : arrays of shape (n_labels,)
         What was predicted, and what was said by whom (positions), and how much it counts.
-    n_people : int
+    n_users : int
         How many people there are; who said nothing gets the crowd's intercept.
 
     Returns
     -------
     factor : float
-    numbers : array of shape (n_people,)
+    numbers : array of shape (n_users,)
 
     Examples
     --------
@@ -42,10 +42,10 @@ def calibrate(
     """
     unit = float(scores.std()) or 1.0
     z = scores / unit
-    both, own = np.zeros(2), np.zeros(n_people)
+    both, own = np.zeros(2), np.zeros(n_users)
 
     def sums(values: Float) -> Float:
-        return np.asarray(np.bincount(people, weights=values, minlength=n_people), dtype=np.float64)
+        return np.asarray(np.bincount(people, weights=values, minlength=n_users), dtype=np.float64)
 
     for _ in range(_STEPS):
         p = expit(both[0] * z + both[1] + own[people])

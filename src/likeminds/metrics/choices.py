@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.checks import as_vector
 from likeminds.data.integer_coding import CodedLabels
-from likeminds.metrics.by_person import MetricByPerson
+from likeminds.metrics.by_user import MetricByUser
 
 
 class ChoiceScores(NamedTuple):
     """How well choices are predicted: the share of them, and minus the log probability."""
 
-    accuracy: MetricByPerson
-    log_loss: MetricByPerson
+    accuracy: MetricByUser
+    log_loss: MetricByUser
 
 
 def score_choices(
@@ -71,7 +71,7 @@ def score_choices(
     people = said.user_codes[sets.first]
     return ChoiceScores(
         *(
-            MetricByPerson(said.user_ids, _mean(people, values, weight, said.n_people))
+            MetricByUser(said.user_ids, _mean(people, values, weight, said.n_users))
             for values in (right, loss)
         )
     )
@@ -107,8 +107,8 @@ class _ScoredSets(NamedTuple):
         return top
 
 
-def _mean(people: Index, values: Float, weight: Float, n_people: int) -> Float:
-    total = np.bincount(people, weights=weight, minlength=n_people)
-    summed = np.bincount(people, weights=weight * values, minlength=n_people)
-    mean = np.full(n_people, np.nan)
+def _mean(people: Index, values: Float, weight: Float, n_users: int) -> Float:
+    total = np.bincount(people, weights=weight, minlength=n_users)
+    summed = np.bincount(people, weights=weight * values, minlength=n_users)
+    mean = np.full(n_users, np.nan)
     return np.asarray(np.divide(summed, total, out=mean, where=total > 0))

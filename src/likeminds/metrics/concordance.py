@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_vector, as_weights, listing, same_length
 from likeminds.data.identifiers import encode
-from likeminds.metrics.by_person import MetricByPerson, auc_by_person
+from likeminds.metrics.by_user import MetricByUser, auc_by_user
 
 
 class _Pairs(NamedTuple):
@@ -26,44 +26,44 @@ class _Pairs(NamedTuple):
     unequal: Float
 
 
-def concordance_by_person(
+def concordance_by_user(
     grades: ArrayLike,
     scores: ArrayLike,
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
-) -> MetricByPerson:
+) -> MetricByUser:
     """Return the share of each person's pairs of unequal grades that scores put in order.
 
     Tied scores count half, and a pair weighs the product of its two weights. With two grades
-    this is :func:`auc_by_person`.
+    this is :func:`auc_by_user`.
 
     Parameters
     ----------
     grades : array of shape (n_rows,)
         Finite numbers (or true and false); only their order counts.
     scores, users, weights
-        As in :func:`auc_by_person`.
+        As in :func:`auc_by_user`.
 
     Returns
     -------
-    MetricByPerson
+    MetricByUser
         NaN for people whose grades are all the same.
 
     Examples
     --------
     >>> users = ["ann", "ann", "ann", "bob", "bob"]
-    >>> concordance_by_person([1, 2, 3, 5, 5], [0.1, 0.9, 0.5, 0.2, 0.7], users).values.round(3)
+    >>> concordance_by_user([1, 2, 3, 5, 5], [0.1, 0.9, 0.5, 0.2, 0.7], users).values.round(3)
     array([0.667,   nan])
     """
     if np.asarray(grades).dtype == np.bool_:
-        return auc_by_person(grades, scores, users, weights)
+        return auc_by_user(grades, scores, users, weights)
     people, pairs = _pairs(grades, scores, users, weights)
     tied = pairs.unequal_grades - pairs.unequal
-    return MetricByPerson(people, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
+    return MetricByUser(people, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
-    """Return what :func:`concordance_by_person` is called for such labels: "AUC", of two kinds.
+    """Return what :func:`concordance_by_user` is called for such labels: "AUC", of two kinds.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def mean_concordance(
 ) -> float:
     """Return the mean over people of the concordance; with two grades, the mean AUC.
 
-    Parameters are those of :func:`concordance_by_person`.
+    Parameters are those of :func:`concordance_by_user`.
 
     Examples
     --------
     >>> mean_concordance([1, 2, 3, 1, 5], [0.1, 0.2, 0.7, 0.9, 0.5], [1, 1, 1, 2, 2])
     0.5
     """
-    result = concordance_by_person(grades, scores, users, weights)
+    result = concordance_by_user(grades, scores, users, weights)
     if not result.n_defined:
         raise ValueError(
             "The concordance is undefined for everybody: no person has rows of two grades "
@@ -97,25 +97,25 @@ def mean_concordance(
     return result.mean
 
 
-def kendall_tau_by_person(
+def kendall_tau_by_user(
     grades: ArrayLike,
     scores: ArrayLike,
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
-) -> MetricByPerson:
+) -> MetricByUser:
     """Return Kendall's rank correlation (tau-b) of each person's grades and scores.
 
-    Parameters are those of :func:`concordance_by_person`; NaN where grades or scores are all
+    Parameters are those of :func:`concordance_by_user`; NaN where grades or scores are all
     the same.
 
     Examples
     --------
-    >>> kendall_tau_by_person([1, 2, 3], [0.1, 0.9, 0.5], ["ann"] * 3).values.round(3)
+    >>> kendall_tau_by_user([1, 2, 3], [0.1, 0.9, 0.5], ["ann"] * 3).values.round(3)
     array([0.333])
     """
     people, pairs = _pairs(grades, scores, users, weights)
     apart = np.sqrt(pairs.unequal_grades * pairs.unequal_scores)
-    return MetricByPerson(people, _ratio(2.0 * pairs.alike - pairs.unequal, apart))
+    return MetricByUser(people, _ratio(2.0 * pairs.alike - pairs.unequal, apart))
 
 
 def _pairs(
@@ -140,7 +140,7 @@ def _pairs(
     return people, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
 
 
-def _same_squared(columns: list[Index], weight: Float, n_people: int) -> Float:
+def _same_squared(columns: list[Index], weight: Float, n_users: int) -> Float:
     """Return, by person, the sum of the squared weights of rows that agree in all columns."""
     order = np.lexsort(columns[::-1])
     new = np.zeros(len(order), dtype=bool)
@@ -149,16 +149,14 @@ def _same_squared(columns: list[Index], weight: Float, n_people: int) -> Float:
         new[1:] |= np.diff(column[order]) != 0
     starts = np.flatnonzero(new)
     total = np.add.reduceat(weight[order], starts)
-    by_person = np.bincount(columns[0][order[starts]], weights=total**2, minlength=n_people)
-    return np.asarray(by_person, dtype=np.float64)
+    by_user = np.bincount(columns[0][order[starts]], weights=total**2, minlength=n_users)
+    return np.asarray(by_user, dtype=np.float64)
 
 
-def _ordered_alike(
-    person: Index, grade: Index, score: Index, weight: Float, n_people: int
-) -> Float:
+def _ordered_alike(person: Index, grade: Index, score: Index, weight: Float, n_users: int) -> Float:
     """Return, by person, the weight of pairs whose grades and scores are ordered alike."""
     score = _ranks_within(person, score)
-    total = np.zeros(n_people)
+    total = np.zeros(n_users)
     for bit in range(int(score.max()).bit_length()):
         prefix = score >> (bit + 1)
         order = np.lexsort((grade, prefix, person))
@@ -172,7 +170,7 @@ def _ordered_alike(
         first_of_set = np.maximum.accumulate(np.where(new_set, places, 0))
         first_of_grade = np.maximum.accumulate(np.where(new_grade, places, 0))
         beaten = below[first_of_grade] - below[first_of_set]
-        total += np.bincount(who, weights=np.where(is_higher, w * beaten, 0.0), minlength=n_people)
+        total += np.bincount(who, weights=np.where(is_higher, w * beaten, 0.0), minlength=n_users)
     return total
 
 

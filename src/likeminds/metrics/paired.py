@@ -21,17 +21,17 @@ class PairedDifference(NamedTuple):
     p_value: float
 
 
-def over_people(differences: Float) -> PairedDifference:
+def over_users(differences: Float) -> PairedDifference:
     """Judge differences of people, who are independent of each other: Student's interval.
 
     Parameters
     ----------
-    differences : array of shape (n_people,)
+    differences : array of shape (n_users,)
         One per person; NaN where a person has none.
 
     Examples
     --------
-    >>> over_people(np.array([0.1, 0.2, np.nan, 0.3])).mean.round(3)
+    >>> over_users(np.array([0.1, 0.2, np.nan, 0.3])).mean.round(3)
     np.float64(0.2)
     """
     return _test_difference(differences, extra_variance=0.0)

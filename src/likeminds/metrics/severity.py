@@ -22,11 +22,11 @@ class Severity:
 
     Attributes
     ----------
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         The people.
-    share : array of shape (n_people,)
+    share : array of shape (n_users,)
         The share of each person's labels that are positive.
-    n_labels : array of shape (n_people,)
+    n_labels : array of shape (n_users,)
         How many labels each person gave.
 
     Examples
@@ -72,7 +72,7 @@ class Severity:
         low, high = np.quantile(self.share, [0.25, 0.75])
         return float(low), float(high)
 
-    def of_person(self, person: Hashable) -> dict[str, object] | None:
+    def of_user(self, person: Hashable) -> dict[str, object] | None:
         """Return one person's share beside the middle half's; None for unknown people."""
         place = int(lookup([person], self.users, "users")[0])
         if place < 0:

@@ -72,7 +72,7 @@ class Responses(Protocol):
     """Everybody's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
         ...
 
@@ -88,8 +88,8 @@ class Responses(Protocol):
         """Yield what each block answers."""
         ...
 
-    def of_people(self, chosen: Bool) -> "Responses":
-        """Return the labels of some of the people, shape (n_people,)."""
+    def of_users(self, chosen: Bool) -> "Responses":
+        """Return the labels of some of the people, shape (n_users,)."""
         ...
 
 
@@ -205,7 +205,7 @@ class LabelResponses(CachedResponses):
         return cls(rows, coordinates, is_ready)
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people have labels."""
         return len(self.rows.people)
 
@@ -224,7 +224,7 @@ class LabelResponses(CachedResponses):
         """What all blocks together take."""
         return 8 * self.n_places * self.coordinates.size
 
-    def of_people(self, chosen: Bool) -> "LabelResponses":
+    def of_users(self, chosen: Bool) -> "LabelResponses":
         """Return the labels of some of the people."""
         return LabelResponses(self.rows.of(chosen), self.coordinates, self.is_ready)
 
@@ -257,9 +257,9 @@ class AucResponses(CachedResponses):
     labels: LabelResponses
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
-        return self.labels.n_people
+        return self.labels.n_users
 
     @property
     def plan(self) -> list[Index]:
@@ -270,11 +270,11 @@ class AucResponses(CachedResponses):
     def n_bytes(self) -> int:
         """What all blocks together take, about."""
         size = self.labels.coordinates.size
-        return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_people)
+        return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_users)
 
-    def of_people(self, chosen: Bool) -> "AucResponses":
+    def of_users(self, chosen: Bool) -> "AucResponses":
         """Return the labels of some of the people."""
-        return AucResponses(self.labels.of_people(chosen))
+        return AucResponses(self.labels.of_users(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:
         rows, coordinates = self.labels.rows, self.labels.coordinates
@@ -295,7 +295,7 @@ class AucResponses(CachedResponses):
         )
 
 
-def of_each_person(task: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
+def of_each_user(task: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
     """Return a block with all arrays changed, whose first axis is that of people; no places."""
     parts = {field.name: getattr(task, field.name) for field in fields(task)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
@@ -350,7 +350,7 @@ def _triangle(matrices: Float) -> Float:
 
 def sample(tasks: Responses, most: int) -> Responses:
     """Return the labels of at most so many people, evenly spread."""
-    chosen = np.zeros(tasks.n_people, dtype=np.bool_)
-    places = np.linspace(0, tasks.n_people - 1, min(most, tasks.n_people))
+    chosen = np.zeros(tasks.n_users, dtype=np.bool_)
+    places = np.linspace(0, tasks.n_users - 1, min(most, tasks.n_users))
     chosen[places.astype(np.intp)] = True
-    return tasks.of_people(chosen)
+    return tasks.of_users(chosen)

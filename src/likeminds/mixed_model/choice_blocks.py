@@ -117,7 +117,7 @@ class ChoiceBlocks(CachedResponses):
             positive=np.ones(len(places), dtype=np.bool_),
             weight=sets.weight,
             people=sets.people,
-            n_people=annotations.n_people,
+            n_users=annotations.n_users,
         )
         table = annotations.features
         is_ready = is_cheap_table(table, len(annotations), coordinates)
@@ -125,7 +125,7 @@ class ChoiceBlocks(CachedResponses):
         return cls(items, rows, coordinates, set_size, is_ready)
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people chose."""
         return len(self.sets.people)
 
@@ -147,13 +147,13 @@ class ChoiceBlocks(CachedResponses):
         """What all blocks together take."""
         return 8 * self.n_places * self.coordinates.size
 
-    def of_people(self, chosen: Bool) -> "ChoiceBlocks":
+    def of_users(self, chosen: Bool) -> "ChoiceBlocks":
         """Return the choices of some of the people."""
         return replace(self, sets=self.sets.of(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:
         block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
-        n_people, n_sets = len(chosen), block.rows.shape[1]
+        n_users, n_sets = len(chosen), block.rows.shape[1]
         members, counts, sign = np.split(block.rows, [self.set_size, 2 * self.set_size], axis=2)
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
         first = np.arange(n_sets * self.set_size) % self.set_size == 0
@@ -164,15 +164,15 @@ class ChoiceBlocks(CachedResponses):
         places = position[:, :, None] * self.set_size + np.arange(self.set_size)
         with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
             # Sets that are padding as a whole do not count, whatever they hold.
-            log_count = np.log(np.where(padding, 1.0, counts.reshape(n_people, -1)))
+            log_count = np.log(np.where(padding, 1.0, counts.reshape(n_users, -1)))
         rows, beyond = self._rows(members.astype(np.intp), sign)
         return PaddedRows(
             people=block.people,
             rows=rows,
-            response=np.repeat(first[None].astype(np.float64), n_people, axis=0),
+            response=np.repeat(first[None].astype(np.float64), n_users, axis=0),
             weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
             comparisons=block.weight[:, POSITIVE].sum(axis=1),
-            places=places.reshape(n_people, -1),
+            places=places.reshape(n_users, -1),
             set_size=self.set_size,
             log_count=log_count,
             beyond=beyond,
@@ -183,13 +183,13 @@ class ChoiceBlocks(CachedResponses):
 
         Both are backwards where the worst was chosen.
         """
-        n_people, n_rows = len(members), members.shape[1] * members.shape[2]
-        features = self.items[members].reshape(n_people, n_rows, -1)
+        n_users, n_rows = len(members), members.shape[1] * members.shape[2]
+        features = self.items[members].reshape(n_users, n_rows, -1)
         rows = np.asarray(
             features if self.is_ready else self.coordinates.rows(features), dtype=np.float64
         )
-        times = np.broadcast_to(sign, members.shape).reshape(n_people, n_rows).copy()
-        times[members.reshape(n_people, n_rows) == _OUTSIDE] = 0.0
+        times = np.broadcast_to(sign, members.shape).reshape(n_users, n_rows).copy()
+        times[members.reshape(n_users, n_rows) == _OUTSIDE] = 0.0
         beyond = self.coordinates.products_beyond(features, rows)
         if (times != 1.0).any():
             rows *= times[..., None]

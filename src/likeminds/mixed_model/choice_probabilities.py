@@ -10,7 +10,7 @@ from likeminds.mixed_model.prediction_rows import PredictionRows
 
 
 def chances_of_sets(
-    beliefs: Posterior, said: Annotations, scores: Float, people: Index
+    posterior: Posterior, said: Annotations, scores: Float, people: Index
 ) -> Float | None:
     """Return for each row the probability that it is chosen in its group; None without log-odds.
 
@@ -21,7 +21,7 @@ def chances_of_sets(
 
     Parameters
     ----------
-    beliefs : Posterior
+    posterior : Posterior
         Posteriors of people.
     said : Annotations
         Groups of rows.
@@ -30,7 +30,7 @@ def chances_of_sets(
     people : array of shape (n_rows,)
         Whose posterior each row meets; -1 is the prior's.
     """
-    if beliefs.likelihood.is_quadratic or said.group_codes is None:
+    if posterior.likelihood.is_quadratic or said.group_codes is None:
         return None
     if said.picks_worst is not None:
         scores = np.where(said.picks_worst, -scores, scores)
@@ -39,13 +39,13 @@ def chances_of_sets(
     size = np.diff(offsets)[said.group_codes[order]]
     begin = offsets[said.group_codes[order]]
     ids = said.items if said.has_items else None
-    rows, score, owner = beliefs.see(said.X, ids).rows[order], scores[order], people[order]
+    rows, score, owner = posterior.see(said.X, ids).rows[order], scores[order], people[order]
     inverse = np.ones(len(order))
     for step in range(1, int(size.max())):
         # Every row of a set meets the one that many places later, round and round.
         place = np.flatnonzero(step < size)
         other = begin[place] + (place - begin[place] + step) % size[place]
-        spread = beliefs.deviation(
+        spread = posterior.deviation(
             PredictionRows(rows[place]), owner[place], less=PredictionRows(rows[other])
         )
         apart = (score[other] - score[place]) / np.sqrt(1.0 + np.pi / 8.0 * spread**2)

@@ -54,7 +54,7 @@ def visit_crowd(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedMo
 
 def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> EvaluatedModel:
     """Return J, given the moments under a model: pseudo-people may change, nobody is visited."""
-    pseudo = objective.shape.pseudo * found.n_people
+    pseudo = objective.shape.pseudo * found.n_users
     alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
     value = found.objective + penalty + objective.held(model) + objective.cost_of_items(found)
@@ -135,7 +135,7 @@ class ScoringStep:
     def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
         self._model = model = at.model
         prior, found, n_weights = model.prior, at.found, objective.n_weights
-        people = found.n_people
+        people = found.n_users
         self._is_diagonal = objective.shape.kind == "diagonal"
         unknown, turn = np.linalg.eigh(found.spread / people)
         if self._is_diagonal:

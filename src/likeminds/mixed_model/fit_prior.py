@@ -69,7 +69,7 @@ def learn(
         As in `HierarchicalRanker`.
     centre : array of shape (n_weights,), or 0
         Where the consensus is thought to be.
-    shifts : array of shape (n_people, size), optional
+    shifts : array of shape (n_users, size), optional
         How far everybody's mean is from that of all: see `covariates`.
     earlier : PriorFit, optional
         Where to go on from, in the same form.
@@ -78,7 +78,7 @@ def learn(
     may_sample : bool, default=False
         Learn from some of the people where that is enough: see `sampling`.
     """
-    few = tasks if tasks.n_people <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
+    few = tasks if tasks.n_users <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
     nearly = may_sample and is_large(tasks)
     start = MarginalLikelihood(
@@ -175,24 +175,24 @@ class SubsamplePlan:
             return None
         n_numbers = _numbers(start)
         counts = list(start.tasks.ask(_count, None))
-        n_labels = max(sum(counts) / start.tasks.n_people, 1e-3)
+        n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
         # Per label, J is of the size of one: a share of it is as much per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
-        n_learned = max(_FEWEST, int(min(needed / _ROUGH, tasks.n_people)))
-        n_asked = max(_FEWEST, int(min(needed / _EXACT, tasks.n_people)))
-        if n_learned > _LARGEST * tasks.n_people:
+        n_learned = max(_FEWEST, int(min(needed / _ROUGH, tasks.n_users)))
+        n_asked = max(_FEWEST, int(min(needed / _EXACT, tasks.n_users)))
+        if n_learned > _LARGEST * tasks.n_users:
             return None
-        n_asked = tasks.n_people if 2 * n_asked > tasks.n_people else n_asked
+        n_asked = tasks.n_users if 2 * n_asked > tasks.n_users else n_asked
         return cls(n_numbers, n_labels, n_learned, n_asked)
 
-    def excess(self, n_people: int, of: int) -> float:
+    def excess(self, n_users: int, of: int) -> float:
         """Return what a prior learned from some costs all, in nats per label."""
-        return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_people - 1.0 / of)
+        return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_users - 1.0 / of)
 
 
 def is_large(tasks: Responses) -> bool:
     """Say whether there are people enough for a sample of them."""
-    return _LARGEST * tasks.n_people >= _FEWEST
+    return _LARGEST * tasks.n_users >= _FEWEST
 
 
 def learn_from_sample(
@@ -206,7 +206,7 @@ def learn_from_sample(
 ) -> tuple[PriorFit, Moments]:
     """Learn the prior from a sample, correct it, and return the moments of those who did."""
     few = _standing_for(start, sample(tasks, plan.n_learned), tasks)
-    is_asked = plan.n_asked < tasks.n_people
+    is_asked = plan.n_asked < tasks.n_users
     many = _standing_for(start, sample(tasks, plan.n_asked) if is_asked else tasks, tasks)
     steps = descend if start.shape.has_directions else score
     found = steps(few, tol=tol, max_iter=max_iter)
@@ -218,9 +218,9 @@ def learn_from_sample(
         many = replace(many, model=found.model)
         found = score(many, tol=tol, max_iter=max_iter, callback=callback)
         seen = many.visit(found.model)
-        gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_people)
+        gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_users)
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
-    price = plan.excess(plan.n_asked, tasks.n_people)
+    price = plan.excess(plan.n_asked, tasks.n_users)
     sampling = replace(sampling, excess=sampling.excess + price)
     pulls = WarmStarts() if is_asked else many.pulls
     return replace(found, pulls=pulls, sampling=sampling), seen
@@ -239,7 +239,7 @@ class _SampleCorrection:
     ) -> None:
         self._plan, self._few, self._many = plan, few, many
         self._tol, self._found = tol, found
-        self._n_labels = plan.n_labels * few.n_people
+        self._n_labels = plan.n_labels * few.n_users
         self.sampling = SubsampleRecord(plan.n_learned, plan.n_asked)
         self._look(found.model)
 
@@ -285,7 +285,7 @@ class _SampleCorrection:
         here = replace(self._few, model=self._model)
         own = here.slope(self._model, here.visit(self._model))
         theirs = self._many.slope(self._model, self.seen)
-        tilt: Float = (theirs - own) / here.n_people
+        tilt: Float = (theirs - own) / here.n_users
         found = descend(here, tol=0.1 * self._tol, max_iter=_STEPS, tilt=tilt)
         return found.model, found.trace[0] - found.trace[-1]
 
@@ -303,7 +303,7 @@ class _SampleCorrection:
         if n_learned == self.sampling.n_learned:
             return False
         more = sample(self._many.tasks, n_learned)
-        share = self._few.n_people / more.n_people
+        share = self._few.n_users / more.n_users
         self._few = replace(self._few, tasks=more, pulls=WarmStarts(), stands_for=share)
         self.sampling = replace(self.sampling, n_learned=n_learned)
         return True
@@ -313,7 +313,7 @@ def _standing_for(
     start: MarginalLikelihood, some: Responses, everybody: Responses
 ) -> MarginalLikelihood:
     """Return the objective of some people who stand for everybody."""
-    share = everybody.n_people / some.n_people
+    share = everybody.n_users / some.n_users
     return replace(start, tasks=some, pulls=WarmStarts(), stands_for=share)
 
 

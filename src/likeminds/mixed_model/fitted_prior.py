@@ -82,14 +82,14 @@ class FittedPrior:
             return None
         return self.traits.shifts(covariates, people)
 
-    def told(self, shifts: Float | None, n_people: int) -> Float:
-        """Return what covariates tell of people: matrices K, (n_people, m, p), as in `Posterior`.
+    def told(self, shifts: Float | None, n_users: int) -> Float:
+        """Return what covariates tell of people: matrices K, (n_users, m, p), as in `Posterior`.
 
         ``shifts`` are those of `shifts`: zero for people of whom nothing is known.
         """
         size = len(self.prior.mean)
         if self.traits is None or shifts is None:
-            return np.zeros((n_people, 0, size))
+            return np.zeros((n_users, 0, size))
         is_known = np.any(shifts != 0.0, axis=1)
         return np.asarray(is_known[:, None, None] * self.traits.told(size))
 
@@ -98,14 +98,14 @@ class FittedPrior:
 
         Parameters
         ----------
-        points : array of shape (n_people, p)
+        points : array of shape (n_users, p)
             People in coordinates.
         n_groups : int
             How many directions the group level has.
 
         Returns
         -------
-        group, personal : arrays of shape (n_people, n_features)
+        group, personal : arrays of shape (n_users, n_features)
         """
         n_weights, prior = self.coordinates.n_weights, self.everybody
         directions = prior.directions(n_groups, n_weights)

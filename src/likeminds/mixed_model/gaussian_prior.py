@@ -27,7 +27,7 @@ class MeanShifts:
 
     Attributes
     ----------
-    z : array of shape (n_people, k)
+    z : array of shape (n_users, k)
         Everybody's covariates.
     slopes : array of shape (p, k)
         Gamma.
@@ -59,7 +59,7 @@ class GaussianPrior:
         The leading directions, in units of the residual.
     residual : array of shape (p,)
         Standard deviations of what the leading directions do not explain.
-    shifts : array of shape (n_people, p), or MeanShifts, optional
+    shifts : array of shape (n_users, p), or MeanShifts, optional
         How far each person's mean is from that of all, by their covariates.
     beyond : float
         The variance of weights in every direction beyond the coordinates, where items have

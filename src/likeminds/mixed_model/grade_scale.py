@@ -20,7 +20,7 @@ class GradeCounts:
     ----------
     values, counts : arrays of shape (K,)
         The distinct grades, ascending, and how often each was given.
-    n, means, variances : arrays of shape (n_people,)
+    n, means, variances : arrays of shape (n_users,)
         How many grades everybody gave, their mean, and their variance.
     """
 

@@ -27,7 +27,7 @@ class Moments:
         the first is zero, and that of the second the identity.
     spread : array of shape (p, p)
         The sum over people of the covariance of z.
-    n_people : float
+    n_users : float
         How many people there are.
     comparisons : float
         How many observations their labels amount to.
@@ -38,7 +38,7 @@ class Moments:
     first: Float
     second: Float
     spread: Float
-    n_people: float
+    n_users: float
     comparisons: float
 
     def times(self, factor: float) -> "Moments":
@@ -52,7 +52,7 @@ class Moments:
             self.first + other.first,
             self.second + other.second,
             self.spread + other.spread,
-            self.n_people + other.n_people,
+            self.n_users + other.n_users,
             self.comparisons + other.comparisons,
         )
 

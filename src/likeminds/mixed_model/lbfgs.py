@@ -166,10 +166,10 @@ def descend(
         converged = not watch.stopped and found.nit < max_iter
     except KeyboardInterrupt:
         converged, watch.stopped = False, True
-    n_people = objective.n_people
+    n_users = objective.n_users
     return PriorFit(
         model=objective.model_at(watch.best),
-        trace=[value * n_people for value in watch.trace],
+        trace=[value * n_users for value in watch.trace],
         converged=converged,
         interrupted=watch.stopped,
         pulls=objective.pulls,
@@ -204,7 +204,7 @@ class _StepRecorder:
         if self._callback is None:
             return
         number, residual = len(self.trace) - 1, float(np.linalg.norm(self._slope))
-        if self._callback(number, self.trace[-1] * self._objective.n_people, residual):
+        if self._callback(number, self.trace[-1] * self._objective.n_users, residual):
             self.stopped = True
             raise StopIteration
 

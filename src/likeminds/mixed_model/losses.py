@@ -36,7 +36,7 @@ class PriorLoss(ABC):
         The likelihood of labels; a regression's precision is where learning starts.
     has_intercept : bool
         Whether people have one: the log-odds of liking the average item.
-    one_class_teaches : bool
+    one_class_informs : bool
         Whether people with labels of one class only carry information.
     takes_items : bool
         Whether items may have effects of their own; see `crossed`.
@@ -50,7 +50,7 @@ class PriorLoss(ABC):
     name: ClassVar[str]
     likelihood: ClassVar[Likelihood]
     has_intercept: ClassVar[bool]
-    one_class_teaches: ClassVar[bool]
+    one_class_informs: ClassVar[bool]
     takes_items: ClassVar[bool] = False
     bend: ClassVar[float] = BEND
     rows_are_items: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class LogisticLoss(PriorLoss):
     name = "logistic"
     likelihood = LogisticLikelihood()
     has_intercept = True
-    one_class_teaches = True
+    one_class_informs = True
     takes_items = True
     rows_are_items = True
 
@@ -153,7 +153,7 @@ class GradedLoss(LogisticLoss):
     ) -> tuple[Annotations, FittedPrior]:
         """Let newcomers use the scale in their own way."""
         assert isinstance(crowd.likelihood, Graded)
-        likelihood = crowd.likelihood.of_people(annotations.grades, annotations.user_codes)
+        likelihood = crowd.likelihood.of_users(annotations.grades, annotations.user_codes)
         return self.prepare(annotations, likelihood), replace(crowd, likelihood=likelihood)
 
 
@@ -200,7 +200,7 @@ class ChoiceLoss(PriorLoss):
     name = "choice"
     likelihood = ChoiceLikelihood()
     has_intercept = False
-    one_class_teaches = False
+    one_class_informs = False
     rows_are_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
@@ -230,7 +230,7 @@ class MixedLoss(PriorLoss):
     name = "mixed"
     likelihood = ChoiceLikelihood()
     has_intercept = True
-    one_class_teaches = True
+    one_class_informs = True
     rows_are_items = True
 
     def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
@@ -244,7 +244,7 @@ class AucLoss(PriorLoss):
     name = "auc"
     likelihood = GaussianLikelihood(2.0)  # that of labels nothing is known about
     has_intercept = False
-    one_class_teaches = False
+    one_class_informs = False
 
     def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
         """Return one row per label, and one per person."""

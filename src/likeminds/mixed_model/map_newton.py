@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds.mixed_model.blocks import PaddedRows, of_each_person
+from likeminds.mixed_model.blocks import PaddedRows, of_each_user
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.primal_dual import Dual, PosteriorCovariance, Primal, system_of
@@ -210,7 +210,7 @@ def _without_the_others(
     """Find the modes of those who still move, as a block of their own."""
     some = replace(
         mode,
-        task=of_each_person(mode.task, lambda part: part[moving]),
+        task=of_each_user(mode.task, lambda part: part[moving]),
         system=mode.system.of(moving),
         state=mode.state[moving],
         eta=mode.eta[moving],

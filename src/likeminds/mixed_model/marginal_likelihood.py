@@ -104,7 +104,7 @@ class MarginalLikelihood:
         How exactly modes are found: see `posterior.find_mode`.
     shape : CovarianceStructure
         The form of Omega.
-    shifts : array of shape (n_people, q), or MeanShifts, optional
+    shifts : array of shape (n_users, q), or MeanShifts, optional
         How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
     stands_for : float
         How many people each of them stands for: see `sampling`.
@@ -124,9 +124,9 @@ class MarginalLikelihood:
     nearly: bool = False
 
     @property
-    def n_people(self) -> float:
+    def n_users(self) -> float:
         """How many people they are, or stand for."""
-        return self.stands_for * self.tasks.n_people
+        return self.stands_for * self.tasks.n_users
 
     @property
     def start(self) -> Float:
@@ -214,7 +214,7 @@ class MarginalLikelihood:
         model = self.model_at(vector)
         found = self.visit(model)
         value, slope = self.value(model, found), self.slope(model, found)
-        return value / found.n_people, slope / found.n_people
+        return value / found.n_users, slope / found.n_users
 
     def slope(self, model: PriorModel, found: Moments) -> Float:
         """Return the gradient of J by the vector, not divided by the number of people."""
@@ -250,7 +250,7 @@ class MarginalLikelihood:
     def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
         """Return the information about the mean, shape (p, p)."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
-        known = found.n_people * np.eye(len(inverse)) - found.spread
+        known = found.n_users * np.eye(len(inverse)) - found.spread
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
         return np.asarray(held)
@@ -266,11 +266,11 @@ class MarginalLikelihood:
 
 def _missing(found: Moments) -> Float:
     """Return U I - second: twice the gradient of J by Omega, in the basis of L."""
-    return np.asarray(found.n_people * np.eye(len(found.first)) - found.second)
+    return np.asarray(found.n_users * np.eye(len(found.first)) - found.second)
 
 
 def slope_by_log_precision(found: Moments, likelihood: GaussianLikelihood) -> float:
     """Return the derivative of J by the logarithm of a regression's precision."""
     squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
-    explained = found.n_people * len(found.first) - np.trace(found.spread)
+    explained = found.n_users * len(found.first) - np.trace(found.spread)
     return float(0.5 * (squares + explained - found.comparisons))

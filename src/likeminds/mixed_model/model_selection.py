@@ -115,7 +115,7 @@ def choose_structure(
         return replace(few, model=at.model, shape=start.shape)
     shape = FULL if covariance == FULL.kind else LOW_RANK
     found = at.found
-    if covariance != LOW_RANK.kind and enough_for_full(start, found.comparisons, found.n_people):
+    if covariance != LOW_RANK.kind and enough_for_full(start, found.comparisons, found.n_users):
         shape = _cross_validate(start, at, few.n_groups, with_few=covariance == "auto")
     if shape != LOW_RANK:
         return replace(few, model=at.model, shape=shape)
@@ -145,7 +145,7 @@ def _with_less_shrinkage(
     start: MarginalLikelihood, at: EvaluatedModel, few: StructureStart
 ) -> StructureStart:
     """Try a tenth of the pseudo-users, which may outweigh users with few labels."""
-    if at.found.comparisons >= len(start.unit) * at.found.n_people:
+    if at.found.comparisons >= len(start.unit) * at.found.n_users:
         return few
     freer = replace(start, shape=replace(start.shape, pseudo=0.1 * start.shape.pseudo))
     second = choose_rank(freer, learn_roughly(freer, ROUGH_STEPS))
@@ -154,11 +154,11 @@ def _with_less_shrinkage(
     return second if finds_more else few
 
 
-def enough_for_full(start: MarginalLikelihood, n_labels: float, n_people: float) -> bool:
+def enough_for_full(start: MarginalLikelihood, n_labels: float, n_users: float) -> bool:
     """Return whether there are labels and users enough to learn all of Omega."""
     size = len(start.unit)
     enough = _LABELS_PER_PARAMETER * 0.5 * size * (size + 1)
-    return n_labels >= enough and n_people >= _users_for_full(start)
+    return n_labels >= enough and n_users >= _users_for_full(start)
 
 
 def _users_for_full(start: MarginalLikelihood) -> float:
@@ -169,11 +169,11 @@ def _cross_validate(
     start: MarginalLikelihood, at: EvaluatedModel, n_groups: int, *, with_few: bool
 ) -> CovarianceStructure:
     """Return the structure with the lowest held-out loss; ``with_few`` tries the low rank, too."""
-    labels_each = max(at.found.comparisons / at.found.n_people, 1.0)
+    labels_each = max(at.found.comparisons / at.found.n_users, 1.0)
     most = int(min(max(_MOST_LABELS / labels_each, _users_for_full(start)), _MOST_USERS))
     # Mean and variances hardly depend on the structure; each fold learns correlations anew.
     some = replace(start, tasks=sample(start.tasks, most), model=_uncorrelated(at.model))
-    even = np.arange(some.tasks.n_people) % 2 == 0
+    even = np.arange(some.tasks.n_users) % 2 == 0
     halves = [_only(some, half) for half in (even, ~even)]
     one = _Fold(halves[0], halves[1])
     costs = {FULL: one.cost(FULL)}
@@ -218,7 +218,7 @@ class _Fold:
 
 
 def _only(objective: MarginalLikelihood, chosen: Bool) -> MarginalLikelihood:
-    return replace(objective, tasks=objective.tasks.of_people(chosen), pulls=WarmStarts())
+    return replace(objective, tasks=objective.tasks.of_users(chosen), pulls=WarmStarts())
 
 
 def _truncate(start: MarginalLikelihood, at: EvaluatedModel, rank: int) -> PriorModel:

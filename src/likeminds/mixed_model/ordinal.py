@@ -49,11 +49,11 @@ class CumulativeLogit:
         The crowd's grades.
     cuts : array of shape (K - 1,)
         The cuts c_k, ascending.
-    use : array of shape (n_people,)
+    use : array of shape (n_users,)
         How far apart everybody's cuts are, s_i.
     slope : float
         What scores are multiplied with; one where they were learned by this likelihood.
-    shifts : array of shape (n_people,), optional
+    shifts : array of shape (n_users,), optional
         What is added to everybody's scores, where these have no person's own zero in them.
     """
 
@@ -83,7 +83,7 @@ class CumulativeLogit:
         cuts = np.log(share / (1.0 - share)) * np.sqrt(1.0 + 3.0 / np.pi**2)
         return cls(scale, _apart(cuts), scale.spread / scale.spreads(said))
 
-    def of_people(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
+    def of_users(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
         """Return the same for other people: the narrower their grades, the farther their cuts."""
         assert grades is not None
         said = GradeCounts.of(grades, people)
@@ -152,13 +152,13 @@ class CumulativeLogit:
 
         Of a few people, that is not to be learned: ``variance`` says it.
         """
-        n_people = len(self.use)
-        shifts = np.zeros(n_people) if self.shifts is None else self.shifts
+        n_users = len(self.use)
+        shifts = np.zeros(n_users) if self.shifts is None else self.shifts
         held = max(1.0 if variance is None else variance, _LEAST_VARIANCE)
         for _ in range(_SHIFT_STEPS):
             slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
-            pull = np.bincount(people, weights=slope, minlength=n_people)
-            known = np.bincount(people, weights=h, minlength=n_people) + 1.0 / held
+            pull = np.bincount(people, weights=slope, minlength=n_users)
+            known = np.bincount(people, weights=h, minlength=n_users) + 1.0 / held
             step = (pull - shifts / held) / known
             shifts = shifts + np.clip(step, -_LONGEST_SHIFT, _LONGEST_SHIFT)
             if variance is None:
@@ -240,9 +240,9 @@ class StandardNormal:
     ----------
     scale : GradeScale
         The crowd's grades.
-    centres, spreads : arrays of shape (n_people,)
+    centres, spreads : arrays of shape (n_users,)
         What is taken from everybody's grades, and what they are divided by.
-    precision : array of shape (n_people,)
+    precision : array of shape (n_users,)
         One over the variance of everybody's noise.
     typical : float
         That of people not seen in training.
@@ -270,7 +270,7 @@ class StandardNormal:
         nobody = np.zeros(0)
         return cls(GradeScale.given(said), nobody, nobody, nobody, 2.0)._of(said)
 
-    def of_people(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
+    def of_users(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
         """Return the same for other people, whose noise is the typical one."""
         assert grades is not None
         return self._of(GradeCounts.of(grades, people))

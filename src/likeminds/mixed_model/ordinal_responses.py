@@ -82,16 +82,16 @@ class ResponseStyle:
         shifts = None if shifts is None else shifts[people]
         return replace(self, grading=replace(grading, use=grading.use[people], shifts=shifts))
 
-    def of_strangers(self, n_people: int) -> "ResponseStyle":
+    def of_unknown_users(self, n_users: int) -> "ResponseStyle":
         """Return the crowd's way, for people of whom nothing is known."""
-        usual = replace(self.grading, use=np.ones(n_people), shifts=np.zeros(n_people))
+        usual = replace(self.grading, use=np.ones(n_users), shifts=np.zeros(n_users))
         return replace(self, grading=usual)
 
     def of_newcomers(self, grades: FloatArray, people: Index, eta: Float) -> "ResponseStyle":
         """Return the ways of newcomers, by their own grades of items with such scores."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = np.zeros(1) if shifts is None else shifts
-        usual = replace(grading.of_people(grades, people), shifts=None)
+        usual = replace(grading.of_users(grades, people), shifts=None)
         codes = grading.scale.codes(grades)
         variance = float((shifts**2).mean())
         return replace(self, grading=usual.with_shifts(codes, people, eta, variance=variance))

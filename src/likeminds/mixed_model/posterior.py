@@ -43,12 +43,12 @@ class Posterior:
 
     Attributes
     ----------
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         Who they are.
-    points : array of shape (n_people, p)
+    points : array of shape (n_users, p)
         Modes, in coordinates: weights of the features, the intercept where there is one, and
         last the weights of the features of items that were learned.
-    known : array of shape (n_people, m, p)
+    known : array of shape (n_users, m, p)
         The matrices K.
     coordinates, prior, likelihood
         What the numbers refer to; the prior includes the uncertainty of its parameters.
@@ -67,7 +67,7 @@ class Posterior:
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> households = load_electricity()
     >>> ranker = HierarchicalRanker(n_groups=1).fit(households)
-    >>> somebody = households.of_person("household-007")
+    >>> somebody = households.of_user("household-007")
     >>> belief = ranker.newcomer(somebody.X[:8], somebody.labels[:8])
     >>> belief.coef.shape, belief.decision_function(somebody.X[8:10]).shape
     ((1, 6), (2,))
@@ -104,12 +104,12 @@ class Posterior:
 
     @property
     def coef(self) -> Float:
-        """Weights of the features, shape (n_people, n_features)."""
+        """Weights of the features, shape (n_users, n_features)."""
         return self.coordinates.weights(self.points)
 
     @property
     def intercept(self) -> Float:
-        """What to add to a score to get the log-odds of a positive label, shape (n_people,)."""
+        """What to add to a score to get the log-odds of a positive label, shape (n_users,)."""
         n_weights, size = self.coordinates.n_weights, self.coordinates.size
         at_origin = self.points[:, n_weights:size].sum(axis=1)
         return np.asarray(at_origin - self.coef @ self.coordinates.origin)
@@ -251,7 +251,7 @@ class Posterior:
     def with_ways(self, ways: ResponseStyle, said: Annotations | None) -> "Posterior":
         """Return newcomers with their own ways of grading, by their grades if they gave any."""
         if said is None or said.grades is None:
-            return replace(self, ways=ways.of_strangers(len(self.users)))
+            return replace(self, ways=ways.of_unknown_users(len(self.users)))
         eta, _ = self.from_zero(self.see(said.X, self._ids(said)), said.user_codes)
         return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
 

@@ -249,16 +249,16 @@ class Dual:
         if matrices is None:
             matrices = self.matrices(curvature)
         inner, half = inverse_and_log(matrices)
-        n_people, n_rows, size = self.rows.shape
+        n_users, n_rows, size = self.rows.shape
         scaled = curvature.times_root_back(self.rows)
-        whole = n_people * np.eye(size)
+        whole = n_users * np.eye(size)
         if self.held is not None:
             scaled, whole = self.held.of_rows(scaled), self.held.squared()
         reduced = inner @ scaled
-        flat = scaled.reshape(n_people * n_rows, size)
+        flat = scaled.reshape(n_users * n_rows, size)
         return PosteriorCovariance(
             self._with_held(half),
-            whole - flat.T @ reduced.reshape(n_people * n_rows, size),
+            whole - flat.T @ reduced.reshape(n_users * n_rows, size),
             1.0 - np.einsum("bnn->bn", inner),
             inner,
             reduced,

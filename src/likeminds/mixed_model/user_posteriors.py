@@ -43,7 +43,7 @@ _LIFT = 3e-5
 
 def posterior_of(
     tasks: Responses,
-    n_people: int,
+    n_users: int,
     crowd: FittedPrior,
     *,
     pulls: WarmStarts,
@@ -62,14 +62,14 @@ def posterior_of(
     K, whose numbers are single precision, is computed in that, and by subspace iteration. It then
     says a little less than it might, never more.
     """
-    settling = PosteriorFinder.of(crowd, rank, shifts, quick=quick)
-    told = crowd.told(shifts, n_people)
-    points, known = settling.without_labels(crowd, told)
+    finder = PosteriorFinder.of(crowd, rank, shifts, quick=quick)
+    told = crowd.told(shifts, n_users)
+    points, known = finder.without_labels(crowd, told)
     with one_blas_thread():
-        answers = tasks.ask(find_user_posteriors, settling, pulls.own)
+        answers = tasks.ask(find_user_posteriors, finder, pulls.own)
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
-            answers = chain(answers, few.ask(find_user_posteriors, settling.of_unknown(crowd)))
+            answers = chain(answers, few.ask(find_user_posteriors, finder.of_unknown(crowd)))
         for people, found, inner in answers:
             points[people], known[people, : inner.shape[1]] = found, inner
     return points, known
@@ -79,7 +79,7 @@ def _unknown(tasks: Responses, told: Float) -> Responses | None:
     """Return the labels of those of whom no covariate is known, where others' are."""
     nothing = np.all(told == 0.0, axis=(1, 2))
     chosen = nothing[np.sort(np.concatenate(list(tasks.ask(people_of, None))))]
-    return tasks.of_people(chosen) if chosen.any() else None
+    return tasks.of_users(chosen) if chosen.any() else None
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class PosteriorFinder:
     def without_labels(self, crowd: FittedPrior, told: Float) -> tuple[Float, NDArray[np.float32]]:
         """Return modes and matrices K of people without labels, to be filled in.
 
-        ``told`` are the rows of K that covariates take, of shape (n_people, m, p).
+        ``told`` are the rows of K that covariates take, of shape (n_users, m, p).
         """
         size = len(self.terms.prior.mean)
         # The penalty for the uncertainty of items takes a few rows more, and so do covariates.
@@ -128,45 +128,45 @@ class PosteriorFinder:
 
 
 def find_user_posteriors(
-    block: ResponseBlock, settling: PosteriorFinder, kept: WarmStart | None
+    block: ResponseBlock, finder: PosteriorFinder, kept: WarmStart | None
 ) -> tuple[Index, Float, NDArray[np.float32]]:
     """Return a block's people, their points, and their matrices K."""
-    prior, predictive = settling.terms.prior, settling.predictive
-    if settling.logs is not None:
-        return _settle_logs(block.task, settling, settling.logs)
-    mode = settling.terms.mode_of(block, kept)
+    prior, predictive = finder.terms.prior, finder.predictive
+    if finder.logs is not None:
+        return _settle_logs(block.task, finder, finder.logs)
+    mode = finder.terms.mode_of(block, kept)
     people = mode.task.people
     found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
-    if settling.signs is not None:
-        found = keep_signs(found, mode.task, prior, settling.terms.likelihood, settling.signs)
-    few = settling.rank * _MANY <= mode.task.rows.shape[1] < len(prior.mean)
-    if settling.quick and few and settling.rank > 0 and mode.task.held is None:
-        return people, found, _nearly_known(mode, predictive, settling.rank)
+    if finder.signs is not None:
+        found = keep_signs(found, mode.task, prior, finder.terms.likelihood, finder.signs)
+    few = finder.rank * _MANY <= mode.task.rows.shape[1] < len(prior.mean)
+    if finder.quick and few and finder.rank > 0 and mode.task.held is None:
+        return people, found, _nearly_known(mode, predictive, finder.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
     if mode.task.beyond is None:
-        inner = _known(system, mode.said.curvature, settling.rank)
+        inner = _known(system, mode.said.curvature, finder.rank)
     else:
         inner = _shortened(
-            _known(system, mode.said.curvature, mode.task.rows.shape[1]), settling.rank
+            _known(system, mode.said.curvature, mode.task.rows.shape[1]), finder.rank
         )
     return people, found, (inner @ predictive.root.T).astype(np.float32)
 
 
 def _settle_logs(
-    task: PaddedRows, settling: PosteriorFinder, logs: LogNormalPrior
+    task: PaddedRows, finder: PosteriorFinder, logs: LogNormalPrior
 ) -> tuple[Index, Float, NDArray[np.float32]]:
     """Return the same where some weights are log-normal: means, and K for their covariance."""
-    likelihood = settling.terms.likelihood
+    likelihood = finder.terms.likelihood
     mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
     found, said = mode.logs, mode.said
-    if settling.signs is not None:
-        found = keep_signs(found, task, logs.prior, likelihood, settling.signs, logs=logs.signs)
+    if finder.signs is not None:
+        found = keep_signs(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
         said = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
     root = logs.wider.root
     precision = curvature_of_logs(task, found, said, root, logs.signs)
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
-    inner = known_from(covariance, settling.predictive, settling.rank)
+    inner = known_from(covariance, finder.predictive, finder.rank)
     return task.people, points, inner.astype(np.float32)
 
 
@@ -256,19 +256,19 @@ class NewUserPosteriors:
         tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
         shifts = crowd.shifts(said.people, said.user_ids)
         points, known = posterior_of(
-            tasks, said.n_people, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
+            tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )
         # Coordinates that only newcomers have served their purpose: scores need none of them.
         size = len(self.crowd.prior.mean)
         return points[:, :size], known[:, :, :size]
 
-    def answered(self, said: Annotations, beliefs: Posterior) -> Answered | None:
+    def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where items are known by their ids."""
         if self.crowd.items is None or not said.has_items:
             return None
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         people = said.user_codes
-        eta, _ = beliefs.from_zero(beliefs.see(said.X, said.items), people)
+        eta, _ = posterior.from_zero(posterior.see(said.X, said.items), people)
         likelihood: Any = crowd.likelihood
         utility = likelihood.utility(eta, said.outcomes, people)
         return Answered(people, said.items, utility - eta)

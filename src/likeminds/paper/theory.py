@@ -39,8 +39,8 @@ def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float
     pairs = statistics.has_pairs
     ratio = (negatives + positives)[pairs] / (negatives * positives)[pairs]
     worst = float(np.max(ratio * _squared_norms(statistics, scale)[pairs]))
-    n_people = int(pairs.sum())
-    return 3 * n_people * float(np.sqrt(2 * n_people + 1)) * worst
+    n_users = int(pairs.sum())
+    return 3 * n_users * float(np.sqrt(2 * n_users + 1)) * worst
 
 
 def lipschitz_constant(loss: QuadraticLoss) -> float:
@@ -58,14 +58,14 @@ def lipschitz_constant(loss: QuadraticLoss) -> float:
     >>> round(lipschitz_constant(loss), 9)  # one person: 3 A, with A = 0.25 + 0 + 2.5^2
     19.5
     """
-    n_people, n_features = loss.shape
+    n_users, n_features = loss.shape
 
     def hessian(direction: Float) -> Float:
         theta, both = direction[:n_features], direction[n_features:].reshape(loss.shape)
         bent = loss.apply(theta + np.sqrt(2.0) * both)
         return np.concatenate([bent.sum(axis=0), np.sqrt(2.0) * bent.ravel()])
 
-    size = n_features * (n_people + 1)
+    size = n_features * (n_users + 1)
     operator = LinearOperator((size, size), matvec=hessian, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
     (largest,) = eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)
@@ -146,14 +146,14 @@ class GeneralizationBound:
         The term with B_1.
     deviation : float
         The term with B_2 and delta.
-    n_people : int
+    n_users : int
         How many people have pairs.
     """
 
     training_loss: float
     capacity: float
     deviation: float
-    n_people: int
+    n_users: int
 
     @property
     def value(self) -> float:
@@ -163,7 +163,7 @@ class GeneralizationBound:
     @property
     def is_vacuous(self) -> bool:
         """Whether the bound says nothing: no AUC loss is larger than 1 per person."""
-        return self.value >= self.n_people
+        return self.value >= self.n_users
 
 
 def generalization_bound(
@@ -188,7 +188,7 @@ def generalization_bound(
     statistics = Statistics.from_annotations(annotations)
     pairs = statistics.has_pairs
     radius = _largest_row(annotations, ranker.scale_)
-    size = _hypothesis_size(ranker, float(pairs.sum()) / 2, statistics.n_people)
+    size = _hypothesis_size(ranker, float(pairs.sum()) / 2, statistics.n_users)
     zeta = radius * size
     negatives, positives = statistics.class_weight[pairs].T
     effective = negatives * positives / (negatives + positives)
@@ -199,22 +199,22 @@ def generalization_bound(
         training_loss=2 * loss.value(weights),
         capacity=float(np.sum(8 * np.sqrt(2) * zeta * (1 + zeta) / np.sqrt(effective))),
         deviation=float(10 * np.sqrt(2) * (1 + zeta) * zeta * spread),
-        n_people=int(pairs.sum()),
+        n_users=int(pairs.sum()),
     )
     if bound.is_vacuous:
         warnings.warn(
-            f"The bound is vacuous: it allows {bound.value:.3g}, and {bound.n_people} people "
-            f"cannot have an AUC loss above {bound.n_people} together.",
+            f"The bound is vacuous: it allows {bound.value:.3g}, and {bound.n_users} people "
+            f"cannot have an AUC loss above {bound.n_users} together.",
             UserWarning,
             stacklevel=2,
         )
     return bound
 
 
-def _hypothesis_size(ranker: ThreeLevelRanker, start: float, n_people: int) -> float:
+def _hypothesis_size(ranker: ThreeLevelRanker, start: float, n_users: int) -> float:
     """Return C = psi_1 + sqrt(psi_2 + kappa sigma_max^2) + psi_3 from F at the start."""
     with np.errstate(divide="ignore"):
-        psi_1 = np.sqrt(np.float64(start) / (ranker.alpha_consensus * n_people))
+        psi_1 = np.sqrt(np.float64(start) / (ranker.alpha_consensus * n_users))
         psi_2 = np.float64(start) / ranker.alpha_group_
         psi_3 = np.float64(start) / ranker.alpha_personal
     sigma_max = np.linalg.norm(ranker.raw_group_ * ranker.scale_, ord=2)
@@ -229,7 +229,7 @@ def _largest_row(annotations: Annotations, scale: Float) -> float:
 def _squared_norms(statistics: Statistics, scale: Float | None) -> Float:
     """Return the squared spectral norm of each person's rows."""
     unit = np.ones(statistics.n_features) if scale is None else scale
-    norms = np.zeros(statistics.n_people)
+    norms = np.zeros(statistics.n_users)
     dense = statistics.dense
     mean = dense.mean + statistics.origin
     gram = dense.scatter.sum(axis=1)

@@ -1,13 +1,13 @@
 """Pictures, drawn with matplotlib where it is installed."""
 
 from likeminds.plots.comparing import boxplot, learning_curves
-from likeminds.plots.fitting import auc_by_person, convergence, cv_surface, reliability
+from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability
 from likeminds.plots.item_shares import item_shares
-from likeminds.plots.person import person_card
+from likeminds.plots.person import user_card
 from likeminds.plots.user_maps import heatmap, people_map
 
 __all__ = [
-    "auc_by_person",
+    "auc_by_user",
     "boxplot",
     "convergence",
     "cv_surface",
@@ -15,6 +15,6 @@ __all__ = [
     "item_shares",
     "learning_curves",
     "people_map",
-    "person_card",
     "reliability",
+    "user_card",
 ]

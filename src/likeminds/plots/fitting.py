@@ -85,7 +85,7 @@ def _trace(trace: Any, name: str) -> Float:
         ) from error
 
 
-def auc_by_person(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
+def auc_by_user(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     """Draw everybody's AUC on held-out labels with its interval, from worst to best.
 
     Parameters

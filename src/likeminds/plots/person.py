@@ -21,7 +21,7 @@ _FEATURES, _ITEMS, _LETTERS = 10, 5, 140
 _LETTERS_OF_A_FEATURE = 34
 
 
-def person_card(
+def user_card(
     ranker: Any,
     person: Hashable,
     annotations: Annotations | None = None,

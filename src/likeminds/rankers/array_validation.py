@@ -174,7 +174,7 @@ def refuse_attributes(annotations: Annotations) -> None:
         )
 
 
-def refuse_strangers(owners: Iterable[Hashable], strange: Bool) -> None:
+def refuse_unknown_users(owners: Iterable[Hashable], strange: Bool) -> None:
     """Refuse people who were not seen in training."""
     if strange.any():
         names = np.unique(np.asarray(list(owners), dtype=object)[strange].astype(str))

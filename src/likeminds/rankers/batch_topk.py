@@ -27,7 +27,7 @@ _EACH, _MORE = 4, 64
 _GRADED_AT_ONCE = 256
 
 
-def rank_everybody(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking]:
+def rank_all(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking]:
     """Rank items for everybody, a block of people at a time.
 
     Parameters
@@ -49,7 +49,7 @@ def rank_everybody(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[R
     >>> from likeminds import ThreeLevelRanker, load_electricity
     >>> ranker = ThreeLevelRanker().fit(load_electricity())
     >>> offers = {"cheap": [7.0, 1, 1, 0, 0, 0], "dear": [9.0, 1, 1, 0, 0, 0]}
-    >>> next(ranker.rank_everybody(offers, k=1))
+    >>> next(ranker.rank_all(offers, k=1))
     Ranking for household-001: cheap
     """
     shown = ItemTableView.of(ranker, items)
@@ -99,13 +99,13 @@ def best_items(weights: Float, rows: Float, k: int) -> Iterator[tuple[Index, Flo
 
 
 def _best_of_all(
-    weights_of: Callable[[slice], Float], n_people: int, rows: Float, k: int
+    weights_of: Callable[[slice], Float], n_users: int, rows: Float, k: int
 ) -> Iterator[tuple[Index, Float]]:
     def best(some: slice, table: _ItemTable, own: None) -> tuple[Index, Float]:  # noqa: ARG001
         return table.best(weights_of(some), min(k, len(rows)))
 
     size = max(1, _BLOCK_BYTES // (4 * len(rows)))
-    blocks = [slice(start, start + size) for start in range(0, n_people, size)]
+    blocks = [slice(start, start + size) for start in range(0, n_users, size)]
     for places, scores in ThreadExecutor(blocks).ask(best, _ItemTable.of(rows)):
         yield from zip(places, scores, strict=True)
 

@@ -75,7 +75,7 @@ class ChoiceReporting(PriorRanker):
         Returns
         -------
         LogLikelihood
-            ``value``, its Monte-Carlo standard ``error``, and the parts ``by_person``.
+            ``value``, its Monte-Carlo standard ``error``, and the parts ``by_user``.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class ChoiceReporting(PriorRanker):
         ----------
         items : array of shape (n_items, n_features), or mapping from names to rows
             What people choose among.
-        available : array of bool, shape (n_items,) or (n_people, n_items), optional
+        available : array of bool, shape (n_items,) or (n_users, n_items), optional
             Which items can be chosen, by everybody or by each person, in the order of ``users_``.
         by : Schools, mapping from people to groups, or array of groups in order of ``users_``
             Shares of each group, too: `find_schools` finds the schools of a crowd.
@@ -267,7 +267,7 @@ class ChoiceReporting(PriorRanker):
         free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
         crowd = self.crowd_
         logs = None if crowd.logs is None else crowd.logs.signs
-        return names, Market(self._beliefs(), rows, free, crowd.signs, logs)
+        return names, Market(self._posterior(), rows, free, crowd.signs, logs)
 
     def _groups(self, by: Any) -> dict[str, Bool]:
         """Return who belongs to each group: schools, or what the caller says."""

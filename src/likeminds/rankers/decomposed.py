@@ -108,7 +108,7 @@ class DecomposedRanker(ComponentsRanker):
     ----------
     components : list of Component
         Those of `likeminds.components`, or your own: an object with the methods of
-        `likeminds.components.Component` (`PerPerson` brings most of them).
+        `likeminds.components.Component` (`PerUser` brings most of them).
     loss : {"least_squares", "least_squares_raw", "auc"} or Loss, default="least_squares"
         What is minimised: 1/2 the mean over a person's rows of (y - intercept - score)^2 with
         labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
@@ -134,9 +134,9 @@ class DecomposedRanker(ComponentsRanker):
 
     Attributes
     ----------
-    users_ : array of shape (n_people,)
+    users_ : array of shape (n_users,)
         The people seen in training.
-    coef_ : array of shape (n_people, n_features)
+    coef_ : array of shape (n_users, n_features)
         Their weights. People with labels of one class only get the consensus.
     consensus_ : array of shape (n_features,)
         The mean of the others' weights; the weights of people not seen in training.

@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import split_within_people
-from likeminds.metrics.concordance import concordance_by_person
-from likeminds.metrics.paired import over_people
+from likeminds.data.splits import split_within_users
+from likeminds.metrics.concordance import concordance_by_user
+from likeminds.metrics.paired import over_users
 from likeminds.mixed_model.item_effects.responses import are_shared
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.candidates.folds import was_interrupted
-from likeminds.rankers.label_validation import rows_and_people
+from likeminds.rankers.label_validation import rows_and_users
 from likeminds.rankers.training_data import ScoredLabels, TrainingData
 
 # The likelihoods of grades that are tried; the first where there are too few people to choose.
@@ -38,7 +38,7 @@ _ROUNDS = 8
 _COMPONENTS = 30
 
 
-def choose_grade_loss(ranker: Any, voices: TrainingData) -> tuple[str, dict[str, float]]:
+def choose_grade_loss(ranker: Any, data: TrainingData) -> tuple[str, dict[str, float]]:
     """Return the likelihood of grades that ranks best for held-out people, and all scores.
 
     Each is learned, roughly and without learned features of items, from one half of (a sample of)
@@ -48,14 +48,14 @@ def choose_grade_loss(ranker: Any, voices: TrainingData) -> tuple[str, dict[str,
     Then the halves change places, for all but those that were clearly behind; their score is as
     far behind the best as it was then.
     """
-    n_people = len(voices.about.user_ids)
-    if n_people < _FEWEST_PEOPLE:
+    n_users = len(data.about.user_ids)
+    if n_users < _FEWEST_PEOPLE:
         return CANDIDATES[0], {}
-    grades_each = voices.about.n_labels / n_people
+    grades_each = data.about.n_labels / n_users
     most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_PEOPLE), _MOST_PEOPLE))
-    some = np.unique(np.linspace(0, n_people - 1, most).astype(np.intp))
-    halves = [_sorted(voices.rows_of(some[first::2])) for first in (0, 1)]
-    if ranker.n_groups == "auto" and voices.about.n_features > grades_each:
+    some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
+    halves = [_sorted(data.rows_of(some[first::2])) for first in (0, 1)]
+    if ranker.n_groups == "auto" and data.about.n_features > grades_each:
         ranker = clone(ranker).set_params(n_groups=0)
     first = _try(ranker, CANDIDATES, *halves)
     second = _try(ranker, _not_behind(first), *halves[::-1])
@@ -65,18 +65,18 @@ def choose_grade_loss(ranker: Any, voices: TrainingData) -> tuple[str, dict[str,
     return best, behind | scores
 
 
-def users_weigh_features(ranker: Any, voices: TrainingData) -> bool:
+def users_weigh_features(ranker: Any, data: TrainingData) -> bool:
     """Tell whether held-out labels of known users are ranked better by users' weights of features.
 
     The weights are of the leading principal components, of features as they are or standardised,
     which stand for features too many to try with. The other candidate knows items by their effects
     and factors alone. Users are a sample.
     """
-    n_people = len(voices.about.user_ids)
-    most = int(min(max(_MOST_GRADES * n_people / voices.about.n_labels, _ENOUGH_PEOPLE), n_people))
-    some = np.unique(np.linspace(0, n_people - 1, most).astype(np.intp))
-    said = _sorted(voices.rows_of(some))
-    if not are_shared(split_within_people(said, test_size=_HELD_OUT, random_state=0)[0]):
+    n_users = len(data.about.user_ids)
+    most = int(min(max(_MOST_GRADES * n_users / data.about.n_labels, _ENOUGH_PEOPLE), n_users))
+    some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
+    said = _sorted(data.rows_of(some))
+    if not are_shared(split_within_users(said, test_size=_HELD_OUT, random_state=0)[0]):
         return True
     centred = said.features - said.features.mean(axis=0)
     spread = centred.std(axis=0)
@@ -105,7 +105,7 @@ def _leading(rows: Float) -> Float:
 def _trial_concordance(ranker: Any, said: Annotations, features: Float) -> Float:
     """Return each user's concordance on held-out labels, by a fit with these features of items."""
     names = tuple(map(str, range(features.shape[1])))
-    train, test = split_within_people(
+    train, test = split_within_users(
         said._with(features=features, feature_names=names), test_size=_HELD_OUT, random_state=0
     )
     quick = _trial(ranker, covariance="low_rank")
@@ -115,7 +115,7 @@ def _trial_concordance(ranker: Any, said: Annotations, features: Float) -> Float
         if was_interrupted(quick):
             raise KeyboardInterrupt
         scores = quick.decision_function(test)
-    return concordance_by_person(test.outcomes, scores, test.users).values
+    return concordance_by_user(test.outcomes, scores, test.users).values
 
 
 def _trial(ranker: Any, **parameters: Any) -> Any:
@@ -131,14 +131,14 @@ def _try(
     ranker: Any, candidates: Iterable[str], learners: Annotations, others: Annotations
 ) -> dict[str, Float]:
     """Return everybody's concordance, by the likelihood that was learned."""
-    asked, held_out = split_within_people(others, test_size=_HELD_OUT, random_state=0)
+    asked, held_out = split_within_users(others, test_size=_HELD_OUT, random_state=0)
     return {name: _judge(ranker, name, learners, asked, held_out) for name in candidates}
 
 
-def _not_behind(by_person: dict[str, Float]) -> list[str]:
+def _not_behind(by_user: dict[str, Float]) -> list[str]:
     """Return those whose 95 % interval, person by person, does not rule out the best."""
-    best = max(by_person.values(), key=_mean)
-    apart = {name: over_people(values - best) for name, values in by_person.items()}
+    best = max(by_user.values(), key=_mean)
+    apart = {name: over_users(values - best) for name, values in by_user.items()}
     return [name for name, found in apart.items() if not found.high < 0.0]
 
 
@@ -162,7 +162,7 @@ def _judge(
         if was_interrupted(quick):
             raise KeyboardInterrupt
         scores = quick.newcomer(asked).decision_function(held_out, held_out.users)
-    return concordance_by_person(held_out.outcomes, scores, held_out.users).values
+    return concordance_by_user(held_out.outcomes, scores, held_out.users).values
 
 
 def predict_grades(  # the method of every ranker with a learned prior
@@ -197,8 +197,8 @@ def predict_grades(  # the method of every ranker with a learned prior
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    beliefs, seen, places, _ = seen_from(self, X, users, items)
-    return beliefs.grades(seen, places)
+    posterior, seen, places, _ = seen_from(self, X, users, items)
+    return posterior.grades(seen, places)
 
 
 def grade_chances(
@@ -214,10 +214,10 @@ def grade_chances(
     return grading.chances(eta + added, variance, use), grading
 
 
-def learn_grading(ranker: Any, voices: TrainingData) -> CumulativeLogit:
+def learn_grading(ranker: Any, data: TrainingData) -> CumulativeLogit:
     """Learn how grades follow from the scores of a ranker that is fitted."""
-    found = CumulativeLogit.given(voices.grades_given())
-    some = some_scored(ranker, voices)
+    found = CumulativeLogit.given(data.grades_given())
+    some = some_scored(ranker, data)
     assert some.said.grades is not None
     codes = found.scale.codes(some.said.grades)
     for _ in range(_ROUNDS):
@@ -227,12 +227,12 @@ def learn_grading(ranker: Any, voices: TrainingData) -> CumulativeLogit:
     return found
 
 
-def some_scored(ranker: Any, voices: TrainingData) -> ScoredLabels:
+def some_scored(ranker: Any, data: TrainingData) -> ScoredLabels:
     """Return some labels with the scores of a ranker that is fitted."""
-    found = voices.scored_there()
+    found = data.scored_there()
     if found is None:
-        about = voices.about
-        said = voices.some_rows(share_scored(about.n_features, about.n_labels))
+        about = data.about
+        said = data.some_rows(share_scored(about.n_features, about.n_labels))
         found = ScoredLabels(said, *scores_and_variances(ranker, said, None))
     return found
 
@@ -249,8 +249,8 @@ def scores_and_variances(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
-    beliefs, seen, places, people = seen_from(ranker, X, users, items)
-    return (*beliefs.from_zero(seen, places), people)
+    posterior, seen, places, people = seen_from(ranker, X, users, items)
+    return (*posterior.from_zero(seen, places), people)
 
 
 def seen_from(
@@ -260,6 +260,6 @@ def seen_from(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
     """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
-    rows, people = rows_and_people(ranker, X, users)
-    beliefs, places = ranker._beliefs_of(people)
-    return beliefs, beliefs.see(rows, ranker._item_ids(X, items, rows)), places, people
+    rows, people = rows_and_users(ranker, X, users)
+    posterior, places = ranker._posterior_of(people)
+    return posterior, posterior.see(rows, ranker._item_ids(X, items, rows)), places, people

@@ -121,9 +121,9 @@ class HierarchicalRanker(PriorFittingMixin):
         What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
         ``likelihood`` of labels, and ``predictive``, the prior with its parameters' uncertainty;
         ``traits`` (Gamma) where there are covariates of people.
-    information_ : array of shape (n_people, covariance_rank, p)
+    information_ : array of shape (n_users, covariance_rank, p)
         The matrices K of `Posterior`: a person's posterior covariance is the prior's less K'K.
-    intercept_ : array of shape (n_people,)
+    intercept_ : array of shape (n_users,)
         What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
         Whether items have effects of their own, and how many of their features were learned.
@@ -134,11 +134,11 @@ class HierarchicalRanker(PriorFittingMixin):
         people and items that are known.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
         Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
-    factor_weights_ : array of shape (n_people, r)
+    factor_weights_ : array of shape (n_users, r)
         v_i, people's weights of the features that were learned.
     wide_ : bool
         Whether the prior was learned in the space of rows; see ``wide``.
-    points_ : array of shape (n_people, p)
+    points_ : array of shape (n_users, p)
         Of wide features, people in the coordinates of ``crowd_``; ``coef_``, ``group_`` and
         ``personal_`` are made of them when they are first asked for.
     covariance_ : str
@@ -174,8 +174,8 @@ class HierarchicalRanker(PriorFittingMixin):
 
     Examples
     --------
-    >>> from likeminds import HierarchicalRanker, load_electricity, split_within_people
-    >>> train, test = split_within_people(load_electricity(), random_state=0)
+    >>> from likeminds import HierarchicalRanker, load_electricity, split_within_users
+    >>> train, test = split_within_users(load_electricity(), random_state=0)
     >>> ranker = HierarchicalRanker().fit(train)
     >>> ranker.score(test) > 0.84
     True

@@ -147,14 +147,14 @@ def columns_of(ranker: Any) -> tuple[str, ...]:
 
 
 def weights_of_all(ranker: Any) -> Float:
-    """Return everybody's weights of these columns: (n_people, p)."""
+    """Return everybody's weights of these columns: (n_users, p)."""
     learned = ranker.learned_items()
     if learned is None or not learned.n_factors:
         return np.asarray(ranker.coef_)
     return np.hstack([ranker.coef_, ranker.factor_weights_])
 
 
-def place_of_person(ranker: Any, person: Hashable) -> int:
+def place_of_user(ranker: Any, person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
     check_is_fitted(ranker)
     place = int(places_of(ranker, [person])[0])
@@ -168,7 +168,7 @@ def place_of_person(ranker: Any, person: Hashable) -> int:
     return place
 
 
-def person_at(ranker: Any, place: int) -> Any:
+def user_at(ranker: Any, place: int) -> Any:
     """Return who is at a place among the ranker's people, as a plain Python object."""
     return ranker.users_[place : place + 1].tolist()[0]
 

@@ -134,7 +134,7 @@ def note_more(ranker: Ranker, more: Annotations) -> None:
         ranker.fingerprint_ = joint_fingerprint(ranker.fingerprint_, fingerprint(more))
 
 
-def rows_and_people(
+def rows_and_users(
     ranker: Ranker, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
 ) -> tuple[FloatArray, Index]:
     """Return one row of features per score, and whose weights it meets (-1: consensus)."""
@@ -158,7 +158,7 @@ def people_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
     """Return where people are (-1: not seen in training, if that is allowed)."""
     people = places_of(ranker, owners)
     if ranker.unknown == "error":
-        array_validation.refuse_strangers(owners, people < 0)
+        array_validation.refuse_unknown_users(owners, people < 0)
     return people
 
 

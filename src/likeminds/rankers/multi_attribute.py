@@ -19,7 +19,7 @@ from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.array_validation import item_ids_of, refuse_strangers
+from likeminds.rankers.array_validation import item_ids_of, refuse_unknown_users
 from likeminds.rankers.attribute_queries import AttributeQueries
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.capabilities import Capability, ReadableModel, with_consensus
@@ -151,7 +151,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         if asked is not None:
             distinct = encode(asked, "users")[1]
             known = write_as_known(distinct, self.people_, "users")
-            refuse_strangers(distinct, lookup(known, self.people_, "users") < 0)
+            refuse_unknown_users(distinct, lookup(known, self.people_, "users") < 0)
         names = self.rankers_ if attribute is None else [attribute]
         scores = []
         for name in names:
@@ -185,12 +185,12 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         AttributeNewcomers
         """
         check_is_fitted(self)
-        beliefs = {}
+        posterior = {}
         for name, part in _by_attribute(X).items():
             ranker = self.ranker_of(name)
             Capability.NEWCOMERS.require(ranker)
-            beliefs[name] = ranker.newcomer(part)
-        return AttributeNewcomers(self, beliefs)
+            posterior[name] = ranker.newcomer(part)
+        return AttributeNewcomers(self, posterior)
 
     def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:
         new = HierarchicalRanker() if self.ranker is None else self.ranker
@@ -221,12 +221,12 @@ class AttributeNewcomers(AttributeQueries):
     ----------
     model : AttributeModel
         The model whose rankers are their prior.
-    beliefs : dict of Posterior
+    posterior : dict of Posterior
         Their posteriors, by the attributes they labelled.
     """
 
     model: AttributeModel
-    beliefs: dict[str, Posterior]
+    posterior: dict[str, Posterior]
 
     @property
     def attributes_(self) -> list[str]:  # type: ignore[override]
@@ -246,12 +246,12 @@ class AttributeNewcomers(AttributeQueries):
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         owners = X.users if isinstance(X, Annotations) else users
         owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
-        refuse_strangers(owners, lookup(owners, self._people, "users") < 0)
+        refuse_unknown_users(owners, lookup(owners, self._people, "users") < 0)
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
         scores = np.asarray(rows @ self.model.ranker_of(attribute).consensus_)
-        belief = self.beliefs.get(str(attribute))
+        belief = self.posterior.get(str(attribute))
         if belief is not None:
             known = lookup(owners, belief.users, "users") >= 0
             if known.any():
@@ -260,7 +260,7 @@ class AttributeNewcomers(AttributeQueries):
 
     @property
     def _people(self) -> IdArray:
-        everybody = [p for b in self.beliefs.values() for p in b.users.tolist()]
+        everybody = [p for b in self.posterior.values() for p in b.users.tolist()]
         return encode(everybody, "users")[1]
 
     def _only_one(self, n_rows: int) -> IdArray:

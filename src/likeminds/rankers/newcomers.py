@@ -40,7 +40,7 @@ class Newcomers(Protocol):
         """Return everybody's mode and matrix K; see `Posterior`."""
         ...
 
-    def answered(self, said: Annotations, beliefs: Posterior) -> Answered | None:
+    def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where labels have a likelihood."""
         ...
 
@@ -117,7 +117,7 @@ class NewUsers(Posterior):
         """Return expected grades; for labelled items, the grades they got."""
         expected = self.predict_grades(asked, asked.users).typical.copy()
         if self.said is not None and has_label.any():
-            mine = self.said.of_person(asked.users[0])
+            mine = self.said.of_user(asked.users[0])
             assert mine.grades is not None
             given = dict(zip(mine.items.tolist(), mine.grades.tolist(), strict=True))
             words = self.ranker.chosen_.label_reading_.grades
@@ -134,7 +134,7 @@ class NewUsers(Posterior):
     def _labelled_by(self, user: Hashable, ids: IdArray) -> Bool:
         if self.said is None or not self.said.has_items or user not in self.said.user_ids.tolist():
             return np.zeros(len(ids), dtype=np.bool_)
-        labelled = encode(self.said.of_person(user).items, "items")[1]
+        labelled = encode(self.said.of_user(user).items, "items")[1]
         return np.asarray(lookup(ids, labelled, "items") >= 0)
 
     def _rows_printed(self) -> list[dict[str, Any]]:
@@ -246,12 +246,12 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
             said = said.with_people(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    beliefs = Posterior.given(crowd, who, points, known, unknown=self.chosen_.unknown)
+    posterior = Posterior.given(crowd, who, points, known, unknown=self.chosen_.unknown)
     ways = ways_of(self)
-    answered = None if said is None else newcomers.answered(said, beliefs)
+    answered = None if said is None else newcomers.answered(said, posterior)
     if ways is not None:
-        beliefs = beliefs.with_ways(ways, said)
-    values = {one.name: getattr(beliefs, one.name) for one in fields(Posterior)}
+        posterior = posterior.with_ways(ways, said)
+    values = {one.name: getattr(posterior, one.name) for one in fields(Posterior)}
     return NewUsers(**values | {"answered": answered}, ranker=self, said=said)
 
 

@@ -58,32 +58,32 @@ class PriorFittingMixin(ChoiceReporting):
     standardize: bool
     tol: float
 
-    def _learn_from(self, voices: TrainingData, chosen: str | None = None) -> None:
+    def _learn_from(self, data: TrainingData, chosen: str | None = None) -> None:
         """Learn the prior, and find everybody's posterior; ``chosen`` is the loss of grades."""
-        loss = self._choose_loss(voices, chosen)
-        voices.refuse_one_class(teaches=loss.one_class_teaches)
+        loss = self._choose_loss(data, chosen)
+        data.refuse_one_class(teaches=loss.one_class_informs)
         self.loss_ = loss.name
-        self.positive_share_ = voices.about.positive_share
-        self.wide_ = self._is_wide(loss, voices)
-        self._say_if_not_shared(loss, voices)
-        coordinates = voices.coordinates(
+        self.positive_share_ = data.about.positive_share
+        self.wide_ = self._is_wide(loss, data)
+        self._say_if_not_shared(loss, data)
+        coordinates = data.coordinates(
             standardize=self.standardize, intercept=loss.has_intercept, every=self.wide_
         )
-        items_only = self._describe_items_only(loss, voices, coordinates)
+        items_only = self._describe_items_only(loss, data, coordinates)
         inner = coordinates.without_weights() if items_only else coordinates
-        likelihood = self._first_likelihood(loss, voices, inner)
+        likelihood = self._first_likelihood(loss, data, inner)
         traits = None
         if self.wide_:
-            learned, tasks, coordinates = self._learn_wide(loss, voices, likelihood, coordinates)
+            learned, tasks, coordinates = self._learn_wide(loss, data, likelihood, coordinates)
         else:
-            tasks = self._tasks(loss, voices, likelihood, inner)
-            learned, traits = self._learn(tasks, likelihood, voices, inner)
+            tasks = self._tasks(loss, data, likelihood, inner)
+            learned, traits = self._learn(tasks, likelihood, data, inner)
         if items_only:
             learned = with_weights(learned, coordinates.n_weights)
-            tasks = self._tasks(loss, voices, likelihood, coordinates)
+            tasks = self._tasks(loss, data, likelihood, coordinates)
         if not self._specification().is_plain:
-            simulated = voices.brought_here(tasks)
-            learned = self._refine(learned, simulated, coordinates, _shifts(traits, voices))
+            simulated = data.brought_here(tasks)
+            learned = self._refine(learned, simulated, coordinates, _shifts(traits, data))
             del simulated
         self._interrupted = learned.interrupted
         self._warn_if_unfinished(learned)
@@ -92,28 +92,26 @@ class PriorFittingMixin(ChoiceReporting):
             learned = replace(learned, items=learned.items.take(labelled))
             counts = tasks.counts[labelled]
             n_groups = self._asked_groups(coordinates.n_weights)
-            learned = regress_items_on_features(
-                learned, voices.item_features(), counts, coordinates
-            )
+            learned = regress_items_on_features(learned, data.item_features(), counts, coordinates)
             learned = learned if n_groups is None else replace(learned, n_groups=n_groups)
             assert learned.items is not None
-            tasks = tasks.with_items(learned.items.of(voices.about.item_ids))
+            tasks = tasks.with_items(learned.items.of(data.about.item_ids))
         self._set_prior(learned, coordinates, traits)
         self.grading_, self.label_doubt_ = None, None
-        points = self._settle(voices, tasks, learned)
+        points = self._settle(data, tasks, learned)
         del tasks, learned  # a large crowd's levels need the memory that its rows take
         if points is not None:
             self._set_levels(points)
-        if voices.about.has_grades and loss.has_intercept and not self._is_trial:
-            self.grading_ = learn_grading(self, voices)
+        if data.about.has_grades and loss.has_intercept and not self._is_trial:
+            self.grading_ = learn_grading(self, data)
         elif self.loss_ == "logistic" and not self._is_trial:
-            self.label_doubt_ = calibrate_variance_scale(self, voices)
+            self.label_doubt_ = calibrate_variance_scale(self, data)
 
-    def _settle(self, voices: TrainingData, tasks: Responses, learned: PriorFit) -> Float | None:
+    def _settle(self, data: TrainingData, tasks: Responses, learned: PriorFit) -> Float | None:
         """Find everybody's posterior, given the prior; return points, unless they stay there."""
-        self.users_ = voices.about.user_ids
+        self.users_ = data.about.user_ids
         self.crowd_ = self._specification().told(self.crowd_)
-        if voices.settled_there(self, tasks, learned):
+        if data.settled_there(self, tasks, learned):
             return None
         points, self.information_ = posterior_of(
             tasks,
@@ -121,50 +119,50 @@ class PriorFittingMixin(ChoiceReporting):
             self.crowd_,
             pulls=learned.pulls,
             rank=self.covariance_rank,
-            shifts=self.crowd_.shifts(voices.about.people, self.users_),
+            shifts=self.crowd_.shifts(data.about.people, self.users_),
             quick=learned.sampling is not None,
         )
         return points
 
-    def _choose_loss(self, voices: TrainingData, chosen: str | None) -> PriorLoss:
+    def _choose_loss(self, data: TrainingData, chosen: str | None) -> PriorLoss:
         """Return the loss; of grades, unless one was ``chosen``, by held-out people."""
-        loss = voices.loss(self.loss)
+        loss = data.loss(self.loss)
         self.grade_scores_: dict[str, float] = {}
-        if self.loss != "auto" or not voices.about.has_grades or not loss.takes_items:
+        if self.loss != "auto" or not data.about.has_grades or not loss.takes_items:
             return loss
         if chosen is None:
-            chosen, self.grade_scores_ = choose_grade_loss(self, voices)
+            chosen, self.grade_scores_ = choose_grade_loss(self, data)
         return ALL_LOSSES[chosen]
 
     def _first_likelihood(
-        self, loss: PriorLoss, voices: TrainingData, coordinates: Design
+        self, loss: PriorLoss, data: TrainingData, coordinates: Design
     ) -> Likelihood:
         """Return the likelihood; of grades, that which suits people's scores roughly."""
-        likelihood = voices.first_likelihood(loss)
+        likelihood = data.first_likelihood(loss)
         for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
-            tasks = self._tasks(loss, voices, likelihood, coordinates)
-            learned, traits = self._learn(tasks, likelihood, voices, coordinates, rough=True)
+            tasks = self._tasks(loss, data, likelihood, coordinates)
+            learned, traits = self._learn(tasks, likelihood, data, coordinates, rough=True)
             if learned.interrupted:
                 raise KeyboardInterrupt
-            shifts = _shifts(traits, voices)
-            likelihood = refine_likelihood(tasks, learned, voices.about.n_labels, shifts)
+            shifts = _shifts(traits, data)
+            likelihood = refine_likelihood(tasks, learned, data.about.n_labels, shifts)
         return likelihood
 
     def _tasks(
-        self, loss: PriorLoss, voices: TrainingData, likelihood: Likelihood, coordinates: Design
+        self, loss: PriorLoss, data: TrainingData, likelihood: Likelihood, coordinates: Design
     ) -> Responses:
         """Return everybody's labels, with their items where those have effects of their own."""
-        has_items = self._has_items(loss, voices)
-        if not (has_items or voices.about.n_features):
+        has_items = self._has_items(loss, data)
+        if not (has_items or data.about.n_features):
             raise ValueError(
                 "These annotations have no features, so that items are known only by what people "
                 "say of them: that takes items that several people judge, item_effects not False, "
                 'and loss="logistic".'
             )
-        return voices.tasks(loss, likelihood, coordinates, items=has_items)
+        return data.tasks(loss, likelihood, coordinates, items=has_items)
 
     def _describe_items_only(
-        self, loss: PriorLoss, voices: TrainingData, coordinates: Design
+        self, loss: PriorLoss, data: TrainingData, coordinates: Design
     ) -> bool:
         """Tell whether features describe items, but are too many for people to weigh.
 
@@ -173,7 +171,7 @@ class PriorFittingMixin(ChoiceReporting):
         the leading components. Then people differ by thresholds and by learned factors, and item
         effects and factors are regressed on features: see `apportioning`.
         """
-        n_weights, about = coordinates.n_weights, voices.about
+        n_weights, about = coordinates.n_weights, data.about
         return (
             not self.wide_
             and about.n_labels < n_weights * (n_weights + 1) // 2
@@ -182,12 +180,12 @@ class PriorFittingMixin(ChoiceReporting):
             and self.n_groups in {"auto", 0}
             and about.people is None
             and self.consensus is None
-            and self._has_items(loss, voices)
-            and voices.item_features() is not None
-            and not users_weigh_features(self, voices)
+            and self._has_items(loss, data)
+            and data.item_features() is not None
+            and not users_weigh_features(self, data)
         )
 
-    def _has_items(self, loss: PriorLoss, voices: TrainingData) -> bool:
+    def _has_items(self, loss: PriorLoss, data: TrainingData) -> bool:
         if not self._specification().is_plain:
             if self.item_effects is True:
                 raise ValueError(
@@ -202,11 +200,11 @@ class PriorFittingMixin(ChoiceReporting):
                 'known by their features alone. Leave item_effects at "auto", or change the loss. '
                 "(Comparisons and choices without features= give every item a column of its own.)"
             )
-        return bool(self.item_effects) and loss.takes_items and voices.is_shared
+        return bool(self.item_effects) and loss.takes_items and data.is_shared
 
-    def _say_if_not_shared(self, loss: PriorLoss, voices: TrainingData) -> None:
+    def _say_if_not_shared(self, loss: PriorLoss, data: TrainingData) -> None:
         """Say that item effects are off since no item repeats: a warning if they were asked for."""
-        if self._is_trial or not self.item_effects or not loss.takes_items or voices.is_shared:
+        if self._is_trial or not self.item_effects or not loss.takes_items or data.is_shared:
             return
         if self.item_effects == "auto":  # nothing is wrong: it is there for those who look
             logger.info(NOT_SHARED)
@@ -217,7 +215,7 @@ class PriorFittingMixin(ChoiceReporting):
         self,
         tasks: Responses,
         likelihood: Likelihood,
-        voices: TrainingData,
+        data: TrainingData,
         coordinates: Design,
         *,
         rough: bool = False,
@@ -227,7 +225,7 @@ class PriorFittingMixin(ChoiceReporting):
         if isinstance(tasks, ItemEffects):
             asked = 0 if rough else self.n_item_factors
             teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
-        elif voices.about.people is None:
+        elif data.about.people is None:
             teach = partial(learn, may_sample=True)
         with both_callbacks(self, self.callback) as callback:
             learning = partial(
@@ -243,34 +241,34 @@ class PriorFittingMixin(ChoiceReporting):
                 max_iter=self.max_iter,
                 callback=callback,
             )
-            about = voices.about
+            about = data.about
             return learn_with_people(
                 about.people, about.user_ids, coordinates, tasks, learning, self.tol
             )
 
-    def _is_wide(self, loss: PriorLoss, voices: TrainingData) -> bool:
+    def _is_wide(self, loss: PriorLoss, data: TrainingData) -> bool:
         return choose_way(
             self.wide,
-            voices.n_directions,
+            data.n_directions,
             needs_matrices={
                 f'covariance="{self.covariance}"': self.covariance in {"full", "diagonal"},
                 "fixed, signs and draws": not self._specification().is_plain,
-                "covariates of people": voices.about.people is not None,
+                "covariates of people": data.about.people is not None,
                 f'loss="{loss.name}"': not loss.rows_are_items,
                 "item_effects=True": self.item_effects is True,
             },
-            shared=self.item_effects == "auto" and loss.takes_items and voices.is_shared,
+            shared=self.item_effects == "auto" and loss.takes_items and data.is_shared,
         )
 
     def _learn_wide(
         self,
         loss: PriorLoss,
-        voices: TrainingData,
+        data: TrainingData,
         likelihood: Likelihood,
         coordinates: Design,
     ) -> tuple[PriorFit, Responses, Design]:
         """Learn in the space of rows; return what was learned in a few coordinates."""
-        said = loss.prepare(voices.all_rows(), likelihood)
+        said = loss.prepare(data.all_rows(), likelihood)
         with both_callbacks(self, self.callback) as callback:
             return learn_in_rows(
                 loss,
@@ -319,7 +317,7 @@ class PriorFittingMixin(ChoiceReporting):
         )
 
 
-def _shifts(traits: CovariateEffects | None, voices: TrainingData) -> Float | None:
+def _shifts(traits: CovariateEffects | None, data: TrainingData) -> Float | None:
     """Return how far everybody's mean is from that of all, by their covariates."""
-    about = voices.about
+    about = data.about
     return None if traits is None else traits.shifts(about.people, about.user_ids)

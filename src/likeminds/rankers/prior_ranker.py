@@ -24,15 +24,15 @@ from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import graded_answers, newcomers, probabilities
-from likeminds.rankers.array_validation import refuse_strangers
+from likeminds.rankers.array_validation import refuse_unknown_users
 from likeminds.rankers.capabilities import with_consensus
-from likeminds.rankers.item_table import place_of_person
+from likeminds.rankers.item_table import place_of_user
 from likeminds.rankers.label_validation import (
     check_width,
     joint_reading,
     people_of,
     places_of,
-    rows_and_people,
+    rows_and_users,
     split_user_column,
 )
 from likeminds.rankers.statistics_rankers import UpdatableRanker
@@ -82,7 +82,7 @@ class PriorRanker(UpdatableRanker):
         assert shifts is not None
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
-            refuse_strangers(X.users, strange & ~described)
+            refuse_unknown_users(X.users, strange & ~described)
         self._item_ids(X, items, X.X)
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if strange.any():
@@ -112,9 +112,9 @@ class PriorRanker(UpdatableRanker):
         -------
         array of shape (n_rows,)
         """
-        rows, people = rows_and_people(self, X, users)
-        beliefs, people = self._beliefs_of(people)
-        return beliefs.deviation(beliefs.see(rows, self._item_ids(X, items, rows)), people)
+        rows, people = rows_and_users(self, X, users)
+        posterior, people = self._posterior_of(people)
+        return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
@@ -135,8 +135,10 @@ class PriorRanker(UpdatableRanker):
         low, high : arrays of shape (n_items,)
             Ranks; 1 is best.
         """
-        rows, beliefs, person = self._rows_for(items, user)
-        return beliefs.ranks(beliefs.see(rows, self._item_ids(items, None, rows)), person, level)
+        rows, posterior, person = self._rows_for(items, user)
+        return posterior.ranks(
+            posterior.see(rows, self._item_ids(items, None, rows)), person, level
+        )
 
     def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
@@ -155,9 +157,9 @@ class PriorRanker(UpdatableRanker):
         array of shape (n,)
             Positions among the items, the most telling first.
         """
-        rows, beliefs, person = self._rows_for(items, user)
-        seen = beliefs.see(rows, self._item_ids(items, None, rows))
-        return beliefs.most_telling(seen, person, n)
+        rows, posterior, person = self._rows_for(items, user)
+        seen = posterior.see(rows, self._item_ids(items, None, rows))
+        return posterior.most_telling(seen, person, n)
 
     def _rows_for(
         self, items: ArrayLike | Annotations, user: Hashable
@@ -170,8 +172,8 @@ class PriorRanker(UpdatableRanker):
         else:
             check_is_fitted(self)
             rows, people = split_user_column(self, items)[0], people_of(self, [user])
-        beliefs, people = self._beliefs_of(people[:1])
-        return rows, beliefs, int(people[0])
+        posterior, people = self._posterior_of(people[:1])
+        return rows, posterior, int(people[0])
 
     def new_items(self, said: Annotations) -> Self:
         """Return a ranker that also knows items it has not seen, from a few labels of each.
@@ -201,10 +203,10 @@ class PriorRanker(UpdatableRanker):
                 f"new_items takes labels of new items, but {listing(named[known])} are known "
                 "already: use update for them."
             )
-        beliefs, people = self._beliefs_of(people_of(self, said.users))
+        posterior, people = self._posterior_of(people_of(self, said.users))
         joint_reading(self, said)
         wiser = copy(self)
-        found = beliefs.items_from(said, people)
+        found = posterior.items_from(said, people)
         wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
         return wiser
 
@@ -328,7 +330,7 @@ class PriorRanker(UpdatableRanker):
         crowd, loss = self.crowd_, self._prior_loss()
         return NewUserPosteriors(crowd, loss, self.positive_share_, self.covariance_rank)
 
-    def beliefs_about(self, user: Hashable) -> Posterior:
+    def user_posterior(self, user: Hashable) -> Posterior:
         """Return the posterior of one person seen in training; nobody else's weights are read.
 
         Parameters
@@ -342,18 +344,18 @@ class PriorRanker(UpdatableRanker):
             As `newcomer` returns them.
         """
         check_is_fitted(self)
-        place = place_of_person(self, user)
-        return self._beliefs(slice(place, place + 1))
+        place = place_of_user(self, user)
+        return self._posterior(slice(place, place + 1))
 
-    def _beliefs_of(self, people: Index) -> tuple[Posterior, Index]:
+    def _posterior_of(self, people: Index) -> tuple[Posterior, Index]:
         """Return the posteriors of those asked about (-1: anybody), and where each now is."""
         known, codes = np.unique(people[people >= 0], return_inverse=True)
         places = np.full(len(people), -1, dtype=np.intp)
         places[people >= 0] = codes
         # Somebody has to be there, even if all are strangers.
-        return self._beliefs(known if len(known) else slice(0, 1)), places
+        return self._posterior(known if len(known) else slice(0, 1)), places
 
-    def _beliefs(self, people: slice | Index = slice(None)) -> Posterior:
+    def _posterior(self, people: slice | Index = slice(None)) -> Posterior:
         """Return the posteriors of people seen in training."""
         points = self.learned("points_")
         if points is None:

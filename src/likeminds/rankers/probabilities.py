@@ -16,7 +16,7 @@ from likeminds.mixed_model.likelihoods import damping, label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
-from likeminds.rankers.label_validation import is_graded, rows_and_people
+from likeminds.rankers.label_validation import is_graded, rows_and_users
 from likeminds.rankers.training_data import TrainingData
 
 # Losses that learn from what was chosen among what was shown.
@@ -115,8 +115,8 @@ def probability_above(
     >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
     True
     """
-    beliefs, one, other, people = _pairs(self, a, b, users)
-    return beliefs.chance_above(one, other, people)
+    posterior, one, other, people = _pairs(self, a, b, users)
+    return posterior.chance_above(one, other, people)
 
 
 def probability_preferred(
@@ -141,18 +141,18 @@ def probability_preferred(
     -------
     array of shape (n_rows,)
     """
-    beliefs, one, other, people = _pairs(self, a, b, users)
-    return beliefs.chance_preferred(one, other, people)
+    posterior, one, other, people = _pairs(self, a, b, users)
+    return posterior.chance_preferred(one, other, people)
 
 
-def calibrate_variance_scale(ranker: Any, voices: TrainingData) -> float:
+def calibrate_variance_scale(ranker: Any, data: TrainingData) -> float:
     """Return the share of scores' variance that makes labels most likely which are left out.
 
     Scores are modes, variances are Laplace's approximation, and they include what is not known
     about the prior: together they may be too careful, or not careful enough. A label is left out by
     taking its likelihood, a normal distribution of the score, out of the score's posterior.
     """
-    some = some_scored(ranker, voices)
+    some = some_scored(ranker, data)
     said, eta, variance = some.said, some.scores, some.variances
     chance = expit(eta)
     told = np.minimum(chance * (1.0 - chance) * variance, _MOST_TOLD)
@@ -172,11 +172,11 @@ def _of_labels(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
-    beliefs, seen, places, people = seen_from(ranker, X, users, items)
-    eta, variance = beliefs.from_zero(seen, places)
+    posterior, seen, places, people = seen_from(ranker, X, users, items)
+    eta, variance = posterior.from_zero(seen, places)
     counts = ranker.learned("label_doubt_")
     if counts is not None:  # of people and items that are new, all of it does
-        variance = variance * np.where((people >= 0) & seen.is_known(beliefs.items), counts, 1.0)
+        variance = variance * np.where((people >= 0) & seen.is_known(posterior.items), counts, 1.0)
     return label_probability(eta, np.sqrt(variance))
 
 
@@ -186,15 +186,16 @@ def _pairs(
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
 ) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
-    first, people = rows_and_people(ranker, a, users)
-    second, _ = rows_and_people(ranker, b, users)
+    first, people = rows_and_users(ranker, a, users)
+    second, _ = rows_and_users(ranker, b, users)
     if first.shape != second.shape:
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-    beliefs, people = ranker._beliefs_of(people)
+    posterior, people = ranker._posterior_of(people)
     one, other = (
-        beliefs.see(rows, ranker._item_ids(X, None, rows)) for rows, X in ((first, a), (second, b))
+        posterior.see(rows, ranker._item_ids(X, None, rows))
+        for rows, X in ((first, a), (second, b))
     )
-    return beliefs, one, other, people
+    return posterior, one, other, people
 
 
 def _of_grades(
@@ -214,10 +215,10 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
 
 def _of_choices(ranker: Any, said: Any) -> Float:
     """Return the chance of each row in its group; rows of their own are labels."""
-    people: Index = rows_and_people(ranker, said, None)[1]
+    people: Index = rows_and_users(ranker, said, None)[1]
     scores = ranker.decision_function(said)
-    beliefs, people = ranker._beliefs_of(people)
-    chances = chances_of_sets(beliefs, said, scores, people)
+    posterior, people = ranker._posterior_of(people)
+    chances = chances_of_sets(posterior, said, scores, people)
     assert chances is not None
     alone = np.bincount(said.group_codes)[said.group_codes] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:

@@ -26,7 +26,7 @@ from likeminds.rankers.label_validation import (
     as_annotations,
     is_graded,
     joint_reading,
-    rows_and_people,
+    rows_and_users,
     split_user_column,
 )
 
@@ -67,9 +67,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     _positions: tuple[IdArray, Mapping[Hashable, int]]
 
     rank = ranking.rank
-    rank_everybody = batch_topk.rank_everybody
+    rank_all = batch_topk.rank_all
     explain = score_decomposition.explain
-    similar_people = similarity.similar_people
+    similar_users = similarity.similar_users
     similar_items = similarity.similar_items
 
     @property
@@ -147,7 +147,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         -------
         array of shape (n_rows,)
         """
-        rows, people = rows_and_people(self, X, users)
+        rows, people = rows_and_users(self, X, users)
         return self._scores(rows, people, self._item_ids(X, items, rows))
 
     def _item_ids(

@@ -17,8 +17,8 @@ from likeminds.rankers.item_table import (
     ItemTableView,
     frames_of,
     gives_grades,
-    person_at,
-    place_of_person,
+    place_of_user,
+    user_at,
 )
 
 
@@ -135,7 +135,7 @@ def rank(
     shown = ItemTableView.of(ranker, items)
     ids, features = shown.ids, shown.features
     if person is not None:
-        person = person_at(ranker, place_of_person(ranker, person))
+        person = user_at(ranker, place_of_user(ranker, person))
     if unseen:
         fresh = ~judged_by(ranker, person, ids)
         ids, features = ids[fresh], features[fresh]
@@ -184,7 +184,7 @@ def judged_by(ranker: Any, person: Hashable | None, ids: IdArray) -> Bool:
             "What somebody has not seen yet is known of persons only, and by models that have kept "
             "their labels."
         )
-    there = said.of_person(person).items if person in said.user_ids.tolist() else ids[:0]
+    there = said.of_user(person).items if person in said.user_ids.tolist() else ids[:0]
     seen = as_id_array(list(dict.fromkeys(there.tolist())), "items")
     return np.asarray(lookup(ids, seen, "items") >= 0)
 

@@ -16,8 +16,8 @@ from likeminds.rankers.baselines import (
     ConsensusOnly,
     Factorisation,
     LassoMTL,
-    LogisticPerPerson,
-    OnePerPerson,
+    LogisticPerUser,
+    OnePerUser,
     PooledLogistic,
     Popularity,
     PopularityWithFeatures,
@@ -49,8 +49,8 @@ _READY: tuple[Any, ...] = (
     HierarchicalRanker,
     *COMPETITORS.values(),
     RidgeToConsensus,
-    OnePerPerson,
-    LogisticPerPerson,
+    OnePerUser,
+    LogisticPerUser,
     ConsensusOnly,
     PooledLogistic,
     Popularity,
@@ -65,7 +65,7 @@ AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
 # Those whose searches take longer than a fit of HierarchicalRanker where labels are many.
 _LONG_SEARCHES = {
-    *("ThreeLevelRankerCV", "LogisticPerPerson", "Factorisation"),
+    *("ThreeLevelRankerCV", "LogisticPerUser", "Factorisation"),
     *(kind.__name__ for kind in COMPETITORS.values()),
 }
 

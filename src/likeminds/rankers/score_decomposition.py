@@ -16,7 +16,7 @@ from likeminds.rankers.item_table import (
     columns_of,
     frames_of,
     gives_grades,
-    place_of_person,
+    place_of_user,
 )
 
 LEVELS = ("consensus", "group", "personal")
@@ -217,7 +217,7 @@ def explain(
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
     row, known = shown.features[[place]], shown.ids[[place]]
-    owner = None if person is None else ranker.users_[[place_of_person(ranker, person)]]
+    owner = None if person is None else ranker.users_[[place_of_user(ranker, person)]]
     found = take_apart(
         _levels_of(ranker, person),
         columns_of(ranker),
@@ -244,7 +244,7 @@ def _levels_of(ranker: Any, person: Hashable | None) -> Float:
     if person is None:
         parts = np.stack([shared, 0.0 * shared, 0.0 * shared])
     else:
-        place = place_of_person(ranker, person)
+        place = place_of_user(ranker, person)
         parts = np.stack([shared, ranker.group_[place], ranker.personal_[place]])
     learned = ranker.learned_items()
     if learned is None or not learned.n_factors:

@@ -14,8 +14,8 @@ from likeminds.data.column_roles import as_arrow
 from likeminds.rankers.item_table import (
     ItemTableView,
     frames_of,
-    person_at,
-    place_of_person,
+    place_of_user,
+    user_at,
     weights_of_all,
 )
 
@@ -73,7 +73,7 @@ class Similarity:
         return f"{self.what.capitalize()} most like {self.of}"
 
 
-def similar_people(
+def similar_users(
     ranker: Any, person: Hashable, k: int | None = 10, items: Any = None
 ) -> Similarity:
     """Return the people whose ranking of the items is most like somebody's.
@@ -99,18 +99,18 @@ def similar_people(
     --------
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
-    >>> len(ranker.similar_people("household-001", k=3))
+    >>> len(ranker.similar_users("household-001", k=3))
     3
     """
     ranker = ranker.chosen_
-    place = place_of_person(ranker, person)
+    place = place_of_user(ranker, person)
     shown = ItemTableView.of(ranker, items)
     weights = np.column_stack([weights_of_all(ranker), np.ones(len(ranker.users_))])
     moved = np.column_stack([shown.rows, shown.effects])
     moved -= moved.mean(axis=0)
     found = _correlations(weights, moved.T @ moved / len(shown), place)
     best = _others(found, place, k)
-    one = person_at(ranker, place)
+    one = user_at(ranker, place)
     return Similarity(one, ranker.users_[best], found[best], "people", frames_of(ranker))
 
 

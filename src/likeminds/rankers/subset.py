@@ -21,12 +21,12 @@ MOST_AT_ONCE = 20_000
 _OF_ALL = ("annotations_", "statistics_", "kept_schools_", "fingerprint_", "solution_")
 
 
-def arrays_of_people(ranker: Any) -> dict[str, NDArray[Any]]:
+def arrays_of_users(ranker: Any) -> dict[str, NDArray[Any]]:
     """Return the fitted arrays that have a row for each person, beside ``users_``."""
     there = ranker._fitted_names()
     found = {name: getattr(ranker, name) for name in _OF_PEOPLE if name in there}
-    n_people = len(ranker.users_)
-    return {name: rows for name, rows in found.items() if np.shape(rows)[:1] == (n_people,)}
+    n_users = len(ranker.users_)
+    return {name: rows for name, rows in found.items() if np.shape(rows)[:1] == (n_users,)}
 
 
 def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
@@ -57,7 +57,7 @@ def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
         some._unread = PendingReaders({k: v for k, v in unread.readers.items() if k not in _OF_ALL})
     for name in _OF_ALL:
         some.__dict__.pop(name, None)
-    for name, rows in arrays_of_people(ranker).items():
+    for name, rows in arrays_of_users(ranker).items():
         setattr(some, name, rows[places])
     some.users_ = ranker.users_[places]
     grading = ranker.learned("grading_")
@@ -66,7 +66,7 @@ def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
         some.grading_ = replace(grading, use=grading.use[places], shifts=shifts)
     said = ranker.learned("annotations_") if labels else None
     if said is not None:
-        some.annotations_ = said.of_people(some.users_.tolist())
+        some.annotations_ = said.of_users(some.users_.tolist())
     return some
 
 

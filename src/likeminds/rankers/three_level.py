@@ -105,15 +105,15 @@ class ThreeLevelRanker(StatisticsRanker):
 
     Attributes
     ----------
-    users_ : array of shape (n_people,)
+    users_ : array of shape (n_users,)
         The people seen in training.
-    coef_ : array of shape (n_people, n_features)
+    coef_ : array of shape (n_users, n_features)
         Their weights: ``consensus_ + group_ + personal_``.
     consensus_ : array of shape (n_features,)
         What all agree on: theta plus the mean of G.
-    group_ : array of shape (n_people, n_features)
+    group_ : array of shape (n_users, n_features)
         The group level, a person's deviation in common with others: G, centred.
-    personal_ : array of shape (n_people, n_features)
+    personal_ : array of shape (n_users, n_features)
         The personal level: P.
     raw_consensus_, raw_group_, raw_personal_ : arrays
         theta, G and P before centring. theta is not identified (the strong directions of G
@@ -212,27 +212,27 @@ class ThreeLevelRanker(StatisticsRanker):
         self._fit_newcomer_prior(loss, statistics, parts)
 
     def _levels(self, statistics: Statistics | RemoteStatistics) -> list[Component]:
-        n_people, n_features = statistics.n_people, statistics.n_features
+        n_users, n_features = statistics.n_users, statistics.n_features
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
-        most = min(n_people, n_features)
+        most = min(n_users, n_features)
         # Schools need members: half the people, or half the features, are too many of them.
-        usual = min(_USUAL_GROUPS, (n_people - 1) // 2, n_features // 2)
+        usual = min(_USUAL_GROUPS, (n_users - 1) // 2, n_features // 2)
         self.n_groups_ = usual if self.n_groups is None else self.n_groups
         if self.n_groups_ > most:
             raise ValueError(
-                f"n_groups is {self.n_groups_}, but {n_people} people with {n_features} features "
+                f"n_groups is {self.n_groups_}, but {n_users} people with {n_features} features "
                 f"have at most {most} directions. Choose from 0 to {most}, or leave it out."
             )
         return [
-            Consensus(self.alpha_consensus * n_people),
+            Consensus(self.alpha_consensus * n_users),
             Group(self.alpha_group_, self.n_groups_, self.group_shrinkage),
             Personal(self.alpha_personal),
         ]
 
     @staticmethod
     def _usual_alpha(statistics: Statistics | RemoteStatistics) -> float:
-        labels_each = float(statistics.class_weight.sum()) / statistics.n_people
+        labels_each = float(statistics.class_weight.sum()) / statistics.n_users
         return usual_alpha_group(statistics.n_features / labels_each)
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:

@@ -87,9 +87,9 @@ class ThreeLevelNewcomers:
         deviation -= deviation.mean(axis=0)
         B = top_directions(parts[1], n_groups)
         C = deviation @ B
-        n_people, n_features = deviation.shape
-        shared = C.T @ C / n_people
-        left = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_people
+        n_users, n_features = deviation.shape
+        shared = C.T @ C / n_users
+        left = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_users
         own = max(left, 0.0) / max(n_features - n_groups, 1)
         own = max(own, _LEAST * float(np.trace(shared)) / n_features, 1e-12)
         variance, axes = np.linalg.eigh(shared)
@@ -111,7 +111,7 @@ class ThreeLevelNewcomers:
         factors = loss.factors
         points, known = posterior_of(
             _FactorResponses(factors, weight, count),
-            said.n_people,
+            said.n_users,
             crowd,
             pulls=WarmStarts(),
             rank=_COVARIANCE_RANK,
@@ -121,7 +121,7 @@ class ThreeLevelNewcomers:
         self._let_be_different(points, factors, weight, crowd.prior)
         return points, known
 
-    def answered(self, said: Annotations, beliefs: Posterior) -> None:
+    def answered(self, said: Annotations, posterior: Posterior) -> None:
         """Return nothing: the squared loss is not a likelihood of labels."""
 
     def _let_be_different(
@@ -157,7 +157,7 @@ class _FactorResponses(InMemoryResponses):
     count: Float
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
         return len(self.factors)
 
@@ -178,7 +178,7 @@ class _FactorResponses(InMemoryResponses):
         weight = np.repeat(self.weight[people, None], Z.shape[1], axis=1)
         return PaddedRows(people, Z, target, weight, self.count[people])
 
-    def of_people(self, chosen: Bool) -> "_FactorResponses":
+    def of_users(self, chosen: Bool) -> "_FactorResponses":
         """Refuse: no prior is learned from newcomers."""
         raise NotImplementedError
 

@@ -204,11 +204,11 @@ class LocalTrainingData(TrainingData):
 
     def rows_of(self, people: Index) -> Annotations:
         """Return the labels of some people."""
-        return self.said.of_people(self.said.user_ids[people].tolist())
+        return self.said.of_users(self.said.user_ids[people].tolist())
 
     def some_rows(self, share: float) -> Annotations:
         """Return about this share of all labels."""
-        return rows_by_lot(self.said, share, np.arange(self.said.n_people)) or self.said
+        return rows_by_lot(self.said, share, np.arange(self.said.n_users)) or self.said
 
     def grades_given(self) -> GradeCounts:
         """Return how often grades were given, and how everybody spreads theirs."""

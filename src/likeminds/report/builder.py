@@ -97,7 +97,7 @@ def write_report(
             _about(attribute, held_out, len(rankers)),
             images,
             n_schools=n_schools,
-            judge_people=diagnostics,
+            judge_users=diagnostics,
             texts=texts,
         )
         for attribute, ranker in rankers.items()
@@ -193,7 +193,7 @@ def _overview_row(attribute: Hashable, facts: ReportFacts) -> list[str]:
     counts = None if facts.diagnostics is None else facts.diagnostics.counts
     return [
         str(attribute),
-        f"{facts.n_people:,}",
+        f"{facts.n_users:,}",
         "" if facts.schools is None else str(len(facts.schools)),
         "" if accuracy is None else interval(accuracy[0]),
         "" if accuracy is None else interval(accuracy[1]),

@@ -10,8 +10,8 @@ import numpy as np
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
-from likeminds.metrics.by_person import MetricByPerson
-from likeminds.metrics.paired import PairedDifference, over_people
+from likeminds.metrics.by_user import MetricByUser
+from likeminds.metrics.paired import PairedDifference, over_users
 from likeminds.rankers.capabilities import Capability
 from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
@@ -48,7 +48,7 @@ class ReportFacts:
         images: Any,
         *,
         n_schools: int | str,
-        judge_people: bool,
+        judge_users: bool,
         texts: Mapping[Hashable, str] | None = None,
     ) -> "ReportFacts":
         """Explain the ranker, and run the diagnostics where there are labels."""
@@ -58,12 +58,12 @@ class ReportFacts:
         diagnostics = None
         if held_out is not None:
             diagnostics = diagnose(ranker, held_out, n_folds=None)
-        elif judge_people and annotations is not None:
+        elif judge_users and annotations is not None:
             diagnostics = diagnose(ranker, annotations)
         return cls(explained, annotations, diagnostics, images)
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people the ranker knows."""
         return len(self.ranker.people_)
 
@@ -106,14 +106,14 @@ class ReportFacts:
         words = reading.grades
         return str(words[int(reading.threshold)]) if words else f"{reading.threshold:g}"
 
-    def accuracy(self) -> tuple[MetricByPerson, MetricByPerson, PairedDifference] | None:
+    def accuracy(self) -> tuple[MetricByUser, MetricByUser, PairedDifference] | None:
         """Return AUCs by own function and by the consensus, and their paired difference."""
         found = self.diagnostics
         if found is None or not np.isfinite(found.own_auc).any():
             return None
         own, shared = found.own_auc, found.consensus_auc
         return (
-            MetricByPerson(found.users, own),
-            MetricByPerson(found.users, shared),
-            over_people(own - shared),
+            MetricByUser(found.users, own),
+            MetricByUser(found.users, shared),
+            over_users(own - shared),
         )

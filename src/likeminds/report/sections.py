@@ -287,7 +287,7 @@ def accuracy_section(facts: ReportFacts) -> Section | None:
     parts: list[Block] = [
         f"{how} An AUC of 0.5 is chance, 1 is a perfect order.",
         ReportTable(["ranked by", "mean AUC"], rows, caption),
-        picture(plots.auc_by_person(found), "AUC of every person with intervals"),
+        picture(plots.auc_by_user(found), "AUC of every person with intervals"),
     ]
     return Section("Accuracy", parts)
 
@@ -358,7 +358,7 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
     best = [i for i in np.argsort(-gain, kind="stable")[:_CARDS] if np.isfinite(gain[i])]
     return [
         picture(
-            plots.person_card(facts.ranker, person, facts.annotations, facts.images),
+            plots.user_card(facts.ranker, person, facts.annotations, facts.images),
             f"Card of {person}: own weights beside the consensus's, and the items on top",
         )
         for person in (found.users[i] for i in best)

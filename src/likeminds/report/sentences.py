@@ -4,7 +4,7 @@ import numpy as np
 
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
-from likeminds.metrics.by_person import MetricByPerson
+from likeminds.metrics.by_user import MetricByUser
 from likeminds.report.facts import ReportFacts
 from likeminds.schools.school_names import are_named, leading
 
@@ -25,7 +25,7 @@ def summary(facts: ReportFacts) -> str:
 
 def finding(facts: ReportFacts) -> str:
     """Return what was found, in one line: the title of a page."""
-    people = counted(facts.n_people, "person", "people")
+    people = counted(facts.n_users, "person", "people")
     schools, verb = facts.schools, facts.verb
     what = f"what they {'want' if verb.wishes else verb.many()}"
     if schools is None:
@@ -41,7 +41,7 @@ def finding(facts: ReportFacts) -> str:
 
 def numbers(facts: ReportFacts) -> dict[str, str]:
     """Return the few numbers that one looks for first, by what they are."""
-    told = {"people": f"{facts.n_people:,}"}
+    told = {"people": f"{facts.n_users:,}"}
     if facts.annotations is not None:
         told |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
     if facts.schools is not None and len(facts.schools) > 1:
@@ -68,14 +68,14 @@ def agreed(facts: ReportFacts) -> str:
     return ", ".join(one["wish"] for one in consensus[: min(n_leading, _MOST_WISHES)])
 
 
-def interval(metric: MetricByPerson) -> str:
+def interval(metric: MetricByUser) -> str:
     """Return a mean and its 95 % interval over people."""
     half = 1.96 * metric.standard_error
     return f"{metric.mean:.3f} ({metric.mean - half:.3f} to {min(metric.mean + half, 1):.3f})"
 
 
 def _who(facts: ReportFacts) -> str:
-    people = counted(facts.n_people, "person", "people")
+    people = counted(facts.n_users, "person", "people")
     if facts.annotations is None:
         return f"The model knows {people}."
     said, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")

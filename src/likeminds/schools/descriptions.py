@@ -44,12 +44,12 @@ def soft_labels_of(
     if liking is None:
         return None
     votes = VoteMatrices.of_annotations(said, as_ranker(ranker).users_, items)
-    n_people, n_schools = division.membership.shape
-    everybody = np.ones((1, n_people), dtype=np.bool_)
+    n_users, n_schools = division.membership.shape
+    everybody = np.ones((1, n_users), dtype=np.bool_)
     schools = division.labels == np.arange(n_schools)[:, None]
     axes = coordinates[:, :_AXES_SHOWN].T
     low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
-    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_people)
+    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
     # A school may be empty where more were asked for than there are.
     groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
     share, error = shares_of_groups(liking, votes, groups, rng)

@@ -216,7 +216,7 @@ class Explanation:
     def person(self, person: Hashable) -> Facts:
         """Say where somebody stands, what they want differently, and what they like best."""
         found = self.schools
-        school = found.of_person(person)
+        school = found.of_user(person)
         place = int(lookup([person], found.users, "users")[0])
         own, shared = self.levels.coef[place], self.levels.consensus
         facts: Facts = {
@@ -229,11 +229,11 @@ class Explanation:
             "likeness": float(self.likeness[place]),
             "differs": self._differs(place),
             "features": self._features(own),
-            "severity": None if found.severity is None else found.severity.of_person(person),
+            "severity": None if found.severity is None else found.severity.of_user(person),
         }
         if self.items is not None:
-            by_person, by_all = self.items.features @ own, self.items.features @ shared
-            both = {"": (by_person, person), "_by_consensus": (self.items.at_least(by_all), None)}
+            by_user, by_all = self.items.features @ own, self.items.features @ shared
+            both = {"": (by_user, person), "_by_consensus": (self.items.at_least(by_all), None)}
             for whose, (scores, user) in both.items():
                 best = best_of(scores, _FEW)
                 facts[f"best{whose}"] = self.items.ids[best].tolist()
@@ -249,7 +249,7 @@ class Explanation:
         said = labels_of(self.ranker, self.said)
         if self.items is None or said is None or person not in said.user_ids.tolist():
             return set()
-        places = self.items.positions_of(said.of_person(person))
+        places = self.items.positions_of(said.of_user(person))
         return set(self.items.ids[places[places >= 0]].tolist())
 
     def school(self, number: int) -> Facts:

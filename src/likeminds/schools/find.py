@@ -247,12 +247,12 @@ def _feature_school(strength: Float) -> Index:
     return found
 
 
-def _asked(n_schools: int | str, n_people: int) -> int | None:
+def _asked(n_schools: int | str, n_users: int) -> int | None:
     if n_schools == "auto":
         return None
-    if isinstance(n_schools, str) or not 1 <= n_schools <= n_people:
+    if isinstance(n_schools, str) or not 1 <= n_schools <= n_users:
         raise ValueError(
-            f'n_schools must be "auto" or a number from 1 to the number of people, {n_people}, '
+            f'n_schools must be "auto" or a number from 1 to the number of people, {n_users}, '
             f"but is {n_schools!r}."
         )
     return int(n_schools)

@@ -197,7 +197,7 @@ class Items:
 
         Parameters
         ----------
-        coef : array of shape (n_people, n_features)
+        coef : array of shape (n_users, n_features)
             Everybody's weights.
         rng : Generator
             Draws the sample where there are very many people.

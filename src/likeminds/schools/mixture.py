@@ -42,7 +42,7 @@ class MixturePartition:
 
     Attributes
     ----------
-    membership : array of shape (n_people, n_schools)
+    membership : array of shape (n_users, n_schools)
         How likely each person belongs to each school.
     criterion : dict
         The criterion by number of schools tried; the least is best, infinity is ruled out.
@@ -76,12 +76,12 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> MixtureParti
     >>> divide(rng.standard_normal((100, 2)), None, rng).membership.shape
     (100, 1)
     """
-    n_people, n_directions = points.shape
+    n_users, n_directions = points.shape
     if not n_directions or not points.any():
-        return _all_alike(n_people)
+        return _all_alike(n_users)
     sample = points
-    if n_people > _MOST_PEOPLE:
-        sample = points[rng.choice(n_people, _MOST_PEOPLE, replace=False)]
+    if n_users > _MOST_PEOPLE:
+        sample = points[rng.choice(n_users, _MOST_PEOPLE, replace=False)]
     most = max(1, min(_MOST_SCHOOLS, len(sample) // _FEWEST))
     tried = range(1, most + 1) if n_schools is None else (n_schools,)
     floor = _FLOOR * float((sample**2).mean())
@@ -95,8 +95,8 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> MixtureParti
     return MixturePartition(membership, criterion, stability[order], agreement)
 
 
-def _all_alike(n_people: int) -> MixturePartition:
-    return MixturePartition(np.ones((n_people, 1)), {1: 0.0}, np.ones(1), 1.0)
+def _all_alike(n_users: int) -> MixturePartition:
+    return MixturePartition(np.ones((n_users, 1)), {1: 0.0}, np.ones(1), 1.0)
 
 
 def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "GaussianMixture":

@@ -17,7 +17,7 @@ from likeminds.schools.weight_levels import WeightLevels, as_ranker
 _LEAST = 1e-6
 
 
-def levels_of_beliefs(levels: WeightLevels, ranker: Any, beliefs: Posterior) -> WeightLevels:
+def levels_of_posterior(levels: WeightLevels, ranker: Any, posterior: Posterior) -> WeightLevels:
     """Return the levels of people from their posteriors, beside those of the crowd.
 
     Parameters
@@ -26,7 +26,7 @@ def levels_of_beliefs(levels: WeightLevels, ranker: Any, beliefs: Posterior) -> 
         Of the crowd.
     ranker : ranker
         With a learned prior, or the paper's: what made the posteriors.
-    beliefs : Posterior
+    posterior : Posterior
         Of newcomers, or of people with labels the ranker has not seen.
 
     Returns
@@ -38,18 +38,18 @@ def levels_of_beliefs(levels: WeightLevels, ranker: Any, beliefs: Posterior) -> 
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
     >>> crowd = WeightLevels.of_ranker(ranker)
-    >>> alone = levels_of_beliefs(crowd, ranker, ranker.beliefs_about("household-001"))
+    >>> alone = levels_of_posterior(crowd, ranker, ranker.user_posterior("household-001"))
     >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
     True
     """
     chosen = as_ranker(ranker).chosen_
-    group, personal = chosen.crowd_.levels(beliefs.points, chosen.n_groups_)
+    group, personal = chosen.crowd_.levels(posterior.points, chosen.n_groups_)
     if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
-        weights = beliefs.points[:, beliefs.coordinates.size :]
+        weights = posterior.points[:, posterior.coordinates.size :]
         none = np.zeros((len(weights), 1))
         group = np.hstack([group, weights, none])
         personal = np.hstack([personal, np.zeros_like(weights), none])
-    return replace(levels, users=beliefs.users, group=group, personal=personal, own=None)
+    return replace(levels, users=posterior.users, group=group, personal=personal, own=None)
 
 
 class MapPositions(NamedTuple):
@@ -57,11 +57,11 @@ class MapPositions(NamedTuple):
 
     Attributes
     ----------
-    coordinates : array of shape (n_people, k)
+    coordinates : array of shape (n_users, k)
         As `Schools.coordinates`.
-    membership : array of shape (n_people, n_schools)
+    membership : array of shape (n_users, n_schools)
         How likely each person belongs to each school.
-    standing : array of shape (n_people, 3)
+    standing : array of shape (n_users, 3)
         As `Schools.standing`.
     """
 
@@ -116,7 +116,7 @@ class NewUserProjection:
         Parameters
         ----------
         levels : WeightLevels
-            As `levels_of_beliefs` returns them.
+            As `levels_of_posterior` returns them.
 
         Returns
         -------

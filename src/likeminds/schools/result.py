@@ -112,11 +112,11 @@ class Schools:
 
     Attributes
     ----------
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         The people.
-    labels : array of shape (n_people,)
+    labels : array of shape (n_users,)
         The position in ``schools`` of each person's school.
-    membership : array of shape (n_people, n_schools)
+    membership : array of shape (n_users, n_schools)
         How likely each person belongs to each school.
     schools : tuple of School
         The schools, the largest first; one school of everybody where there are none.
@@ -129,13 +129,13 @@ class Schools:
     feature_school : array of shape (n_features,)
         The school that each feature sets apart most, -1 where it sets none apart: with
         ``labels``, the co-clusters of people and features.
-    coordinates : array of shape (n_people, k)
+    coordinates : array of shape (n_users, k)
         Where people stand in the strong directions of the group level.
     axes : tuple of Axis
         These directions, in words.
-    standing : array of shape (n_people, 3)
+    standing : array of shape (n_users, 3)
         The shares of consensus, group and personal in the variance of everybody's scores.
-    loner : array of shape (n_people,)
+    loner : array of shape (n_users,)
         Who sees it their own way.
     divisive : tuple of JudgedItem
         The items that divide people most; the value is the standard deviation over people of
@@ -210,7 +210,7 @@ class Schools:
         mine = np.flatnonzero(self.labels == position)
         return self.users[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
 
-    def of_person(self, person: Hashable) -> School:
+    def of_user(self, person: Hashable) -> School:
         """Return the school of a person."""
         place = int(lookup([person], self.users, "users")[0])
         if place < 0:

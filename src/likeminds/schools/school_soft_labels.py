@@ -104,7 +104,7 @@ class VoteMatrices:
 
     Attributes
     ----------
-    said, yes : sparse arrays of shape (n_people, n_items)
+    said, yes : sparse arrays of shape (n_users, n_items)
         Ones where a person judged an item, and which share of their labels were positive.
     """
 
@@ -148,7 +148,7 @@ def shares_of_groups(
         What people would say.
     votes : VoteMatrices
         What they said.
-    groups : array of shape (n_groups, n_people)
+    groups : array of shape (n_groups, n_users)
         Who belongs to which.
     rng : Generator
         Draws the sample where there are very many people.
@@ -195,7 +195,7 @@ class _PredictedVotes:
         self, liking: YesLogOdds, votes: VoteMatrices, people: Index, member: Float
     ) -> "_PredictedVotes":
         silent = 1.0 - votes.said[people].toarray()
-        p, slope = (silent * part for part in liking.of_people(people))
+        p, slope = (silent * part for part in liking.of_users(people))
         return _PredictedVotes(
             self.number + member @ silent,
             self.total + member @ p,
@@ -206,10 +206,10 @@ class _PredictedVotes:
 
 
 def _chosen(groups: Bool, rng: Generator) -> Index:
-    n_people = groups.shape[1]
-    if n_people <= _MOST_PEOPLE:
-        return np.arange(n_people)
-    order = rng.permutation(n_people)
+    n_users = groups.shape[1]
+    if n_users <= _MOST_PEOPLE:
+        return np.arange(n_users)
+    order = rng.permutation(n_users)
     few = [order[mine[order]][:_FEWEST] for mine in groups]
     return np.unique(np.concatenate([order[:_MOST_PEOPLE], *few]))
 

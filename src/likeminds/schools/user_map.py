@@ -43,13 +43,13 @@ def n_dimensions(schools: Schools) -> int:
 
 
 def map_places(schools: Schools, shown: Bool) -> Float:
-    """Return where people are drawn, shape (n_people, 2); along one axis, dots are heaped up.
+    """Return where people are drawn, shape (n_users, 2); along one axis, dots are heaped up.
 
     Parameters
     ----------
     schools : Schools
         What was found about a crowd.
-    shown : array of bool, shape (n_people,)
+    shown : array of bool, shape (n_users,)
         Who is drawn: the others are not heaped up.
     """
     n = n_dimensions(schools)

@@ -33,7 +33,7 @@ def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
 
     Parameters
     ----------
-    weights : array of shape (n_people, n_features)
+    weights : array of shape (n_users, n_features)
         Everybody's.
     consensus : array of shape (n_features,)
         What all agree on.
@@ -42,7 +42,7 @@ def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
 
     Returns
     -------
-    array of shape (n_people,)
+    array of shape (n_users,)
 
     Examples
     --------
@@ -60,7 +60,7 @@ def shares(levels: WeightLevels, spread: Float) -> Float:
 
     Returns
     -------
-    array of shape (n_people, 3)
+    array of shape (n_users, 3)
         Of consensus, group and personal: the variance of each one's scores over the sum of the
         three (which is the variance of the whole where they are uncorrelated).
     """

@@ -27,19 +27,19 @@ class WeightLevels:
 
     Attributes
     ----------
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         Who they are.
     feature_names : tuple of str
         What the weights belong to.
     consensus : array of shape (n_features,)
         What all agree on.
-    group, personal : arrays of shape (n_people, n_features)
+    group, personal : arrays of shape (n_users, n_features)
         What a person's school wants differently, and what is the person's own.
     scale : array of shape (n_features,)
         The unit of each feature, as the ranker measured it; ones where it did not.
     n_directions : int, optional
         How many directions of the group level are strong, where the ranker says so.
-    own : array of shape (n_people,), optional
+    own : array of shape (n_users,), optional
         Who has a personal part, where it is exactly zero for the others.
     usual : float, optional
         The mean variance of people's scores before they were made equally decided.
@@ -113,7 +113,7 @@ class WeightLevels:
 
     @cached_property
     def coef(self) -> Float:
-        """Everybody's weights, the sum of the levels: (n_people, n_features)."""
+        """Everybody's weights, the sum of the levels: (n_users, n_features)."""
         return np.asarray(self.consensus + self.group + self.personal)
 
     def spread_over(self, items: Items | None) -> Float:
@@ -174,7 +174,7 @@ class WeightLevels:
 
         Returns
         -------
-        coordinates : array of shape (n_people, k)
+        coordinates : array of shape (n_users, k)
             Differences of scores, in the unit of the scores, strongest direction first.
         directions : array of shape (k, n_features)
             The weights that one unit of each coordinate adds.

@@ -25,14 +25,14 @@ class YesLogOdds:
     ----------
     rows : array of shape (n_items, p)
         The items, in the coordinates of the weights.
-    weights : array of shape (n_people, p)
+    weights : array of shape (n_users, p)
         Everybody's weights.
-    intercept : array of shape (n_people,)
+    intercept : array of shape (n_users,)
         Everybody's intercept.
     variance : array of shape (n_items,)
         Predictive variance of the log-odds for somebody without labels; zero for rankers
         without uncertainty.
-    known : array of shape (n_people, m, p), optional
+    known : array of shape (n_users, m, p), optional
         Everybody's K: the labels of a person reduce the variance of an item x by |K x|^2.
     shared : array of shape (n_items,)
         The part of an item's variance that is common to all people.
@@ -102,12 +102,12 @@ class YesLogOdds:
             slope * offset,
         )
 
-    def of_people(self, people: Index) -> tuple[Float, Float]:
+    def of_users(self, people: Index) -> tuple[Float, Float]:
         """Return people's probabilities of a yes, and their derivatives by the log-odds.
 
         Returns
         -------
-        probability, slope : arrays of shape (n_people, n_items)
+        probability, slope : arrays of shape (n_users, n_items)
         """
         log_odds = self.weights[people] @ self.rows.T + self.intercept[people, None] + self.offset
         variance = np.repeat(self.variance[None], len(people), axis=0)

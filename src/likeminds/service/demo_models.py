@@ -96,7 +96,7 @@ def _make_statements(place: Path, tell: Callable[[str], None]) -> Demo:
     if demo.model.exists():
         return demo
     votes, texts = statements()
-    tell(f"Fitting the votes of {votes.n_people} simulated residents on {len(texts)} statements.")
+    tell(f"Fitting the votes of {votes.n_users} simulated residents on {len(texts)} statements.")
     model = HierarchicalRanker(n_item_factors=2).fit(votes)
     model.name_items(texts)
     save(model, demo.model, with_data=True)
@@ -153,7 +153,7 @@ def statements() -> tuple[Annotations, Mapping[str, str]]:
     Examples
     --------
     >>> votes, texts = statements()
-    >>> votes.n_people, votes.n_features, len(texts)
+    >>> votes.n_users, votes.n_features, len(texts)
     (120, 0, 32)
     """
     rng = np.random.default_rng(0)

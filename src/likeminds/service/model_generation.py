@@ -23,7 +23,7 @@ from likeminds.service.keys import hashed
 from likeminds.service.scoring import AttributeScorer, Said, UnableError, UserScores
 from likeminds.storage import safetensors
 from likeminds.storage.folders import main_file
-from likeminds.storage.models import load, read_card, read_people
+from likeminds.storage.models import load, read_card, read_users
 
 # Bytes that are copied at a time.
 _PIECE = 1 << 22
@@ -76,7 +76,7 @@ class ModelGeneration:
         version = FileVersion.of(path.stat())
         file = own_copy(path, state)
         # People in files of their own are checked when somebody asks about them.
-        model, card = load(file, verify=not read_people(file)), read_card(file)
+        model, card = load(file, verify=not read_users(file)), read_card(file)
         if has_items(items):
             catalogue = read_catalogue(items, pictures, model.item_names)
         elif model.kept_ is not None:
@@ -193,7 +193,7 @@ def own_copy(path: Path, state: Path) -> Path:
             for other in state.glob("served-*"):  # who still reads one has it open
                 shutil.rmtree(other, ignore_errors=True)
             folder.mkdir(parents=True)
-            for one in read_people(path):
+            for one in read_users(path):
                 (folder / one.name).symlink_to((path.parent / one.name).absolute())
             with path.open("rb") as file:
                 write_whole(copy, iter(lambda: file.read(_PIECE), b""))

@@ -21,7 +21,7 @@ from likeminds.rankers.subset import some_of, within_reach
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import items_of
 from likeminds.schools.items import Items
-from likeminds.schools.project_new_users import MapPositions, NewUserProjection, levels_of_beliefs
+from likeminds.schools.project_new_users import MapPositions, NewUserProjection, levels_of_posterior
 from likeminds.schools.weight_levels import WeightLevels
 from likeminds.service.catalogue import ItemCatalogue
 
@@ -53,7 +53,7 @@ class UserScores:
         Of the features.
     learned : array of shape (n_factors,)
         Of the features of items that were learned.
-    beliefs : Posterior or None
+    posterior : Posterior or None
         The posterior; None where the ranker knows of none.
     place : int, optional
         Where the person is among those whom the ranker knows.
@@ -64,7 +64,7 @@ class UserScores:
     question: "AttributeScorer"
     weights: Float
     learned: Float
-    beliefs: Posterior | None
+    posterior: Posterior | None
     place: int | None = None
     told: frozenset[str] | None = None
 
@@ -75,8 +75,8 @@ class UserScores:
         if self.place is not None:
             alone = some_of(self.question.chosen, slice(self.place, self.place + 1))
             return replace(WeightLevels.of_ranker(alone), own=None)
-        if self.beliefs is not None:
-            return levels_of_beliefs(crowd, self.question.chosen, self.beliefs)
+        if self.posterior is not None:
+            return levels_of_posterior(crowd, self.question.chosen, self.posterior)
         none = np.zeros((1, len(crowd.consensus)))
         return replace(crowd, users=crowd.users[:1], group=none, personal=none, own=None)
 
@@ -144,17 +144,17 @@ class AttributeScorer:
     def consensus(self) -> UserScores:
         """Return what all agree on."""
         learned = np.zeros(0 if self.own is None else self.own.n_factors)
-        beliefs = self.chosen.newcomer() if Capability.NEWCOMERS.of(self.chosen) else None
-        return UserScores(self, self.chosen.consensus_, learned, beliefs)
+        posterior = self.chosen.newcomer() if Capability.NEWCOMERS.of(self.chosen) else None
+        return UserScores(self, self.chosen.consensus_, learned, posterior)
 
     def known(self, place: int) -> UserScores:
         """Return the opinion of somebody the model knows."""
         chosen = self.chosen
-        beliefs = None
-        if hasattr(chosen, "beliefs_about"):
-            beliefs = chosen.beliefs_about(chosen.users_[place])
+        posterior = None
+        if hasattr(chosen, "user_posterior"):
+            posterior = chosen.user_posterior(chosen.users_[place])
         learned = np.zeros(0) if self.own is None else chosen.factor_weights_[place]
-        return UserScores(self, chosen.coef_[place], learned, beliefs, place)
+        return UserScores(self, chosen.coef_[place], learned, posterior, place)
 
     def stranger(self, said: Said) -> UserScores:
         """Return the opinion of somebody the model does not know, given what they said."""
@@ -169,7 +169,7 @@ class AttributeScorer:
                 "The model has kept no labels of its people, so that nothing can be added to those "
                 "of somebody it knows."
             )
-        theirs = kept.of_person(self.chosen.users_[place])
+        theirs = kept.of_user(self.chosen.users_[place])
         if theirs.group_codes is not None and np.bincount(theirs.group_codes).max() > 1:
             raise UnableError(
                 "The model has learned from this person's choices, to which labels of single "
@@ -190,16 +190,16 @@ class AttributeScorer:
     def _given(self, said: Annotations | None, labelled: frozenset[str]) -> UserScores:
         if not Capability.NEWCOMERS.of(self.chosen):
             raise UnableError(f"{type(self.chosen).__name__} {Capability.NEWCOMERS.value[1]}.")
-        beliefs = self.chosen.newcomer(said)
-        learned = beliefs.points[0, beliefs.coordinates.size :]
-        return UserScores(self, beliefs.coef[0], learned, beliefs, told=labelled)
+        posterior = self.chosen.newcomer(said)
+        learned = posterior.points[0, posterior.coordinates.size :]
+        return UserScores(self, posterior.coef[0], learned, posterior, told=labelled)
 
     def judged_by(self, place: int) -> frozenset[str]:
         """Return the items that somebody the model knows has judged, if it has kept that."""
         kept = self.chosen.learned("annotations_")
         if kept is None:
             return frozenset()
-        return frozenset(map(str, kept.of_person(self.chosen.users_[place]).items.tolist()))
+        return frozenset(map(str, kept.of_user(self.chosen.users_[place]).items.tolist()))
 
     def _annotations(self, said: Mapping[str, float]) -> Annotations:
         """Return a user's answers as labelled rows."""
@@ -216,10 +216,10 @@ class AttributeScorer:
             reading=reading,
         )
 
-    def _seen(self, beliefs: Posterior, places: Index) -> PredictionRows:
+    def _seen(self, posterior: Posterior, places: Index) -> PredictionRows:
         """Return items in the coordinates of a posterior."""
         features = np.asarray(self.catalogue.features[places], dtype=np.float64)
-        rows = beliefs.coordinates.differences(features - beliefs.coordinates.origin)
+        rows = posterior.coordinates.differences(features - posterior.coordinates.origin)
         if self.own is None:
             return PredictionRows(rows)
         own = self.own.take(places)
@@ -243,22 +243,22 @@ class AttributeScorer:
 
     def errors(self, opinion: UserScores, places: Index) -> Float | None:
         """Return standard errors of scores; None where the ranker does not know them."""
-        if opinion.beliefs is None:
+        if opinion.posterior is None:
             return None
-        seen = self._seen(opinion.beliefs, places)
-        return opinion.beliefs.deviation(seen, np.zeros(len(places), dtype=np.intp))
+        seen = self._seen(opinion.posterior, places)
+        return opinion.posterior.deviation(seen, np.zeros(len(places), dtype=np.intp))
 
     def expected(self, opinion: UserScores, places: Index) -> Float | None:
         """Return the expected grades of items, or the probabilities of a yes; None for choices."""
-        beliefs, crowd = opinion.beliefs, self.chosen.learned("crowd_")
-        if beliefs is None or crowd is None:
+        posterior, crowd = opinion.posterior, self.chosen.learned("crowd_")
+        if posterior is None or crowd is None:
             return None
-        seen, people = self._seen(beliefs, places), np.zeros(len(places), dtype=np.intp)
-        if beliefs.ways is not None:
-            return beliefs.grades(seen, people).expected
+        seen, people = self._seen(posterior, places), np.zeros(len(places), dtype=np.intp)
+        if posterior.ways is not None:
+            return posterior.grades(seen, people).expected
         if self.scale.is_graded or crowd.likelihood.is_quadratic or not crowd.coordinates.intercept:
             return None
-        eta, variance = beliefs.from_zero(seen, people)
+        eta, variance = posterior.from_zero(seen, people)
         return label_probability(eta, np.sqrt(variance))
 
     def rank_intervals(
@@ -275,33 +275,33 @@ class AttributeScorer:
         shown : array of int
             Those whose ranks are asked for.
         """
-        if opinion.beliefs is None:
+        if opinion.posterior is None:
             return None
-        beliefs = opinion.beliefs
+        posterior = opinion.posterior
         rng = np.random.default_rng(1)
-        draws = _draws(beliefs, _DRAWS).T
-        mine = self._drawn(beliefs, shown, draws, rng)
+        draws = _draws(posterior, _DRAWS).T
+        mine = self._drawn(posterior, shown, draws, rng)
         above = np.zeros((len(shown), _DRAWS), dtype=np.intp)
         for start in range(0, len(among), _ASKED_AMONG):
             others = among[start : start + _ASKED_AMONG]
-            scores = self._drawn(beliefs, others, draws, rng)
+            scores = self._drawn(posterior, others, draws, rng)
             for row, (place, score) in enumerate(zip(shown, mine, strict=True)):
                 above[row] += (scores[others != place] > score).sum(axis=0)
         low, high = np.quantile(above, [0.05, 0.95], axis=1, method="inverted_cdf")
         return low.astype(np.intp) + 1, high.astype(np.intp) + 1
 
     def _drawn(
-        self, beliefs: Posterior, places: Index, draws: Float, rng: np.random.Generator
+        self, posterior: Posterior, places: Index, draws: Float, rng: np.random.Generator
     ) -> Float:
-        seen = self._seen(beliefs, places)
+        seen = self._seen(posterior, places)
         scores = seen.rows @ draws
         if seen.own is not None:
-            scores += seen.own.drawn(draws[beliefs.coordinates.size :], rng)
+            scores += seen.own.drawn(draws[posterior.coordinates.size :], rng)
         return np.asarray(scores)
 
     def next_items(self, opinion: UserScores, n: int) -> Index:
         """Return the items whose labels would tell most about a person, unlabelled ones only."""
-        if opinion.beliefs is None:
+        if opinion.posterior is None:
             raise UnableError(
                 f"{type(self.chosen).__name__} does not know how sure it is of people it has "
                 "learned from, so that it cannot say what to ask them."
@@ -316,8 +316,8 @@ class AttributeScorer:
         )
         if not len(left):
             return left
-        seen = self._seen(opinion.beliefs, left)
-        return left[opinion.beliefs.most_telling(seen, 0, min(n, len(left)))]
+        seen = self._seen(opinion.posterior, left)
+        return left[opinion.posterior.most_telling(seen, 0, min(n, len(left)))]
 
     @cached_property
     def _candidates(self) -> Index:
@@ -356,18 +356,18 @@ class AttributeScorer:
         the mean over draws from their posterior.
         """
         found = self.placing.place(opinion.levels)
-        beliefs = opinion.beliefs
-        if beliefs is None:
+        posterior = opinion.posterior
+        if posterior is None:
             return found
-        draws = _draws(beliefs, _PLACED)
-        several = replace(beliefs, users=np.arange(_PLACED), points=draws)
-        levels = levels_of_beliefs(self.explanation.levels, self.chosen, several)
+        draws = _draws(posterior, _PLACED)
+        several = replace(posterior, users=np.arange(_PLACED), points=draws)
+        levels = levels_of_posterior(self.explanation.levels, self.chosen, several)
         likely = self.placing.place(levels).membership.mean(axis=0)
         return found._replace(membership=likely[None])
 
 
-def _draws(beliefs: Posterior, n: int) -> Float:
+def _draws(posterior: Posterior, n: int) -> Float:
     """Draw points from the posterior of the only person, shape (n, p)."""
-    values, vectors = np.linalg.eigh(beliefs.covariance(0))
+    values, vectors = np.linalg.eigh(posterior.covariance(0))
     noise = np.random.default_rng(0).standard_normal((n, len(values)))
-    return np.asarray(beliefs.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    return np.asarray(posterior.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)

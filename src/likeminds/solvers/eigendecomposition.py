@@ -51,12 +51,12 @@ class AbstractEigendecomposition(ABC):
         self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
     ) -> tuple[ReducedProblem, ReducedProblem | None]:
         """Return everybody's problem, and the sample's if there is one."""
-        n_people, n_features = self.loss.shape
+        n_users, n_features = self.loss.shape
         alone = ReducedProblem(
             self.kept(alone=True),
             penalty,
             self.n_kept,
-            n_people,
+            n_users,
             n_features,
             unit=unit,
             accuracy=accuracy,
@@ -83,7 +83,7 @@ class EigenvectorSample:
     stands_for: float = 1.0
 
     @classmethod
-    def of(cls, n_people: int, n_rows: int, n_features: int, memory: int) -> "EigenvectorSample":
+    def of(cls, n_users: int, n_rows: int, n_features: int, memory: int) -> "EigenvectorSample":
         """Draw as many people as ``memory`` bytes have room for, of those with so many rows.
 
         Examples
@@ -92,13 +92,13 @@ class EigenvectorSample:
         >>> EigenvectorSample.of(4, 12, 10, memory=640)
         EigenvectorSample(chosen=array([ True, False,  True, False]), stands_for=2.0)
         """
-        need = 8 * n_features * (n_rows + n_people)
+        need = 8 * n_features * (n_rows + n_users)
         if need <= memory:
             return cls()
-        n_kept = max(1, int(n_people * memory / need))
-        chosen = np.zeros(n_people, dtype=bool)
-        chosen[np.random.default_rng(0).permutation(n_people)[:n_kept]] = True
-        return cls(chosen, n_people / n_kept)
+        n_kept = max(1, int(n_users * memory / need))
+        chosen = np.zeros(n_users, dtype=bool)
+        chosen[np.random.default_rng(0).permutation(n_users)[:n_kept]] = True
+        return cls(chosen, n_users / n_kept)
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
 
     A few of them, and on small problems many, where minima are many and steps cost nothing.
     """
-    is_small = problem.n_people * problem.n_features <= _SMALL
+    is_small = problem.n_users * problem.n_features <= _SMALL
     penalty, alone = problem.penalty, replace(problem, rest=None)
     steepest, total = zip(*problem.people.ask(_steepness, penalty), strict=True)
     length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)

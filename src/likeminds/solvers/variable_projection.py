@@ -138,7 +138,7 @@ class ReducedProblem:
         People in memory.
     penalty : Penalty
         The penalties of the levels.
-    n_kept, n_people, n_features : int
+    n_kept, n_users, n_features : int
         How many are in memory, and how many there are in all.
     unit : float
         The length of the loss's gradient at zero, which residuals are relative to.
@@ -151,7 +151,7 @@ class ReducedProblem:
     people: Executor[CachedBlock]
     penalty: Penalty
     n_kept: int
-    n_people: int
+    n_users: int
     n_features: int
     unit: float = 1.0
     accuracy: float = 1e-12
@@ -180,10 +180,10 @@ class FitPoint:
     B: Float
     turn: Float | None = None
 
-    def start(self, n_people: int, own: "CachedFit | Float | None") -> Float:
+    def start(self, n_users: int, own: "CachedFit | Float | None") -> Float:
         """Return the coordinates from which the search starts."""
         if own is None or self.turn is None:
-            return np.zeros((n_people, self.B.shape[1]))
+            return np.zeros((n_users, self.B.shape[1]))
         return (own.C if isinstance(own, CachedFit) else own) @ self.turn
 
 
@@ -261,7 +261,7 @@ def leading(
     parts: list[tuple[Executor[Any], Own]] = [(problem.people, own[0])]
     if problem.rest is not None:
         parts.append((problem.rest, own[1]))
-    if problem.n_people < problem.n_features:
+    if problem.n_users < problem.n_features:
         found = CollectedRows([], [])
         for people, mine in parts:
             found, _ = people.visit(_rows, (work, state), mine, start=found)
@@ -291,8 +291,8 @@ def group_level(block: CachedBlock | StreamedBlock, at: FitPoint, own: Any) -> F
 
 
 def everybodys_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
-    """Return G and P, shape (n_people, n_features): one more pass over those not in memory."""
-    G = np.zeros((problem.n_people, problem.n_features))
+    """Return G and P, shape (n_users, n_features): one more pass over those not in memory."""
+    G = np.zeros((problem.n_users, problem.n_features))
     P = np.zeros_like(G)
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
     answers = problem.people.ask(_levels, at, point.own)

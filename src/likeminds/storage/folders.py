@@ -15,15 +15,15 @@ from likeminds._util.checks import listing
 from likeminds._util.lazy_rows import LazyRows
 from likeminds.rankers.capabilities import ReadableModel
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.subset import arrays_of_people
+from likeminds.rankers.subset import arrays_of_users
 from likeminds.storage import id_arrays
 from likeminds.storage.user_files import (
     USERS,
-    PeopleFiles,
     StoredIds,
     StoredRows,
+    UserFiles,
     WrittenFile,
-    write_people,
+    write_users,
 )
 
 # The file with the card and the crowd's part; the people are beside it.
@@ -33,7 +33,7 @@ _LOCK = ".lock"
 
 
 @dataclass
-class PeopleFolder:
+class UserFolder:
     """A folder that is being written to: files of people first, the model's own file last.
 
     Attributes
@@ -80,7 +80,7 @@ def has_main(path: Path) -> bool:
 
 
 @contextmanager
-def open_folder(path: Path, kept: set[str]) -> Iterator[PeopleFolder]:
+def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
     """Write a model to a folder, alone; leave nothing new there if that fails.
 
     Parameters
@@ -96,7 +96,7 @@ def open_folder(path: Path, kept: set[str]) -> Iterator[PeopleFolder]:
     lock = path / _LOCK
     lock.touch()
     with file_lock(lock, lambda: None):
-        folder = PeopleFolder(path, kept)
+        folder = UserFolder(path, kept)
         try:
             yield folder
         except BaseException:
@@ -120,21 +120,21 @@ def _refuse_other_folder(path: Path) -> None:
         )
 
 
-def write_apart(model: Ranker, folder: PeopleFolder, people_per_file: int) -> Any:
+def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Any:
     """Write the people of a ranker to files; return a copy that reads them from there."""
-    users, arrays = model.users_, arrays_of_people(model)
+    users, arrays = model.users_, arrays_of_users(model)
     written = []
-    for number, start in enumerate(range(0, len(users), people_per_file)):
-        some = slice(start, start + people_per_file)
+    for number, start in enumerate(range(0, len(users), users_per_file)):
+        some = slice(start, start + users_per_file)
         own = {name: np.asarray(values[some]) for name, values in arrays.items()}
-        written.append(write_people(folder.file(number), users[some], own))
+        written.append(write_users(folder.file(number), users[some], own))
     return with_people_in(model, folder.path, written)
 
 
 def with_people_in(model: Any, folder: Path, written: Sequence[WrittenFile]) -> Any:
     """Return a copy of a ranker whose people are in files that were written."""
     hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
-    files = PeopleFiles(folder, [one.file for one in written], hashes, order)
+    files = UserFiles(folder, [one.file for one in written], hashes, order)
     forms = joint_forms(written)
     stored: dict[str, LazyRows] = {
         name: (StoredIds if name == USERS else StoredRows)(files, name, *form)

@@ -52,7 +52,7 @@ from likeminds.rankers.registry import RANKERS
 from likeminds.storage.finite_checks import first_not_finite
 from likeminds.storage.id_arrays import tag, untag
 from likeminds.storage.safetensors import ArrayFile
-from likeminds.storage.user_files import USERS, PeopleFiles, StoredIds, StoredRows
+from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 
 # The only classes of models that are instantiated from a file.
 MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
@@ -97,7 +97,7 @@ class Contents:
     ----------
     with_data : bool
         Whether the labels that were learned from belong to a model.
-    people : PeopleFiles, optional
+    people : UserFiles, optional
         Where its people are, if that is in files of their own.
 
     Attributes
@@ -108,7 +108,7 @@ class Contents:
         Whether labels that were learned from are among them.
     """
 
-    def __init__(self, *, with_data: bool, people: PeopleFiles | None = None) -> None:
+    def __init__(self, *, with_data: bool, people: UserFiles | None = None) -> None:
         self.with_data, self.people = with_data, people
         self.holds_data = False
         self.arrays: dict[str, NDArray[Any]] = {}

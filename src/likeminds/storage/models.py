@@ -23,10 +23,10 @@ from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
 from likeminds.storage.cards import make_card, readable
 from likeminds.storage.finite_checks import first_not_finite
-from likeminds.storage.folders import PeopleFolder, has_main, main_file, open_folder, write_apart
+from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_apart
 from likeminds.storage.model_tree import MODELS, Contents, check_numbers, model_from
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
-from likeminds.storage.user_files import PeopleFile, PeopleFiles, people_of
+from likeminds.storage.user_files import UserFile, UserFiles, people_of
 
 __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
@@ -46,7 +46,7 @@ def save(
     data: Annotations | None = None,
     scores: Mapping[str, Any] | None = None,
     if_unchanged: bool = False,
-    people_per_file: int | None = None,
+    users_per_file: int | None = None,
 ) -> Path:
     """Write a fitted ranker, or one for each of several attributes, to one file or a folder.
 
@@ -72,7 +72,7 @@ def save(
         Replace nothing but the file that the model was read from, or was last saved to. When
         another program has put something else there, a `FileChangedError` says so, and what is
         there stays: two processes that update the same file lose nothing.
-    people_per_file : int, optional
+    users_per_file : int, optional
         Make a folder, with so many people of a ranker in each of its files: `load` then reads the
         crowd's part alone, and somebody's file when they are asked about. A model that replaces
         such a folder has as many by default.
@@ -97,12 +97,12 @@ def save(
     """
     target = Path(path)
     told: dict[str, Any] = {"with_data": with_data, "data": data, "scores": scores}
-    if people_per_file is None and not has_main(target):
+    if users_per_file is None and not has_main(target):
         write_model(model, writable(path), if_unchanged=if_unchanged, **told)
         return target
     refuse_apart(model)
-    n_each = _asked_per_file(people_per_file, target)
-    with folder_of_people(target) as folder:
+    n_each = _asked_per_file(users_per_file, target)
+    with folder_of_users(target) as folder:
         apart = write_apart(model, folder, n_each)
         people = people_of(apart)
         write_model(apart, folder.main, if_unchanged=if_unchanged, people=people, **told)
@@ -118,7 +118,7 @@ def write_model(
     data: Annotations | None = None,
     scores: Mapping[str, Any] | None = None,
     if_unchanged: bool = False,
-    people: PeopleFiles | None = None,
+    people: UserFiles | None = None,
 ) -> None:
     """Write the file with a model's card and all that is not in its files of people: see `save`."""
     contents = Contents(with_data=with_data, people=people)
@@ -143,18 +143,18 @@ def write_model(
 
 
 @contextmanager
-def folder_of_people(target: Path) -> Iterator[PeopleFolder]:
+def folder_of_users(target: Path) -> Iterator[UserFolder]:
     """Open a folder to write a model to, with its people apart: see `open_folder`."""
-    there = read_people(target) if has_main(target) else []
+    there = read_users(target) if has_main(target) else []
     with open_folder(target, {one.name for one in there}) as folder:
         yield folder
 
 
 def _asked_per_file(asked: int | None, target: Path) -> int:
     if asked is None:
-        return max(one.n_people for one in read_people(target))
+        return max(one.n_users for one in read_users(target))
     if asked < 1:
-        raise ValueError(f"people_per_file must be at least 1, but is {asked}.")
+        raise ValueError(f"users_per_file must be at least 1, but is {asked}.")
     return asked
 
 
@@ -163,13 +163,13 @@ def refuse_apart(model: Any) -> None:
     if not isinstance(model, Ranker):
         raise TypeError(
             "People of several attributes are in one file: save each of the rankers_ apart, or "
-            "leave out people_per_file."
+            "leave out users_per_file."
         )
     if not model._fitted_names():
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
 
 
-def read_people(path: Path) -> list[PeopleFile]:
+def read_users(path: Path) -> list[UserFile]:
     """Return the files of people that a model has; none where they are in its own file."""
     return _listed(_open(path, header_only=True)[0])
 
@@ -263,24 +263,24 @@ def _load_tree(file: ArrayFile, verify: bool) -> Any:
         return model_from(tree, file)
 
 
-def _listed(file: ArrayFile) -> list[PeopleFile]:
+def _listed(file: ArrayFile) -> list[UserFile]:
     with file.damage_told():
-        listed = [PeopleFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
+        listed = [UserFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
         strange = [one.name for one in listed if Path(one.name).name != one.name]
         if strange:
             raise ValueError(f"{strange[0]} is no file beside it")
         return listed
 
 
-def _people_beside(file: ArrayFile) -> PeopleFiles | None:
+def _people_beside(file: ArrayFile) -> UserFiles | None:
     """Return the files of people that go with a model's own file, none of them opened."""
     listed = _listed(file)
     if not listed:
         return None
     with file.damage_told():
         hashes, order = file.array(_HASHES), file.array(_ORDER)
-        people = PeopleFiles(file.path.parent, listed, hashes, order)
-        if hashes.shape != order.shape or hashes.shape != (people.n_people,):
+        people = UserFiles(file.path.parent, listed, hashes, order)
+        if hashes.shape != order.shape or hashes.shape != (people.n_users,):
             raise ValueError("its index is not of its people")
         return people
 

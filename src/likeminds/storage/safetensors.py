@@ -113,7 +113,7 @@ class ArrayFile:
         Whether it is small enough to be read and checked at once, not mapped.
     version : FileVersion
         Which file this is: another one may be in its place by now.
-    people : PeopleFiles, optional
+    people : UserFiles, optional
         The files of people that belong to it: see `storage.user_files`.
     """
 

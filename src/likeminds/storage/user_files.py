@@ -31,14 +31,14 @@ _ABOUT = "likeminds-people"
 
 
 @dataclass(frozen=True)
-class PeopleFile:
+class UserFile:
     """One file of people.
 
     Attributes
     ----------
     name : str
         What it is called, in the folder of the model.
-    n_people : int
+    n_users : int
         How many people are in it.
     checksum : str
         Of its header, which has those of its arrays.
@@ -47,7 +47,7 @@ class PeopleFile:
     """
 
     name: str
-    n_people: int
+    n_users: int
     checksum: str
     kind: str
 
@@ -58,29 +58,29 @@ class WrittenFile:
 
     Attributes
     ----------
-    file : PeopleFile
+    file : UserFile
         The file.
-    hashes : array of shape (n_people,)
+    hashes : array of shape (n_users,)
         Of their ids.
     forms : dict
         Type and shape of each array, but for its first axis.
     """
 
-    file: PeopleFile
+    file: UserFile
     hashes: NDArray[np.uint64]
     forms: dict[str, tuple[str, tuple[int, ...]]]
 
 
-def write_people(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
+def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
     """Write some people to a file, whole or not at all.
 
     Parameters
     ----------
     target : Path
         Where to.
-    users : array of shape (n_people,)
+    users : array of shape (n_users,)
         Who they are.
-    arrays : mapping from name to array of shape (n_people, ...)
+    arrays : mapping from name to array of shape (n_users, ...)
         What was learned about them.
     """
     kind = written_ids.kind_of(users)
@@ -99,20 +99,20 @@ def write_people(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]
     checksum = ArrayFile(target, header_only=True).metadata["checksum"]
     forms = {name: (values.dtype.str, values.shape[1:]) for name, values in plain.items()}
     forms[USERS] = (users.dtype.str if kind == "number" else "|O", ())
-    file = PeopleFile(target.name, len(users), checksum, kind)
+    file = UserFile(target.name, len(users), checksum, kind)
     return WrittenFile(file, written_ids.hashes_of(users.tolist()), forms)
 
 
-class PeopleFiles:
+class UserFiles:
     """The files of people of one model, opened when somebody in them is asked about.
 
     Parameters
     ----------
     folder : Path
         Where they are.
-    files : sequence of PeopleFile
+    files : sequence of UserFile
         What they should be.
-    hashes, order : arrays of shape (n_people,)
+    hashes, order : arrays of shape (n_users,)
         The index: sorted hashes of ids, and the places of the people who have them.
 
     Attributes
@@ -124,13 +124,13 @@ class PeopleFiles:
     def __init__(
         self,
         folder: Path,
-        files: Sequence[PeopleFile],
+        files: Sequence[UserFile],
         hashes: NDArray[np.uint64],
         order: NDArray[Any],
     ) -> None:
         self.folder, self.files = folder, tuple(files)
         self.hashes, self.order = hashes, order
-        self.ends = np.cumsum([one.n_people for one in files], dtype=np.intp)
+        self.ends = np.cumsum([one.n_users for one in files], dtype=np.intp)
         self._opened: OrderedDict[int, ArrayFile] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -138,13 +138,13 @@ class PeopleFiles:
         return len(self.files)
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are in all."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def slice_of(self, number: int) -> slice:
         """Return the places of the people of a file."""
-        return slice(int(self.ends[number]) - self.files[number].n_people, int(self.ends[number]))
+        return slice(int(self.ends[number]) - self.files[number].n_users, int(self.ends[number]))
 
     def array(self, number: int, name: str) -> NDArray[Any]:
         """Return an array of a file, mapped; it is checked when it is first asked for.
@@ -179,7 +179,7 @@ class PeopleFiles:
         if not path.is_file():
             raise ModelFileError(
                 f"The people of {self.folder} are not complete: there is no file {listed.name}, "
-                f"which has {listed.n_people:,} of them. If the model was replaced since it was "
+                f"which has {listed.n_users:,} of them. If the model was replaced since it was "
                 "opened, load it again; else save it again."
             )
         file = ArrayFile(path, mapped=True)
@@ -205,9 +205,9 @@ class PeopleFiles:
 class StoredRows(LazyRows):
     """What was learned about each person, in the files of people."""
 
-    def __init__(self, files: PeopleFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
+    def __init__(self, files: UserFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
         self.files, self.name = files, name
-        self.dtype, self.shape = np.dtype(dtype), (files.n_people, *shape)
+        self.dtype, self.shape = np.dtype(dtype), (files.n_users, *shape)
 
     def __repr__(self) -> str:
         size = " x ".join(str(size) for size in self.shape)
@@ -298,7 +298,7 @@ class PlacesById(Mapping[Hashable, int]):
         return len(self._ids)
 
 
-def people_of(model: Any) -> PeopleFiles | None:
+def people_of(model: Any) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
     users = model.learned(USERS)
     return users.files if isinstance(users, StoredIds) else None

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from learned_model import GaussianPrior, PriorModel, WarmStarts, tasks_of, tasks_with_items
-from likeminds import Annotations, HierarchicalRanker, load, save, split_within_people
+from likeminds import Annotations, HierarchicalRanker, load, save, split_within_users
 from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateQuadratic,
     Regressors,
@@ -20,17 +20,17 @@ from likeminds.schools import Explanation
 D, SEEN = 4, 90
 
 
-def simulated(signal, seed=0, n_people=130, n_labels=16):
+def simulated(signal, seed=0, n_users=130, n_labels=16):
     """Return labels of people whose weights depend on their age and town, and Gamma of age."""
     rng = np.random.default_rng(seed)
-    age, town = rng.normal(40, 12, n_people), rng.choice(["A", "B"], n_people)
+    age, town = rng.normal(40, 12, n_users), rng.choice(["A", "B"], n_users)
     slope, by_town = signal * rng.normal(size=(2, D))
-    weights = 0.5 * rng.normal(size=D) + 0.4 * rng.normal(size=(n_people, D))
+    weights = 0.5 * rng.normal(size=D) + 0.4 * rng.normal(size=(n_users, D))
     weights += np.outer((age - 40) / 12, slope) + np.outer(town == "A", by_town)
-    users = np.repeat(np.arange(n_people), n_labels)
+    users = np.repeat(np.arange(n_users), n_labels)
     features = rng.normal(size=(len(users), D))
     odds = np.einsum("nd,nd->n", features, weights[users])
-    people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_people)}
+    people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_users)}
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
     return Annotations(users, None, labels, features, people=people), slope
 
@@ -46,22 +46,22 @@ def fitted(request, crowd):
     return HierarchicalRanker(loss=request.param).fit(said[said.users < SEEN])
 
 
-def simulated_with_items(n_people=130, n_items=60, n_labels=20, seed=0):
+def simulated_with_items(n_users=130, n_items=60, n_labels=20, seed=0):
     """The same crowd, judging items that several people judge, with effects of their own."""
     rng = np.random.default_rng(seed)
-    age = rng.normal(size=n_people)
+    age = rng.normal(size=n_users)
     X, effects, slope = rng.normal(size=(n_items, D)), rng.normal(size=n_items), rng.normal(size=D)
-    weights = 0.5 * rng.normal(size=D) + 0.3 * rng.normal(size=(n_people, D)) + np.outer(age, slope)
-    users = np.repeat(np.arange(n_people), n_labels)
-    items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_people)])
+    weights = 0.5 * rng.normal(size=D) + 0.3 * rng.normal(size=(n_users, D)) + np.outer(age, slope)
+    users = np.repeat(np.arange(n_users), n_labels)
+    items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_users)])
     odds = np.einsum("nd,nd->n", X[items], weights[users]) + effects[items]
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
-    people = {i: {"age": age[i]} for i in range(n_people)}
+    people = {i: {"age": age[i]} for i in range(n_users)}
     return Annotations(users, items, labels, X, item_ids=range(n_items), people=people), effects
 
 
 def crossed_problem():
-    said, _ = simulated_with_items(n_people=8, n_items=12, n_labels=9)
+    said, _ = simulated_with_items(n_users=8, n_items=12, n_labels=9)
     rng = np.random.default_rng(2)
     # Without a variance of effects, J has no term in it that the slope leaves out.
     return tasks_with_items(
@@ -76,7 +76,7 @@ def small_problem(loss):
     if loss == "items":
         (tasks, coordinates), loss, more = crossed_problem(), "logistic", 2
     else:
-        said, _ = simulated(1.0, n_people=8, n_labels=9)
+        said, _ = simulated(1.0, n_users=8, n_labels=9)
         (tasks, coordinates), more = tasks_of(said, loss), 0
     rng = np.random.default_rng(1)
     size = coordinates.size + more
@@ -145,7 +145,7 @@ def test_strangers_start_better_than_the_consensus(crowd, fitted):
     consensus = lenient.score(strangers._with(people=None))
     assert with_covariates > consensus + 0.05
     one = strangers.user_ids[0]
-    mine = strangers.of_person(one)
+    mine = strangers.of_user(one)
     belief = fitted.newcomer(users=[one], people=said.people)
     np.testing.assert_allclose(belief.decision_function(mine.X), fitted.decision_function(mine))
     few = fitted.newcomer(mine.X[:3], mine.labels[:3], [one] * 3, people=said.people)
@@ -189,7 +189,7 @@ def test_covariates_and_items_are_learned_together():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_noise_goes_with_nothing(seed):
     said, _ = simulated(0.0, seed)
-    train, test = split_within_people(said, random_state=0)
+    train, test = split_within_users(said, random_state=0)
     plain = HierarchicalRanker().fit(train._with(people=None))
     ranker = HierarchicalRanker().fit(train)
     assert sum(ranker.explained_by_people_.values()) < 0.15
@@ -198,7 +198,7 @@ def test_noise_goes_with_nothing(seed):
 
 def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
     said, _ = crowd
-    somebody = said.of_person(3)
+    somebody = said.of_user(3)
     items = np.random.default_rng(5).normal(size=(30, D))
     known = fitted.newcomer(somebody)
     unknown = fitted.newcomer(somebody._with(people=None))

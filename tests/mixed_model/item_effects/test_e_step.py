@@ -31,7 +31,7 @@ def make_tasks(said, n_factors=2, seed=0):
 
 
 def test_sums_by_item_are_sums_over_labels():
-    said, _ = make_votes(n_people=12, per_person=5)
+    said, _ = make_votes(n_users=12, per_person=5)
     tasks, prior, coordinates = make_tasks(said)
     found = crossed_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     items, root, r = tasks.items, prior.root, tasks.items.n_factors
@@ -39,7 +39,7 @@ def test_sums_by_item_are_sums_over_labels():
     crossed = np.zeros((said.n_items, len(prior.mean)))
     slope = np.zeros((said.n_items, r))
     objective = 0.0
-    for person in range(said.n_people):
+    for person in range(said.n_users):
         mine = said.user_codes == person
         item, y = said.item_codes[mine], said.labels[mine]
         rows = np.hstack([coordinates.rows(said.features)[item], items.factors[item]])
@@ -75,7 +75,7 @@ def test_sums_by_item_are_sums_over_labels():
 
 
 def test_slope_by_an_effect_is_that_of_the_objective():
-    said, _ = make_votes(n_people=15, per_person=6)
+    said, _ = make_votes(n_users=15, per_person=6)
     tasks, prior, _ = make_tasks(said, n_factors=0)
 
     def visit(effects):

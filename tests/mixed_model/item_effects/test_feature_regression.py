@@ -90,16 +90,16 @@ def test_known_items_keep_their_scores_and_features_lose_what_is_not_theirs(monk
 def test_authors_who_agree_with_their_own_statements_teach_features_nothing():
     """Statements that nobody but their author has seen are agreed with, whatever they say."""
     rng = np.random.default_rng(0)
-    n_people, n_seen, n_own, n_new, d = 120, 60, 120, 200, 20
+    n_users, n_seen, n_own, n_new, d = 120, 60, 120, 200, 20
     X = rng.normal(size=(n_seen + n_own + n_new, d))
     X[n_seen : n_seen + n_own, 0] += 2.0  # what is not shown to others reads differently
     told = X @ rng.normal(size=d) / np.sqrt(d)
     liked = told + 0.7 * rng.normal(size=len(X))
-    user, item = np.nonzero(rng.random((n_people, n_seen)) < 0.3)
+    user, item = np.nonzero(rng.random((n_users, n_seen)) < 0.3)
     said = rng.random(len(user)) < 1 / (1 + np.exp(-liked[item]))
     own = n_seen + np.arange(n_own)
     crowd = Annotations(
-        np.concatenate([user, rng.integers(n_people, size=n_own)]),
+        np.concatenate([user, rng.integers(n_users, size=n_own)]),
         np.concatenate([item, own]),
         np.concatenate([said, np.ones(n_own, dtype=bool)]),
         X,

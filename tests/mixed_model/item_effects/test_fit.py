@@ -32,10 +32,10 @@ def test_objective_never_rises(n_factors, n_groups):
 
 
 def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
-    said, _ = make_votes(n_people=150, effect=1.5)
+    said, _ = make_votes(n_users=150, effect=1.5)
     with_effects = HierarchicalRanker(n_item_factors=0).fit(said)
     assert 1.0 < with_effects.crowd_.items.variance < 4.0
-    said, _ = make_votes(n_people=150, effect=0.0)
+    said, _ = make_votes(n_users=150, effect=0.0)
     without = HierarchicalRanker(n_item_factors=0).fit(said)
     plain = HierarchicalRanker(item_effects=False).fit(said)
     assert np.abs(without.item_effect_).max() < 0.2
@@ -47,11 +47,11 @@ def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
 def test_factors_are_found_beside_more_features_than_labels_can_weigh():
     # 25 features tell nothing of 40 items: the whole of Omega, 26 x 26, has only noise to learn.
     rng = np.random.default_rng(4)
-    n_people, n_items = 60, 40
+    n_users, n_items = 60, 40
     X = rng.normal(size=(n_items, 25))
     scores = rng.normal(size=n_items)
-    scores = scores + 1.5 * np.outer(rng.normal(size=n_people), rng.normal(size=n_items))
-    person, item = np.nonzero(rng.random((n_people, n_items)) < 0.75)
+    scores = scores + 1.5 * np.outer(rng.normal(size=n_users), rng.normal(size=n_items))
+    person, item = np.nonzero(rng.random((n_users, n_items)) < 0.75)
     labels = rng.random(len(person)) < expit(scores[person, item])
     said = Annotations(person, item, labels, X, item_ids=np.arange(n_items))
     ranker = HierarchicalRanker().fit(said)
@@ -83,7 +83,7 @@ def test_labels_that_cancel_have_no_factors():
 
 
 def test_a_factor_is_found_without_features():
-    said, scores = make_votes(n_people=120, n_items=40, per_person=20, factor=2.0)
+    said, scores = make_votes(n_users=120, n_items=40, per_person=20, factor=2.0)
     bare = Annotations(said.users, said.items, said.labels)
     ranker = HierarchicalRanker().fit(bare)
     assert ranker.n_item_factors_ >= 1
@@ -114,7 +114,7 @@ def test_two_camps_are_one_factor_and_two_schools(seed):
 def make_batches(schools, seed=0):
     """240 people in six batches of 50 items, whose effects are twice what features say."""
     rng = np.random.default_rng(seed)
-    n_people, n_batches, n_items, d = 240, 6, 50, 4
+    n_users, n_batches, n_items, d = 240, 6, 50, 4
     X = rng.normal(size=(n_batches * n_items, d))
     theta = rng.normal(size=d)
     theta /= np.linalg.norm(theta)
@@ -122,12 +122,12 @@ def make_batches(schools, seed=0):
     other = rng.normal(size=d)
     other -= (other @ theta) * theta
     other *= 2.0 / np.linalg.norm(other)
-    side = np.where(rng.random(n_people) < 0.5, 1.0, -1.0)
+    side = np.where(rng.random(n_users) < 0.5, 1.0, -1.0)
     W = theta + schools * side[:, None] * other
-    item = (np.arange(n_people) % n_batches)[:, None] * n_items + np.arange(n_items)
+    item = (np.arange(n_users) % n_batches)[:, None] * n_items + np.arange(n_items)
     eta = np.einsum("pd,pnd->pn", W, X[item]) + b[item]
     labels = rng.random(eta.shape) < expit(eta)
-    user = np.repeat(np.arange(n_people), n_items)
+    user = np.repeat(np.arange(n_users), n_items)
     said = Annotations(user, item.ravel(), labels.ravel(), X, item_ids=np.arange(len(X)))
     return said, side
 
@@ -158,7 +158,7 @@ def test_schools_in_batches_are_found(seed):
 
 
 def test_without_shared_items_nothing_changes():
-    households = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 40)])
+    households = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 40)])
     ranker = HierarchicalRanker(loss="logistic").fit(households)
     plain = HierarchicalRanker(loss="logistic", item_effects=False).fit(households)
     assert not ranker.item_effects_
@@ -167,7 +167,7 @@ def test_without_shared_items_nothing_changes():
 
 
 def test_it_is_said_when_no_item_is_shared():
-    households = load_electricity().of_people([f"household-{n:03d}" for n in range(1, 20)])
+    households = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 20)])
     with pytest.warns(UserWarning, match="item effects"):
         HierarchicalRanker(loss="logistic", item_effects=True).fit(households)
     with pytest.raises(ValueError):
@@ -204,7 +204,7 @@ def test_annotations_without_features_are_refused_where_they_say_nothing():
 def test_intervals_of_ranks_cover_what_they_say(effect):
     covered = []
     for seed in range(4):
-        said, scores = make_votes(seed, n_people=80, n_items=30, per_person=15, effect=effect)
+        said, scores = make_votes(seed, n_users=80, n_items=30, per_person=15, effect=effect)
         ranker = HierarchicalRanker().fit(said)
         everything = Annotations(
             np.zeros(30, dtype=int), np.arange(30), np.arange(30) % 2, said.features
@@ -217,10 +217,10 @@ def test_intervals_of_ranks_cover_what_they_say(effect):
 
 
 def test_newcomers_know_the_items():
-    said, scores = make_votes(n_people=100, n_items=40, per_person=20, effect=1.5, factor=1.5)
-    known = said.of_people(range(80))
+    said, scores = make_votes(n_users=100, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    known = said.of_users(range(80))
     ranker = HierarchicalRanker().fit(known)
-    stranger = said.of_person(90)
+    stranger = said.of_user(90)
     new = ranker.newcomer(stranger)
     everything = Annotations([90] * 40, np.arange(40), np.arange(40) % 2, said.features)
     with_items = new.decision_function(everything)
@@ -276,7 +276,7 @@ def test_items_are_saved_with_the_model(tmp_path):
 
 
 def test_new_items_are_folded_in_without_a_refit():
-    said, scores = make_votes(n_people=150, n_items=40, per_person=20, effect=1.5, factor=1.5)
+    said, scores = make_votes(n_users=150, n_items=40, per_person=20, effect=1.5, factor=1.5)
     ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 35])
     late = said[said.item_codes >= 35]
     wiser = ranker.new_items(late)
@@ -321,23 +321,23 @@ def test_the_order_of_rows_and_of_items_does_not_matter():
 
 def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
     """The item whose label lowers the variance of all scores most, by the joint covariance."""
-    said, _ = make_votes(n_people=50, n_items=25, per_person=12, factor=1.0)
+    said, _ = make_votes(n_users=50, n_items=25, per_person=12, factor=1.0)
     ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 20])
     pool = Annotations([0] * 25, np.arange(25), np.arange(25) % 2, said.features)
-    beliefs = ranker._beliefs()
-    seen = beliefs.see(pool.X, pool.items)
+    posterior = ranker._posterior()
+    seen = posterior.see(pool.X, pool.items)
     for person in (0, 7, 31):
         rows = seen.rows.copy()
-        rows[:, beliefs.coordinates.n_weights : beliefs.coordinates.size] = 1.0
-        of_person = beliefs.covariance(person)
-        own = beliefs._of_items(seen, np.full(25, person))
+        rows[:, posterior.coordinates.n_weights : posterior.coordinates.size] = 1.0
+        of_user = posterior.covariance(person)
+        own = posterior._of_items(seen, np.full(25, person))
         # Scores are rows'w + own; a label of one is an observation of its score.
-        joint = rows @ of_person @ rows.T + np.diag(own)
-        p = expit(rows @ beliefs.points[person] + seen.effects)
+        joint = rows @ of_user @ rows.T + np.diag(own)
+        p = expit(rows @ posterior.points[person] + seen.effects)
         centred = np.eye(25) - 1 / 25
         gains = [
             h
-            * np.square(centred @ (seen.rows @ of_person @ rows[j] + own[j] * np.eye(25)[j])).sum()
+            * np.square(centred @ (seen.rows @ of_user @ rows[j] + own[j] * np.eye(25)[j])).sum()
             / (1 + h * joint[j, j])
             for j, h in enumerate(p * (1 - p))
         ]

@@ -17,9 +17,9 @@ from likeminds.mixed_model.likelihoods import LogisticLikelihood
 def test_what_all_want_of_a_learned_feature_is_the_items_own():
     # As if a fit had put what all like into a learned feature that all weigh alike, none into b_j.
     rng = np.random.default_rng(0)
-    n_people, n_items = 40, 30
-    quality, weight = rng.normal(size=n_items), rng.normal(1.5, 0.3, size=n_people)
-    user, item = np.repeat(np.arange(n_people), n_items), np.tile(np.arange(n_items), n_people)
+    n_users, n_items = 40, 30
+    quality, weight = rng.normal(size=n_items), rng.normal(1.5, 0.3, size=n_users)
+    user, item = np.repeat(np.arange(n_users), n_items), np.tile(np.arange(n_items), n_users)
     labels = rng.random(len(user)) < expit(weight[user] * quality[item])
     said = Annotations(users=user, items=item, labels=labels)
     tasks, coordinates = tasks_with_items(
@@ -36,11 +36,11 @@ def test_what_all_want_of_a_learned_feature_is_the_items_own():
     moved, centred = with_centred_factors(objective, at)
     everybody = moved.tasks.items.effects / quality  # what all weigh, in the items' effects
     assert everybody == pytest.approx(everybody[0])
-    assert everybody[0] == pytest.approx((model.prior.root @ at.found.first)[-1] / n_people)
+    assert everybody[0] == pytest.approx((model.prior.root @ at.found.first)[-1] / n_users)
     assert centred.prior.covariance[-1, -1] == pytest.approx(2.0**2 - everybody[0] ** 2)
     # Weights of the feature are centred now, and scores as good as they were.
     again = visit_crowd(moved, centred)
-    left = (centred.prior.root @ again.found.first)[-1] / n_people
+    left = (centred.prior.root @ again.found.first)[-1] / n_users
     assert abs(left) < 0.1
     assert again.found.loss < at.found.loss + 0.01 * len(labels)
     assert with_centred_factors(moved, again) == (moved, centred)  # nothing more to move
@@ -50,10 +50,10 @@ def test_what_all_want_of_a_learned_feature_is_the_items_own():
 def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
     # Turned by 0.8, neither of the two weights is of one sign: what all want is spread over both.
     rng = np.random.default_rng(0)
-    n_people, n_items = 40, 30
+    n_users, n_items = 40, 30
     factors = rng.normal(size=(n_items, 2))
-    weights = rng.normal([1.5, 0.0], [0.3, 1.5], size=(n_people, 2))
-    user, item = np.repeat(np.arange(n_people), n_items), np.tile(np.arange(n_items), n_people)
+    weights = rng.normal([1.5, 0.0], [0.3, 1.5], size=(n_users, 2))
+    user, item = np.repeat(np.arange(n_users), n_items), np.tile(np.arange(n_items), n_users)
     labels = rng.random(len(user)) < expit((weights[user] * factors[item]).sum(axis=1))
     said = Annotations(users=user, items=item, labels=labels)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -71,7 +71,7 @@ def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
     at = visit_crowd(objective, model)
 
     moved, centred = with_centred_factors(objective, at)
-    everybody = (model.prior.root @ at.found.first) / n_people
+    everybody = (model.prior.root @ at.found.first) / n_users
     assert everybody[1:] @ turn[:, 0] == pytest.approx(1.5, abs=0.3)
     np.testing.assert_allclose(moved.tasks.items.effects, factors @ turn.T @ everybody[1:])
     everybody[0] = 0.0

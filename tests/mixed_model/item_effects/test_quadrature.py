@@ -21,12 +21,12 @@ from likeminds.mixed_model.ordinal import CumulativeLogit
 GRID = np.linspace(-12.0, 12.0, 1201)
 
 
-def make_votes(seed=0, *, n_people=200, n_items=300, per_item=3, spread=1.5):
+def make_votes(seed=0, *, n_users=200, n_items=300, per_item=3, spread=1.5):
     """Return labels with log-odds a_i + b_j, and the true b_j."""
     rng = np.random.default_rng(seed)
-    place = rng.choice(n_people * n_items, per_item * n_items, replace=False)
+    place = rng.choice(n_users * n_items, per_item * n_items, replace=False)
     person, item = np.divmod(place, n_items)
-    a, b = rng.normal(size=n_people), spread * rng.normal(size=n_items)
+    a, b = rng.normal(size=n_users), spread * rng.normal(size=n_items)
     return Annotations(person, item, rng.random(len(item)) < expit(a[person] + b[item])), b
 
 
@@ -80,7 +80,7 @@ def test_unanimous_labels_do_not_let_tau_grow_for_ever():
 
 @pytest.mark.parametrize("graded", [False, True])
 def test_people_are_integrated_out_without_the_label_itself(graded):
-    said, b = make_votes(2, n_people=12, n_items=6, per_item=8)
+    said, b = make_votes(2, n_users=12, n_items=6, per_item=8)
     if graded:
         said = said._with(grades=said.labels + (np.arange(len(said)) % 2.0))
     tasks, coordinates = tasks_with_items(
@@ -99,7 +99,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
     def losses(eta, rows, doubt=0.0):
         return likelihood.each(eta, said_of[rows], said.user_codes[rows], doubt)
 
-    for person in range(said.n_people):
+    for person in range(said.n_users):
         mine = np.flatnonzero(said.user_codes == person)
         offset, a = items.effects[said.item_codes[mine]], 0.0
         for _ in range(30):

@@ -300,7 +300,7 @@ class TestParts:
         assert set(np.flatnonzero(found == found[3])) == {3, 25}
 
     def test_the_ablation_takes_the_best_candidate(self):
-        size = {"n_labels": 12, "seed": 0, "n_people": 12, "n_features": 8, "n_schools": 2}
+        size = {"n_labels": 12, "seed": 0, "n_users": 12, "n_features": 8, "n_schools": 2}
         chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
         aucs = {}
         for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):
@@ -366,7 +366,7 @@ class TestData:
         mine = data_sets.crowds(setting)[1]
         assert mine.name == "mine"
         assert mine.share is None
-        assert mine.attributes["mine"].n_people == 5
+        assert mine.attributes["mine"].n_users == 5
         assert "--data mine.npz" in setting.command("table3")
 
     def test_tables_and_archives_say_the_same(self, tmp_path):

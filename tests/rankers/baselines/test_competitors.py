@@ -98,7 +98,7 @@ def test_comt_agrees_with_alternating_minimisation(crowd):
     price = 0.6 * 0.3 / 0.9
     W = ranker.near_mean_part_ + ranker.group_part_
     theta, strong = W.mean(axis=0), np.zeros_like(W)
-    people = list(naive.by_person(crowd))
+    people = list(naive.by_user(crowd))
     for _ in range(300):
         for _ in range(20):
             left, sigma, right = np.linalg.svd(W - theta, full_matrices=False)

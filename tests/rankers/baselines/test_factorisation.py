@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from likeminds import Annotations, RankerCV, load, save, split_within_people
+from likeminds import Annotations, RankerCV, load, save, split_within_users
 from likeminds.baselines import Factorisation
 
 
-def crowd_on_shared_items(seed=0, n_people=60, n_items=30, noise=False, weights=False):
+def crowd_on_shared_items(seed=0, n_users=60, n_items=30, noise=False, weights=False):
     """People and items in a plane; features know the item's bias only."""
     rng = np.random.default_rng(seed)
     places, bias = rng.standard_normal((n_items, 2)), rng.standard_normal(n_items)
-    scores = 2.0 * rng.standard_normal((n_people, 2)) @ places.T + bias
-    person, item = np.divmod(np.arange(n_people * n_items), n_items)
+    scores = 2.0 * rng.standard_normal((n_users, 2)) @ places.T + bias
+    person, item = np.divmod(np.arange(n_users * n_items), n_items)
     kept = rng.random(len(person)) < 0.7
     chance = 0.4 if noise else 1.0 / (1.0 + np.exp(-scores[person, item]))
     labels = (rng.random(len(person)) < chance)[kept]
@@ -58,7 +58,7 @@ def test_objective_is_the_definition_and_never_rises(item_features):
 
 
 def test_the_slope_is_zero_where_it_ends():
-    crowd = crowd_on_shared_items(n_people=15, n_items=8)
+    crowd = crowd_on_shared_items(n_users=15, n_items=8)
     ranker = Factorisation(1, 1.0, tol=1e-12, max_iter=5000).fit(crowd)
     for name in ("people_factors_", "item_factors_", "feature_factors_"):
         array = getattr(ranker, name)
@@ -73,7 +73,7 @@ def test_the_slope_is_zero_where_it_ends():
 
 
 def test_factors_find_what_biases_cannot():
-    train, test = split_within_people(crowd_on_shared_items(1), 0.3, 0)
+    train, test = split_within_users(crowd_on_shared_items(1), 0.3, 0)
     biases = Factorisation(0).fit(train).score(test)
     assert Factorisation(2, 1.0).fit(train).score(test) > biases + 0.05
 
@@ -81,7 +81,7 @@ def test_factors_find_what_biases_cannot():
 def test_noise_is_not_learned():
     reached = []
     for seed in range(8):
-        train, test = split_within_people(crowd_on_shared_items(seed, noise=True), 0.3, 0)
+        train, test = split_within_users(crowd_on_shared_items(seed, noise=True), 0.3, 0)
         reached.append(Factorisation(2).fit(train).score(test))
     assert abs(np.mean(reached) - 0.5) < 3.0 * np.std(reached) / np.sqrt(8) + 0.005
 
@@ -99,7 +99,7 @@ def test_new_items_are_what_their_features_say_and_strangers_get_the_biases():
 
 
 def test_weights_are_repetitions_and_the_order_of_rows_does_not_matter():
-    crowd = crowd_on_shared_items(4, n_people=20, weights=True)
+    crowd = crowd_on_shared_items(4, n_users=20, weights=True)
     times = crowd.weights.astype(int)
     repeated = crowd.take(np.repeat(np.arange(len(crowd)), times)[::-1])._with(weights=None)
     one, other = (Factorisation(1, tol=1e-10).fit(said) for said in (crowd, repeated))
@@ -108,7 +108,7 @@ def test_weights_are_repetitions_and_the_order_of_rows_does_not_matter():
 
 
 def test_rows_must_say_which_item_they_are_about():
-    crowd = crowd_on_shared_items(n_people=10)
+    crowd = crowd_on_shared_items(n_users=10)
     with pytest.raises(ValueError):
         Factorisation().fit(crowd.X, crowd.labels, crowd.users)
     ranker = Factorisation().fit(crowd)
@@ -121,19 +121,19 @@ def test_rows_must_say_which_item_they_are_about():
 
 
 def test_features_of_rows_count_by_their_mean():
-    crowd = crowd_on_shared_items(n_people=10)
+    crowd = crowd_on_shared_items(n_users=10)
     by_row = Annotations(crowd.users, crowd.items, crowd.labels, crowd.X, features_per="row")
     one, other = (Factorisation(1).fit(said).decision_function(crowd) for said in (crowd, by_row))
     np.testing.assert_allclose(one, other, atol=1e-8)
 
 
 def test_more_factors_than_people_or_items_are_no_more():
-    crowd = crowd_on_shared_items(n_people=4)
+    crowd = crowd_on_shared_items(n_users=4)
     assert Factorisation(50).fit(crowd).people_factors_.shape == (4, 4)
 
 
 def test_tuned_saved_and_loaded(tmp_path):
-    crowd = crowd_on_shared_items(5, n_people=25)
+    crowd = crowd_on_shared_items(5, n_users=25)
     grid = {"n_factors": [0, 2], "alpha": [4.0, 1.0]}
     search = RankerCV(clone(Factorisation()), grid, n_folds=3).fit(crowd)
     again = load(save(search, tmp_path / "m"))

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 import naive
 from crowds import make_crowd
 from likeminds import load, save
-from likeminds.baselines import LogisticPerPerson, PooledLogistic
+from likeminds.baselines import LogisticPerUser, PooledLogistic
 
 FAR = 40.0  # features far from zero must not disturb the solver
 ONE_CLASS = 10  # the person whose labels are of one class only
@@ -30,10 +30,10 @@ def minimiser(rows, labels, weights, C):
 
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 def test_each_person_alone_minimises_the_logistic_loss(crowd):
-    ranker = LogisticPerPerson(C=0.3, tol=1e-8).fit(crowd)
+    ranker = LogisticPerUser(C=0.3, tol=1e-8).fit(crowd)
     scale = np.sqrt(np.cov(crowd.X.T, aweights=crowd.weights, ddof=0).diagonal())
     np.testing.assert_allclose(ranker.scale_, scale)
-    for person, (rows, labels, weights) in enumerate(naive.by_person(crowd)):
+    for person, (rows, labels, weights) in enumerate(naive.by_user(crowd)):
         if person != ONE_CLASS:
             expected = minimiser((rows - FAR) / scale, labels, weights, 0.3) / scale
             np.testing.assert_allclose(ranker.coef_[person], expected, atol=1e-5)
@@ -41,7 +41,7 @@ def test_each_person_alone_minimises_the_logistic_loss(crowd):
 
 def test_one_class_people_get_the_mean_of_the_others_and_are_named(crowd):
     with pytest.warns(UserWarning, match="one class"):
-        ranker = LogisticPerPerson().fit(crowd)
+        ranker = LogisticPerUser().fit(crowd)
     others = np.delete(ranker.coef_, ONE_CLASS, axis=0)
     np.testing.assert_allclose(ranker.consensus_, others.mean(axis=0))
     np.testing.assert_array_equal(ranker.coef_[ONE_CLASS], ranker.consensus_)
@@ -58,13 +58,13 @@ def test_pooled_minimises_the_logistic_loss_of_all_rows(crowd):
 @pytest.mark.seconds
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 def test_several_workers_reach_the_same(crowd):
-    alone, together = (LogisticPerPerson(n_jobs=n).fit(crowd) for n in (1, 2))
+    alone, together = (LogisticPerUser(n_jobs=n).fit(crowd) for n in (1, 2))
     np.testing.assert_allclose(together.coef_, alone.coef_, rtol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
 @pytest.mark.parametrize(
-    ("ranker", "stopped"), [(LogisticPerPerson, "11 of 11"), (PooledLogistic, "1 of 1")]
+    ("ranker", "stopped"), [(LogisticPerUser, "11 of 11"), (PooledLogistic, "1 of 1")]
 )
 def test_stopping_early_is_said_once(crowd, ranker, stopped):
     with pytest.warns(ConvergenceWarning) as said:
@@ -75,13 +75,13 @@ def test_stopping_early_is_said_once(crowd, ranker, stopped):
 def test_one_class_alone_is_refused(crowd):
     positive = crowd[crowd.labels]
     with pytest.raises(ValueError):
-        LogisticPerPerson().fit(positive)
+        LogisticPerUser().fit(positive)
     with pytest.raises(ValueError):
         PooledLogistic().fit(positive)
 
 
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
-@pytest.mark.parametrize("ranker", [LogisticPerPerson(), PooledLogistic()])
+@pytest.mark.parametrize("ranker", [LogisticPerUser(), PooledLogistic()])
 def test_saved_and_loaded(tmp_path, crowd, ranker):
     again = load(save(ranker.fit(crowd), tmp_path / "m"))
     np.testing.assert_array_equal(again.decision_function(crowd), ranker.decision_function(crowd))

@@ -10,10 +10,10 @@ from likeminds import (
     RankerCV,
     load,
     save,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.baselines import ConsensusOnly, Popularity, PopularityWithFeatures
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 from likeminds.rankers.baselines.popularity import labelled_items
 from likeminds.rankers.baselines.popularity_with_features import opinions
 from likeminds.schools import Explanation
@@ -56,7 +56,7 @@ def beyond_features(crowd, left_out):
     weights = np.ones(len(crowd)) if crowd.weights is None else crowd.weights
     shares = [
         (1 + (weights * crowd.labels)[mine].sum()) / (2 + weights[mine].sum())
-        for mine in (crowd.user_codes == i for i in range(crowd.n_people))
+        for mine in (crowd.user_codes == i for i in range(crowd.n_users))
     ]
     shares = np.array(shares)
     items = np.unique(crowd.item_codes)
@@ -83,7 +83,7 @@ def test_column_is_the_opinion_of_all_others_by_a_double_loop(seed, weights):
     opinion, column = opinions(crowd, item, len(ids))
     everybody = beyond_features(crowd, left_out=-1)
     np.testing.assert_allclose(opinion, list(everybody.values()), atol=1e-9)
-    without = [beyond_features(crowd, person) for person in range(crowd.n_people)]
+    without = [beyond_features(crowd, person) for person in range(crowd.n_users)]
     pairs = zip(crowd.user_codes.tolist(), crowd.item_codes.tolist(), strict=True)
     np.testing.assert_allclose(column, [without[i][j] for i, j in pairs], atol=1e-9)
 
@@ -123,7 +123,7 @@ def test_ones_own_labels_never_matter():
 def test_labels_at_random_teach_nothing():
     crowd = shared(1, people=150)
     crowd = crowd._with(labels=np.random.default_rng(2).random(len(crowd)) < 0.5)
-    train, test = split_within_people(crowd, 0.3, 0)
+    train, test = split_within_users(crowd, 0.3, 0)
     search = RankerCV(PopularityWithFeatures(), {"alpha": [1.0, 0.01]}).fit(train)
     assert abs(search.best_score_ - 0.5) < 0.03
     assert abs(search.score(test) - 0.5) < 0.03
@@ -156,7 +156,7 @@ def test_opinions_are_learned_anew_in_each_fold():
     crowd = shared(5, people=30)
     ranker = PopularityWithFeatures(1.0, unknown="consensus")
     search = RankerCV(ranker, {"alpha": [1.0]}, n_folds=3, halving=False).fit(crowd)
-    number = folds_within_people(crowd, 3, 0)
+    number = folds_within_users(crowd, 3, 0)
     for k in range(3):
         fitted = ranker.fit(crowd[number != k])
         found = search.cv_results_[f"split{k}_test_score"][0]
@@ -217,7 +217,7 @@ def test_grades_gain_from_what_others_said():
         features=dict(zip(crowd.items, crowd.X, strict=True)),
     )
     assert graded.grades is not None
-    train, test = split_within_people(graded, 0.3, 0)
+    train, test = split_within_users(graded, 0.3, 0)
     scores = [one.fit(train).score(test) for one in (PopularityWithFeatures(), ConsensusOnly())]
     assert scores[0] > scores[1] + 0.02
 
@@ -244,7 +244,7 @@ def test_popularity_with_features_knows_new_items_and_beats_either_alone():
     score = X[item].sum(axis=1) + beyond[item] + rng.logistic(size=1440)
     crowd = Annotations(users=person, items=item, labels=score > 0, features=X)
     old = crowd[crowd.item_codes < 30]
-    train, test = split_within_people(old, 0.5, 0)
+    train, test = split_within_users(old, 0.5, 0)
     both, popular, features = (
         RankerCV(one, n_folds=3).fit(train)
         for one in (PopularityWithFeatures(), Popularity(unknown="consensus"), ConsensusOnly())

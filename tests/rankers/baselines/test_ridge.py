@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 
 import naive
 from likeminds import Statistics
-from likeminds.baselines import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.baselines import ConsensusOnly, OnePerUser, RidgeToConsensus
 from likeminds.losses import LOSSES
 from likeminds.losses.curvature_spectra import spectra
 
@@ -30,8 +30,8 @@ def test_consensus_only_minimises_the_pooled_loss(crowd, loss):
 
 
 def test_one_per_person_minimises_each_loss(crowd):
-    ranker = OnePerPerson(0.3, standardize=False).fit(crowd)
-    for w, (rows, labels, weights) in zip(ranker.coef_, naive.by_person(crowd), strict=True):
+    ranker = OnePerUser(0.3, standardize=False).fit(crowd)
+    for w, (rows, labels, weights) in zip(ranker.coef_, naive.by_user(crowd), strict=True):
         if not labels.all():
             A, b, _ = naive.auc_quadratic(rows, labels, weights)
             np.testing.assert_allclose(w, np.linalg.solve(A + 0.6 * np.eye(5), b), atol=1e-10)

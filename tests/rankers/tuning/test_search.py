@@ -12,24 +12,24 @@ from likeminds import (
     load,
     make_schools,
     save,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.baselines import (
     RMTL,
     ConsensusOnly,
-    LogisticPerPerson,
-    OnePerPerson,
+    LogisticPerUser,
+    OnePerUser,
     PooledLogistic,
     Popularity,
     RidgeToConsensus,
 )
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 
 # A ranker that learns from statistics, one that has a warm start, and one that needs rows.
 SEARCHES = {
     "statistics": (RidgeToConsensus(), {"alpha": [10.0, 1.0, 0.1]}),
     "warm start": (RMTL(), {"alpha_low_rank": [0.3, 0.1, 0.03]}),
-    "rows": (LogisticPerPerson(), {"C": [0.01, 0.1, 1.0]}),
+    "rows": (LogisticPerUser(), {"C": [0.01, 0.1, 1.0]}),
 }
 
 
@@ -46,7 +46,7 @@ def schools():
 def test_scores_are_those_of_fitting_every_complement(schools, kind):
     ranker, grid = SEARCHES[kind]
     search = RankerCV(ranker, grid, n_folds=3, halving=False).fit(schools)
-    folds = folds_within_people(schools, 3, 0)
+    folds = folds_within_users(schools, 3, 0)
     for c, candidate in enumerate(ParameterGrid(grid)):
         for k in range(3):
             by_hand = type(ranker)(**(ranker.get_params() | candidate)).fit(schools[folds != k])
@@ -79,11 +79,11 @@ def test_several_workers_reach_the_same(schools, kind):
 
 @pytest.mark.parametrize(
     "ranker",
-    [ConsensusOnly(), OnePerPerson(), RidgeToConsensus(), PooledLogistic(), LogisticPerPerson()],
+    [ConsensusOnly(), OnePerUser(), RidgeToConsensus(), PooledLogistic(), LogisticPerUser()],
 )
 @pytest.mark.slow
 def test_default_grids_go_from_strong_to_weak_and_help(schools, ranker):
-    train, test = split_within_people(schools, 0.3, 0)
+    train, test = split_within_users(schools, 0.3, 0)
     search = RankerCV(ranker, n_folds=2).fit(train)
     name = "C" if "C" in search.best_params_ else "alpha"
     strength = [c[name] for c in search.cv_results_["params"]]
@@ -93,7 +93,7 @@ def test_default_grids_go_from_strong_to_weak_and_help(schools, ranker):
 
 
 def test_the_first_within_one_standard_error_is_taken(schools):
-    ranker, grid = OnePerPerson(), {"alpha": [10.0, 1.0, 0.1, 0.01]}
+    ranker, grid = OnePerUser(), {"alpha": [10.0, 1.0, 0.1, 0.01]}
     search = RankerCV(ranker, grid, n_folds=3, halving=False, one_standard_error=True).fit(schools)
     means, errors = (search.cv_results_[n] for n in ("mean_test_score", "standard_error"))
     best = means.argmax()
@@ -119,7 +119,7 @@ def test_races_are_silent_and_the_last_fit_is_not(schools):
     assert len(said) == 1
     crowd = make_crowd(np.random.default_rng(0))
     with pytest.warns(UserWarning, match="one class") as said:
-        RankerCV(OnePerPerson(), n_folds=2).fit(crowd)
+        RankerCV(OnePerUser(), n_folds=2).fit(crowd)
     assert len(said) == 1
 
 

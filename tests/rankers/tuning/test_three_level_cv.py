@@ -14,10 +14,10 @@ from likeminds import (
     load_electricity,
     make_schools,
     save,
-    split_within_people,
+    split_within_users,
 )
 from likeminds.baselines import ConsensusOnly
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 
 DATA = Path(__file__).parents[2] / "data" / "files"
 
@@ -48,7 +48,7 @@ def test_fitted_like_the_ranker_with_the_best_parameters(schools, tuned):
 def test_results_are_those_of_fitting_every_complement(schools):
     grid = {"alpha_group": [1.0], "n_groups": [1], "group_shrinkage": [0.1]}
     tuned = ThreeLevelRankerCV(grid, n_folds=3, halving=False).fit(schools)
-    folds = folds_within_people(schools, 3, 0)
+    folds = folds_within_users(schools, 3, 0)
     by_hand = []
     for k in range(3):
         ranker = ThreeLevelRanker(0.001, 1.0, n_groups=1, group_shrinkage=0.1)
@@ -59,7 +59,7 @@ def test_results_are_those_of_fitting_every_complement(schools):
 
 
 def test_merged_folds_are_the_statistics_of_the_complement(schools):
-    folds = folds_within_people(schools, 3, 0)
+    folds = folds_within_users(schools, 3, 0)
     parts = [Statistics.from_annotations(schools[folds == k]) for k in range(3)]
     merged = parts[0].merge(parts[2])
     direct = Statistics.from_annotations(schools[folds != 1])
@@ -120,7 +120,7 @@ def test_default_grid_falls_back_to_fewer_levels():
 
 @pytest.mark.slow
 def test_tuned_on_the_bundled_data():
-    train, test = split_within_people(load_electricity(), 0.3, 0)
+    train, test = split_within_users(load_electricity(), 0.3, 0)
     tuned = ThreeLevelRankerCV().fit(train)
     assert tuned.score(test) > ThreeLevelRanker().fit(train).score(test)
     assert tuned.score(test) > 0.84
@@ -128,7 +128,7 @@ def test_tuned_on_the_bundled_data():
 
 @pytest.mark.seconds
 def test_groups_of_arrays_stay_together():
-    train, _ = split_within_people(load_electricity(), 0.8, 0)
+    train, _ = split_within_users(load_electricity(), 0.8, 0)
     grid = {"alpha_group": [0.3, 3.0]}
     arrays = ThreeLevelRankerCV(grid, n_folds=2).fit(
         train.X, train.labels, users=train.users, groups=train.group_codes
@@ -198,7 +198,7 @@ def test_a_preset_of_the_one_search(schools):
         np.testing.assert_array_equal(getattr(preset, name), getattr(search, name))
         assert getattr(preset, name) is getattr(preset.best_estimator_, name)
     assert preset.best_estimator_.get_params() == search.best_estimator_.get_params()
-    said = schools.of_people(schools.user_ids[:3])
+    said = schools.of_users(schools.user_ids[:3])
     np.testing.assert_array_equal(search.newcomer(said).coef, preset.newcomer(said).coef)
     assert not hasattr(RankerCV(ConsensusOnly()), "newcomer")
     # What the ranker inside was given holds where the grid is silent.

@@ -45,7 +45,7 @@ def test_filters_leave_out_what_is_not_wanted(reader, said, ranker):
     assert {one["item"] for one in found["items"]} == expected
     asked = {"person": "person-01", "exclude_labelled": True, "limit": 100}
     found = reader.post("/v1/rank", json=asked).json()
-    judged = set(said.of_person("person-01").items)
+    judged = set(said.of_user("person-01").items)
     assert {one["item"] for one in found["items"]} == set(said.item_ids) - judged
 
 

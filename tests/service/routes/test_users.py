@@ -86,7 +86,7 @@ def test_the_parts_of_a_view_are_those_that_can_be_asked_for(client):
 
 def test_more_labels_of_somebody_known_join_those_of_the_model(client, ranker, said):
     before = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
-    mine = said.of_person("person-03")
+    mine = said.of_user("person-03")
     known = {str(item): bool(label) for item, label in zip(mine.items, mine.labels, strict=True)}
     item, label = next(iter(known.items()))
     tell(client, "person-03", {item: label})  # nothing new: the model stays as it is

@@ -95,7 +95,7 @@ class AnnotationFolder:
     >>> import pyarrow
     >>> from pyarrow import parquet
     >>> from likeminds import AnnotationFolder, ThreeLevelRanker, make_schools
-    >>> said = make_schools(n_people=12, random_state=0).annotations
+    >>> said = make_schools(n_users=12, random_state=0).annotations
     >>> columns = {"user": said.users, "label": said.labels}
     >>> columns |= dict(zip(said.feature_names, said.X.T))
     >>> folder = Path(tempfile.mkdtemp())

@@ -81,8 +81,8 @@ class CovariateEffects:
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
-        """Return Gamma z of people, by their ids, shape (n_people, p)."""
-        return np.asarray(self.encoder.of_people(covariates, people) @ self.slopes.T)
+        """Return Gamma z of people, by their ids, shape (n_users, p)."""
+        return np.asarray(self.encoder.of_users(covariates, people) @ self.slopes.T)
 
     def examples(self, name: str) -> list[tuple[str | None, Float]]:
         """Return Gamma z by category, or of a standard deviation more; all else being average."""
@@ -123,7 +123,7 @@ class Regressors:
 
     Attributes
     ----------
-    z : array of shape (n_people, k)
+    z : array of shape (n_users, k)
         Covariates, centred.
     blocks : array of shape (k,)
         Which covariate each column belongs to.
@@ -183,7 +183,7 @@ def ask(
     if isinstance(tasks, ItemEffects):
         value += tasks.items.cost(known_of_items, tasks.labelled)
     inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
-    known = np.eye(len(spread)) - spread / tasks.n_people
+    known = np.eye(len(spread)) - spread / tasks.n_users
     return CovariateDerivatives(value, inverse.T @ first, inverse.T @ known @ inverse)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds._util.batched_linalg import row_dots, times, times_back
 from likeminds._util.lazy_imports import LazyModule
-from likeminds.mixed_model.blocks import PaddedRows, of_each_person
+from likeminds.mixed_model.blocks import PaddedRows, of_each_user
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.map_newton import EXACT, NEWTON_STEPS, damped_step
@@ -58,7 +58,7 @@ def keep_signs(
         return points
     points, means = points.copy(), prior.means(task.people)
     for person in wrong:
-        own = of_each_person(task, itemgetter(slice(person, person + 1)))
+        own = of_each_user(task, itemgetter(slice(person, person + 1)))
         mean = means[person]
         points[person] = _bounded(points[person], mean, own, prior, (likelihood, signs, logs))
     return points

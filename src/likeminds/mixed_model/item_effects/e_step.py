@@ -135,9 +135,9 @@ def _sums_for_factors(
     v = system.z(mode.state) @ root.T
     second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
     upper = packed(second)
-    slope = of_block.sums_of_people(mode.said.pull, v) - crossed @ root.T
-    seen = of_block.sums_of_people(curvature.root**2, upper)
-    return [slope, seen, of_block.sums_of_people(bend * mode.task.weight, upper)]
+    slope = of_block.sums_of_users(mode.said.pull, v) - crossed @ root.T
+    seen = of_block.sums_of_users(curvature.root**2, upper)
+    return [slope, seen, of_block.sums_of_users(bend * mode.task.weight, upper)]
 
 
 @dataclass(frozen=True)

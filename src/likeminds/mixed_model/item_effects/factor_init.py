@@ -126,6 +126,6 @@ def _times_square(
     pull = np.zeros(weight.shape) if kept is None else kept.pull
     miss = np.abs(pull) / np.maximum(weight, 1e-300)
     residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
-    by_person = of_block.sums_of_items(residual, vectors[of_block.items])
-    squared = of_block.sums_of_people(residual, by_person)
+    by_user = of_block.sums_of_items(residual, vectors[of_block.items])
+    squared = of_block.sums_of_users(residual, by_user)
     return SparseItemSums(of_block.items, [squared], len(vectors)), None

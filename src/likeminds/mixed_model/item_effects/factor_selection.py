@@ -136,7 +136,7 @@ def _is_too_much(start: MarginalLikelihood) -> bool:
     """Say whether labels are few for the whole of Omega."""
     tasks = start.tasks
     assert isinstance(tasks, ItemEffects)
-    return start.n_weights > 0 and not enough_for_full(start, tasks.counts.sum(), tasks.n_people)
+    return start.n_weights > 0 and not enough_for_full(start, tasks.counts.sum(), tasks.n_users)
 
 
 def _with_any_factors(start: MarginalLikelihood) -> FitState:
@@ -144,7 +144,7 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
     tasks = start.tasks
     assert isinstance(tasks, ItemEffects)
     held_out = tasks.holding_out(_HELD_OUT_SHARE)
-    numbers, n_labels = tasks.n_people + int(tasks.labelled.sum()), int(tasks.counts.sum())
+    numbers, n_labels = tasks.n_users + int(tasks.labelled.sum()), int(tasks.counts.sum())
     if held_out.counts.sum() == n_labels or n_labels < _LABELS_PER_PARAMETER * numbers:
         return FitState.first(start, start.model)
     some = replace(start, tasks=held_out, pulls=WarmStarts())
@@ -188,7 +188,7 @@ def _climb(state: FitState) -> FitState:
 
 def _possible(tasks: ItemEffects) -> list[int]:
     """Return the numbers of factors that there may be."""
-    most = min(tasks.n_people, int(tasks.labelled.sum()))
+    most = min(tasks.n_users, int(tasks.labelled.sum()))
     return [rung for rung in _RUNGS if rung < most]
 
 

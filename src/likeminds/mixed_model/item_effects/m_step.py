@@ -162,7 +162,7 @@ def with_centred_factors(
     items, n_factors = tasks.items, objective.n_factors
     if not n_factors:
         return objective, at.model
-    average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_people
+    average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_users
     # The largest share of the mean in any mixture of the weights, whichever way factors are turned.
     spread = prior.covariance[-n_factors:, -n_factors:]
     if average @ np.linalg.solve(spread, average) <= _ONE_SIGN:

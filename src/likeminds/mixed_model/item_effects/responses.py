@@ -98,7 +98,7 @@ class ItemEffects(ABC):
 
     @property
     @abstractmethod
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people have labels."""
 
     @abstractmethod
@@ -113,7 +113,7 @@ class ItemEffects(ABC):
         """
 
     @abstractmethod
-    def of_people(self, chosen: Bool) -> "ItemEffects":
+    def of_users(self, chosen: Bool) -> "ItemEffects":
         """Return the labels of some of the people."""
 
     @abstractmethod
@@ -204,9 +204,9 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         return cls.of_annotations(annotations._with(weights=weight), coordinates, own, bend)
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people have labels."""
-        return self.labels.n_people
+        return self.labels.n_users
 
     @property
     def n_bytes(self) -> int:
@@ -270,11 +270,11 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         vars(new)["_of_blocks"] = self._of_blocks
         return new
 
-    def of_people(self, chosen: Bool) -> "ItemEffectBlocks":
+    def of_users(self, chosen: Bool) -> "ItemEffectBlocks":
         """Return the labels of some of the people."""
         kept = np.append(np.repeat(chosen, self.labels.rows.counts), True)
         left_out = None if self.left_out is None else self.left_out[kept]
-        labels = self.labels.of_people(chosen)
+        labels = self.labels.of_users(chosen)
         return ItemEffectBlocks(labels, self.item[kept], self.items, left_out, bend=self.bend)
 
     def task(self, number: int) -> PaddedRows:

@@ -51,20 +51,20 @@ class BlockItems:
         """Return weighted sums of rows, (b n, p), one per label."""
         return np.asarray(self._weighted(self._by_label, weight) @ rows)
 
-    def sums_of_people(self, weight: Float, numbers: Float) -> Float:
+    def sums_of_users(self, weight: Float, numbers: Float) -> Float:
         """Return weighted sums of what people have, (b, m), one weight per label."""
-        return np.asarray(self._weighted(self._by_person, weight) @ numbers)
+        return np.asarray(self._weighted(self._by_user, weight) @ numbers)
 
     def sums_of_items(self, weight: Float, numbers: Float) -> Float:
         """Return, for people, weighted sums of what their items have, (k, m)."""
-        return np.asarray(self._weighted(self._by_person, weight).T @ numbers)
+        return np.asarray(self._weighted(self._by_user, weight).T @ numbers)
 
     @cached_property
     def _by_label(self) -> sparse.csr_matrix:
         return self._matrix(self.place, self.item.size)
 
     @cached_property
-    def _by_person(self) -> sparse.csr_matrix:
+    def _by_user(self) -> sparse.csr_matrix:
         return self._matrix(self.person, len(self.item))
 
     def _matrix(self, columns: Index, n_columns: int) -> sparse.csr_matrix:

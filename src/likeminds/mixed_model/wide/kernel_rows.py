@@ -15,7 +15,7 @@ from scipy import sparse
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows, of_each_person, task_of
+from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows, of_each_user, task_of
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.losses import PriorLoss
 
@@ -46,14 +46,14 @@ class KernelBlock:
     @property
     def shape(self) -> tuple[int, int]:
         """How many people there are, and rows of each."""
-        n_people, n_rows, _ = self.task.rows.shape
-        return n_people, n_rows
+        n_users, n_rows, _ = self.task.rows.shape
+        return n_users, n_rows
 
     def take(self, rows: Float) -> Float:
         """Return the block's part of an array with a row for each row: (b, n, columns)."""
-        n_people, n_rows = self.shape
-        part = rows[self.first : self.first + n_people * n_rows]
-        return part.reshape(n_people, n_rows, *rows.shape[1:])
+        n_users, n_rows = self.shape
+        part = rows[self.first : self.first + n_users * n_rows]
+        return part.reshape(n_users, n_rows, *rows.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class KernelRows(InMemoryResponses):
         return self.people
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people have labels."""
         return sum(len(people) for people in self.people)
 
@@ -130,7 +130,7 @@ class KernelRows(InMemoryResponses):
     def _unmixing(self) -> sparse.csr_matrix:
         return self.mixing.T.tocsr()
 
-    def of_people(self, chosen: Bool) -> "KernelRows":
+    def of_users(self, chosen: Bool) -> "KernelRows":
         """Return the rows of some of the people (a mask over those who have labels)."""
         position = np.cumsum(chosen) - 1
         blocks, plan, kept, first = [], [], [], 0
@@ -140,7 +140,7 @@ class KernelRows(InMemoryResponses):
                 continue
             n_rows = block.shape[1]
             rows = block.first + own[:, None] * n_rows + np.arange(n_rows)
-            task = of_each_person(block.task, itemgetter(own))
+            task = of_each_user(block.task, itemgetter(own))
             blocks.append(KernelBlock(task, block.gram[own], first))
             plan.append(position[people[own]])
             kept.append(rows.ravel())
@@ -180,11 +180,11 @@ class _ItemKernelBlock:
 
     def pieces(self) -> Iterator["_ItemKernelBlock"]:
         """Yield smaller blocks, such that inner products stay in the cache."""
-        n_people, n_rows, _ = self.items.shape
+        n_users, n_rows, _ = self.items.shape
         at_once = max(1, _BLOCK_BYTES // (8 * n_rows**2))
-        for start in range(0, n_people, at_once):
+        for start in range(0, n_users, at_once):
             own = slice(start, start + at_once)
-            task = of_each_person(self.task, itemgetter(own))
+            task = of_each_user(self.task, itemgetter(own))
             yield _ItemKernelBlock(task, self.items[own], self.signs[own])
 
     def mixing(self, n_items: int) -> sparse.csr_matrix:
@@ -196,10 +196,10 @@ class _ItemKernelBlock:
 
     def gram(self, table: FloatArray) -> Float:
         """Return the inner products of everybody's rows: (b, n, n)."""
-        n_people, n_rows, each = self.items.shape
-        gram = np.empty((n_people, n_rows, n_rows))
+        n_users, n_rows, each = self.items.shape
+        gram = np.empty((n_users, n_rows, n_rows))
         at_once = max(1, _GATHERED_BYTES // (n_rows * table.itemsize * table.shape[1]))
-        for start in range(0, n_people, at_once):
+        for start in range(0, n_users, at_once):
             piece = slice(start, start + at_once)
             signs = self.signs[piece].astype(table.dtype)[..., None]
             rows = table[self.items[piece, :, 0]]

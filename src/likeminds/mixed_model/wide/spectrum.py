@@ -122,8 +122,8 @@ def first_directions(model: PriorModel, found: RowMoments, n: int) -> Float:
     scoring: see `mixed_model.fisher_scoring`.
     """
     values, vectors = lowest(found.missing, len(model.prior.mean) - _n_other(found), n)
-    known = np.einsum("dn,dn->n", vectors, found.told.times(vectors)) / found.n_people
-    variance = np.maximum(-values, 0.0) / found.n_people / np.maximum(known, 1e-300) ** 2
+    known = np.einsum("dn,dn->n", vectors, found.told.times(vectors)) / found.n_users
+    variance = np.maximum(-values, 0.0) / found.n_users / np.maximum(known, 1e-300) ** 2
     return np.asarray(vectors * np.sqrt(variance))
 
 

@@ -155,7 +155,7 @@ def _with_ridges(
     ridge = spectrum.ridge(model.ridge, float(away @ away))
     B = objective.directions(model)[: objective.n_weights]
     # Labels tell the less of a direction, the less is known of where people are along it.
-    known = np.einsum("dk,dk->k", B, found.told.times(B)) / found.n_people if B.size else ()
+    known = np.einsum("dk,dk->k", B, found.told.times(B)) / found.n_users if B.size else ()
     ridges = [
         spectrum.times(float(share)).ridge(last, float(b @ b))
         for last, b, share in zip(objective.ridges, B.T, known, strict=True)
@@ -178,11 +178,11 @@ def with_directions(at: FittedWideModel, n: int) -> WideMarginalLikelihood:
 def count_directions(at: FittedWideModel) -> tuple[int, list[float]]:
     """Choose the number of directions by two-fold cross-validation; return it and all losses."""
     rows = at.objective.rows
-    if rows.n_people < FEWEST_USERS:
+    if rows.n_users < FEWEST_USERS:
         return 0, []
     # At random: the order of users may go with their tastes.
-    place = np.random.default_rng(0).permutation(rows.n_people)
-    most = min(_MOST_USERS, rows.n_people)
+    place = np.random.default_rng(0).permutation(rows.n_users)
+    most = min(_MOST_USERS, rows.n_users)
     one, other = place < most // 2, (place >= most // 2) & (place < most)
     folds = [_WideFold.of(at, *halves) for halves in ((one, other), (other, one))]
 
@@ -203,7 +203,7 @@ class _WideFold:
     @classmethod
     def of(cls, at: FittedWideModel, one: Bool, other: Bool) -> "_WideFold":
         own = _only(at.objective, one)
-        spectrum = at.spectrum.times(own.rows.n_people / at.found.n_people)
+        spectrum = at.spectrum.times(own.rows.n_users / at.found.n_users)
         return cls(settle(own, spectrum, 1), _only(at.objective, other))
 
     def cost(self, n: int) -> Float:
@@ -215,5 +215,5 @@ class _WideFold:
 
 
 def _only(objective: WideMarginalLikelihood, chosen: Bool) -> WideMarginalLikelihood:
-    rows = objective.rows.of_people(chosen)
+    rows = objective.rows.of_users(chosen)
     return replace(objective, tasks=rows, pulls=WarmStarts())

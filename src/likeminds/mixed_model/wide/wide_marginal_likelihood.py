@@ -55,7 +55,7 @@ class RowMoments:
 
     Attributes
     ----------
-    objectives : array of shape (n_people,)
+    objectives : array of shape (n_users,)
         Minus the logarithm of the marginal likelihood of each person's labels.
     by_mean : array of shape (p,)
         The gradient of the objective by the mean.
@@ -77,7 +77,7 @@ class RowMoments:
     missing: RowMatrices
 
     @property
-    def n_people(self) -> int:
+    def n_users(self) -> int:
         """How many people there are."""
         return len(self.objectives)
 
@@ -148,7 +148,7 @@ class WideMarginalLikelihood(MarginalLikelihood):
         found = self.look(model)
         value = self.value_at(model, float(found.objectives.sum()))
         slope = self._slope_in_rows(model, found)
-        return value / found.n_people, slope / found.n_people
+        return value / found.n_users, slope / found.n_users
 
     def value_at(self, model: PriorModel, objective: float) -> float:
         """Return J, given minus the log marginal likelihood."""

@@ -10,11 +10,11 @@ from likeminds._util.array_types import Float
 from likeminds._util.per_user_arrays import nan_mean
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.data.annotations import Annotations
-from likeminds.data.splits import split_within_people
+from likeminds.data.splits import split_within_users
 from likeminds.datasets import make_schools
 from likeminds.losses.statistics import Statistics
-from likeminds.metrics.by_person import mean_auc
-from likeminds.metrics.paired import PairedDifference, over_people
+from likeminds.metrics.by_user import mean_auc
+from likeminds.metrics.paired import PairedDifference, over_users
 from likeminds.paper.experiments.report_page import ReportPart, ReportPicture, percent, points
 from likeminds.paper.experiments.result_store import Job
 from likeminds.paper.experiments.setting import ExperimentSetting
@@ -74,7 +74,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
     size, seed, n_folds = setting.scale.ablation, setting.seed, setting.scale.n_folds
     keys = [(model, n_labels) for n_labels in size.labels for model in MODELS]
     shape = {
-        "n_people": size.n_people,
+        "n_users": size.n_users,
         "n_features": size.n_features,
         "n_schools": size.n_schools,
     }
@@ -125,7 +125,7 @@ def search(
     n_labels: int,
     tuned: bool,
     seed: int,
-    n_people: int,
+    n_users: int,
     n_features: int,
     n_schools: int,
 ) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def search(
     ranker = models(n_features / n_labels)[model]
     aucs, candidates = [], []
     for crowd in range(_TUNING_CROWDS):
-        train, test = _split(n_people, n_labels, n_features, n_schools, _TUNING + seed + crowd)
+        train, test = _split(n_users, n_labels, n_features, n_schools, _TUNING + seed + crowd)
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
         tuning = ranker._way_of_tuning()
@@ -157,12 +157,12 @@ def score(
     n_labels: int,
     parameters: Mapping[str, Any],
     seed: int,
-    n_people: int,
+    n_users: int,
     n_features: int,
     n_schools: int,
 ) -> float:
     """Return the mean AUC of one model on one crowd, on labels held out (a `Job`)."""
-    train, test = _split(n_people, n_labels, n_features, n_schools, seed)
+    train, test = _split(n_users, n_labels, n_features, n_schools, seed)
     ranker = ComparedRanker(models(n_features / n_labels)[model])
     if parameters or model != LEARNED:
         ranker = ranker.settle(parameters)
@@ -171,14 +171,14 @@ def score(
 
 
 def _split(
-    n_people: int, n_labels: int, n_features: int, n_schools: int, seed: int
+    n_users: int, n_labels: int, n_features: int, n_schools: int, seed: int
 ) -> tuple[Annotations, Annotations]:
     """Draw a crowd; hold out further labels of everybody, as many whatever there is to learn."""
     total = n_labels + _TEST_LABELS
     drawn = make_schools(
-        n_people, total, max(1000, 4 * total), n_features, n_schools, random_state=seed
+        n_users, total, max(1000, 4 * total), n_features, n_schools, random_state=seed
     )
-    return split_within_people(drawn.annotations, _TEST_LABELS / total, seed)
+    return split_within_users(drawn.annotations, _TEST_LABELS / total, seed)
 
 
 def _itself(annotations: Annotations) -> Annotations:
@@ -222,7 +222,7 @@ def _facts(found: Mapping[str, Float], labels: Sequence[int]) -> dict[str, Any]:
     steps = {}
     for step in STEPS:
         differences = found[step.new] - found[step.old]
-        judged: list[PairedDifference] = [over_people(row) for row in differences]
+        judged: list[PairedDifference] = [over_users(row) for row in differences]
         steps[step.name] = [[j.mean, j.low, j.high] for j in judged]
     return {
         "labels": list(labels),
@@ -317,7 +317,7 @@ def _how(setting: ExperimentSetting) -> str:
         else "Penalties are the defaults"
     )
     return (
-        f"`make_schools`: {size.n_people} people in {size.n_schools} schools that contradict on a "
+        f"`make_schools`: {size.n_users} people in {size.n_schools} schools that contradict on a "
         f"quarter of {size.n_features} features, everybody with a small part of their own, 5 % of "
         f"the labels wrong. {size.repeats} crowds (seeds {setting.seed} to "
         f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "

@@ -212,9 +212,9 @@ def _fig4(facts: Facts) -> list[Verdict]:
         Verdict(
             "The generalization bound guarantees a reasonable performance",
             "Theorem 3",
-            f"it allows an AUC loss of {facts['theorem_3'] / facts['n_people']:.3g} per person; no "
+            f"it allows an AUC loss of {facts['theorem_3'] / facts['n_users']:.3g} per person; no "
             "loss is above 1",
-            HOLDS if facts["theorem_3"] < facts["n_people"] else FAILS,
+            HOLDS if facts["theorem_3"] < facts["n_users"] else FAILS,
             "fig4",
         ),
     ]

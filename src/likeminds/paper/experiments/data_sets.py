@@ -64,7 +64,7 @@ def _shoes(setting: ExperimentSetting) -> DataSet:
     size = setting.scale.shoes
     drawn = make_sketch_shoes(
         size.n_pictures,
-        size.n_people,
+        size.n_users,
         size.pictures_each,
         attributes=size.attributes,
         n_components=None,

@@ -8,7 +8,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
-from likeminds.metrics.by_person import auc_by_person
+from likeminds.metrics.by_user import auc_by_user
 from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.tuned_penalties import simulation_parameters
@@ -54,7 +54,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
     """Fit with a penalty on the personal level that leaves a few people some of it."""
-    wanted = _SHARE_PERSONAL * drawn.annotations.n_people
+    wanted = _SHARE_PERSONAL * drawn.annotations.n_users
     for alpha in _PERSONAL:
         ranker = ThreeLevelRanker(**(parameters | {"alpha_personal": alpha}))
         ranker.fit(drawn.annotations)
@@ -115,10 +115,10 @@ def _graph(shoes: SketchShoes) -> _Graph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranker = ThreeLevelRanker(alpha_group=20.0).fit(said)
-    shared = auc_by_person(said.labels, ranker.decision_function(said.X), said.users)
-    own = auc_by_person(said.labels, ranker.decision_function(said), said.users)
+    shared = auc_by_user(said.labels, ranker.decision_function(said.X), said.users)
+    own = auc_by_user(said.labels, ranker.decision_function(said), said.users)
     usual = np.argsort(-shared.values)[:_USUAL]
-    rows = said.of_person(own.users[usual[np.argmin(own.values[usual])]])
+    rows = said.of_user(own.users[usual[np.argmin(own.values[usual])]])
     scores = ranker.decision_function(rows)
     chosen = [
         _spread(np.flatnonzero(rows.labels == label), scores, number)

@@ -20,7 +20,7 @@ class UserRows:
 
 def people_of(annotations: Annotations) -> list[UserRows]:
     """Return everybody's rows."""
-    order, offsets = annotations.person_index()
+    order, offsets = annotations.user_index()
     features = annotations.X[order].astype(np.float64, copy=False)
     labels = annotations.labels[order]
     return [UserRows(features[begin:end], labels[begin:end]) for begin, end in pairwise(offsets)]

@@ -96,11 +96,11 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> ReportPictur
 
 def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
-    most = scale.simulation.n_people * max(scale.recovery_labels)
+    most = scale.simulation.n_users * max(scale.recovery_labels)
     learned = loss_of_learned_prior(most)
     return (
         "Heat maps: the data of Table 1, all rows, with the penalties found there. Recovery: "
-        f"{scale.simulation.n_people} people, {scale.simulation.n_features} features, 2 % of the "
+        f"{scale.simulation.n_users} people, {scale.simulation.n_features} features, 2 % of the "
         f"labels positive (at least 4), {scale.recovery_repeats} draws for each number of labels, "
         "penalties tuned on each draw. Schools are k-means clusters of the directions of "
         "everybody's weights, in the true number. A personal part is P ≠ 0 for the three levels; "

@@ -63,8 +63,8 @@ def follow(
     sizes: Sequence[int], iterations: int, parameters: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
     """Return objective and length of steps by iteration, and what the theorems say (a `Job`)."""
-    n_people, n_samples, n_features, n_positive = sizes
-    drawn = make_simulation(n_people, n_samples, n_features, n_positive, random_state=seed)
+    n_users, n_samples, n_features, n_positive = sizes
+    drawn = make_simulation(n_users, n_samples, n_features, n_positive, random_state=seed)
     ranker = ThreeLevelRanker(**parameters)
     statistics = Statistics.from_annotations(drawn.annotations, "dense")
     loss = SquaredAUC().of(statistics, statistics.feature_scale())
@@ -92,7 +92,7 @@ def follow(
         "solvers": solvers,
         "theorem_2": certificate.holds,
         "theorem_3": _bound(ranker, drawn.annotations),
-        "n_people": n_people,
+        "n_users": n_users,
     }
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
     ConsensusOnly,
-    LogisticPerPerson,
-    OnePerPerson,
+    LogisticPerUser,
+    OnePerUser,
     RidgeToConsensus,
 )
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -25,8 +25,8 @@ RAW, INTERCEPT = "as in the paper", "with an intercept"
 WAYS = {RAW: "least_squares_raw", INTERCEPT: "least_squares"}
 HONEST = {
     "Ridge to the consensus": RidgeToConsensus,
-    "One model per person": OnePerPerson,
-    "Logistic regression per person": LogisticPerPerson,
+    "One model per person": OnePerUser,
+    "Logistic regression per person": LogisticPerUser,
     "Consensus only": ConsensusOnly,
 }
 
@@ -56,11 +56,11 @@ def paper_grid(
     Penalties are multiples of what suits the number of features per label. The loss without
     an intercept is a sum over rows, so that there they grow with the rows.
     """
-    labels_each = len(annotations) / annotations.n_people
+    labels_each = len(annotations) / annotations.n_users
     n_features = annotations.n_features if n_features is None else n_features
     usual = usual_alpha_group(n_features / labels_each)
     unit = labels_each if loss == "least_squares_raw" else 1.0
-    most = min(annotations.n_people, n_features)
+    most = min(annotations.n_users, n_features)
     return {
         "alpha_consensus": [alpha * unit for alpha in _ALPHA_CONSENSUS],
         "alpha_group": [times * usual * unit for times in _GROUP_TIMES],

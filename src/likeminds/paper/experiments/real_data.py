@@ -21,7 +21,7 @@ class UserDataSet:
     attribute: str | None = None
 
 
-def read_data(path: Path, most_people: int | None = None) -> Iterator[UserDataSet]:
+def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet]:
     """Yield the attributes of a file, one after the other.
 
     Parameters
@@ -30,7 +30,7 @@ def read_data(path: Path, most_people: int | None = None) -> Iterator[UserDataSe
         A table as `Annotations.from_csv` and `Annotations.from_parquet` read it, or an archive
         ``.npz`` with ``X`` (items x features), and one row per label in ``user``, ``item``,
         ``label`` (0/1) and, where there are any, ``group`` and ``attribute``.
-    most_people : int, optional
+    most_users : int, optional
         Of larger crowds, this many people take part, drawn at random.
     """
     if path.suffix not in _SUFFIXES:
@@ -42,16 +42,16 @@ def read_data(path: Path, most_people: int | None = None) -> Iterator[UserDataSe
         whole = read(path)
     parts = whole.by_attribute() if whole.n_attributes > 1 else {None: whole}
     for attribute, rows in parts.items():
-        fewer = rows if most_people is None else fewer_people(rows, most_people)
+        fewer = rows if most_users is None else fewer_people(rows, most_users)
         yield UserDataSet(path.stem, fewer, None if attribute is None else str(attribute))
 
 
 def fewer_people(annotations: Annotations, most: int) -> Annotations:
     """Return the labels of at most so many people, drawn at random."""
-    if annotations.n_people <= most:
+    if annotations.n_users <= most:
         return annotations
     drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:most]
-    return annotations.of_people(drawn)
+    return annotations.of_users(drawn)
 
 
 def _from_archive(path: Path) -> Annotations:

@@ -15,7 +15,7 @@ from likeminds.paper.experiments.report_page import ReportPicture
 from likeminds.paper.experiments.result_store import Job, ResultStore
 from likeminds.paper.experiments.scale import ExperimentScale
 from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
-from likeminds.rankers.baselines import OnePerPerson
+from likeminds.rankers.baselines import OnePerUser
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
@@ -41,7 +41,7 @@ def recover(scale: ExperimentScale, store: ResultStore, seed: int) -> dict[str, 
             score_recovery,
             {
                 "ranker": ranker,
-                "n_people": scale.simulation.n_people,
+                "n_users": scale.simulation.n_users,
                 "n_labels": n_labels,
                 "n_features": scale.simulation.n_features,
                 "n_folds": scale.n_folds,
@@ -63,11 +63,11 @@ def recover(scale: ExperimentScale, store: ResultStore, seed: int) -> dict[str, 
 
 
 def score_recovery(
-    *, ranker: str, n_people: int, n_labels: int, n_features: int, n_folds: int, seed: int
+    *, ranker: str, n_users: int, n_labels: int, n_features: int, n_folds: int, seed: int
 ) -> dict[str, float]:
     """Fit one ranker to one draw, and compare what it says with the truth (a `Job`)."""
     n_positive = max(_LEAST_POSITIVE, round(_POSITIVE * n_labels))
-    drawn = make_simulation(n_people, n_labels, n_features, n_positive, random_state=seed)
+    drawn = make_simulation(n_users, n_labels, n_features, n_positive, random_state=seed)
     fitted = _rankers(drawn, n_folds)[ranker]
     fit_to_the_end(fitted, drawn.annotations)
     n_schools = len(np.unique(drawn.school))
@@ -115,12 +115,12 @@ def _deviation(coef: Float) -> Float:
 def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
     learned = learned_prior(len(drawn.annotations))
     if not n_folds:
-        return {OURS: ThreeLevelRanker(), LEARNED: learned, ALONE: OnePerPerson()}
+        return {OURS: ThreeLevelRanker(), LEARNED: learned, ALONE: OnePerUser()}
     grid = paper_grid(drawn.annotations)
     return {
         OURS: ThreeLevelRankerCV(grid, n_folds=n_folds),
         LEARNED: learned,
-        ALONE: RankerCV(OnePerPerson(), n_folds=n_folds),
+        ALONE: RankerCV(OnePerUser(), n_folds=n_folds),
     }
 
 

@@ -14,7 +14,7 @@ Tuned = Literal["in every repeat", "in the first repeat"]
 class SchoolsSize:
     """A crowd of `make_schools`, by labels per person: what recovery and ablation use."""
 
-    n_people: int
+    n_users: int
     n_features: int
     n_schools: int
     labels: tuple[int, ...]
@@ -26,7 +26,7 @@ class ShoesSize:
     """Sketch shoes, where Shoes are absent."""
 
     n_pictures: int
-    n_people: int
+    n_users: int
     pictures_each: int
     attributes: tuple[str, ...] = SHOES
 
@@ -35,7 +35,7 @@ class ShoesSize:
 class SimulationSize:
     """The paper's simulation: people, samples of each, features, positive samples of each."""
 
-    n_people: int
+    n_users: int
     n_samples: int
     n_features: int
     n_positive: int
@@ -43,11 +43,11 @@ class SimulationSize:
     @property
     def sizes(self) -> tuple[int, int, int, int]:
         """The first arguments of `make_simulation`."""
-        return self.n_people, self.n_samples, self.n_features, self.n_positive
+        return self.n_users, self.n_samples, self.n_features, self.n_positive
 
     def __str__(self) -> str:
         return (
-            f"{self.n_people} people x {self.n_samples:,} samples x {self.n_features} features, "
+            f"{self.n_users} people x {self.n_samples:,} samples x {self.n_features} features, "
             f"{self.n_positive} positive samples each"
         )
 

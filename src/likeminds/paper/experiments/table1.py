@@ -135,7 +135,7 @@ def _cell(trials: Trials, name: str) -> str:
 def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
     paper = SCALES["paper"].simulation
-    rows = scale.simulation.n_people * scale.simulation.n_samples
+    rows = scale.simulation.n_users * scale.simulation.n_samples
     same = "" if scale.simulation == paper else f" (the paper: {paper})"
     return (
         f"The paper's simulation: {scale.simulation}{same}. One draw; 15 % of everybody's "

@@ -68,8 +68,8 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 def measure_share(sizes: Sequence[int], share: int, rounds: int, seed: int) -> dict[str, Any]:
     """Measure a share of the simulation (a `Job`)."""
-    n_people, n_samples, n_features, n_positive = sizes
-    drawn = make_simulation(n_people, n_samples, n_features, n_positive, random_state=seed)
+    n_users, n_samples, n_features, n_positive = sizes
+    drawn = make_simulation(n_users, n_samples, n_features, n_positive, random_state=seed)
     return measure(share_of_each(drawn.annotations, share), rounds)
 
 

@@ -171,7 +171,7 @@ def learned_prior_words(facts: Mapping[str, Any]) -> str:
 def _description(each: CrowdTrials) -> str:
     crowd = each.crowd
     sizes = [
-        f"{annotations.n_people} people, {len(annotations):,} labels, {annotations.n_items:,} items"
+        f"{annotations.n_users} people, {len(annotations):,} labels, {annotations.n_items:,} items"
         for annotations in crowd.attributes.values()
     ]
     first, *others = dict.fromkeys(sizes)

@@ -2,10 +2,10 @@
 
 from likeminds.rankers.baselines.cmtl_comt import CMTL, COMT
 from likeminds.rankers.baselines.factorisation import Factorisation
-from likeminds.rankers.baselines.logistic import LogisticPerPerson, PooledLogistic
+from likeminds.rankers.baselines.logistic import LogisticPerUser, PooledLogistic
 from likeminds.rankers.baselines.popularity import Popularity
 from likeminds.rankers.baselines.popularity_with_features import PopularityWithFeatures
-from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerPerson, RidgeToConsensus
+from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerUser, RidgeToConsensus
 from likeminds.rankers.baselines.rmtl_ramu import RAMU, RMTL
 from likeminds.rankers.baselines.sparse_multitask import JFL, RMTFL, LassoMTL
 
@@ -19,8 +19,8 @@ __all__ = [
     "ConsensusOnly",
     "Factorisation",
     "LassoMTL",
-    "LogisticPerPerson",
-    "OnePerPerson",
+    "LogisticPerUser",
+    "OnePerUser",
     "PooledLogistic",
     "Popularity",
     "PopularityWithFeatures",

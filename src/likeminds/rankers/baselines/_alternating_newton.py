@@ -24,15 +24,15 @@ class SparseVotes:
 
     Attributes
     ----------
-    by_person, by_item : sparse arrays
+    by_user, by_item : sparse arrays
         Where labels are; their data is filled in as it is needed.
     order : array of int
-        Where each label of ``by_item`` is in ``by_person``.
+        Where each label of ``by_item`` is in ``by_user``.
     label, weight : arrays of shape (n_labels,)
-        In the order of ``by_person``.
+        In the order of ``by_user``.
     """
 
-    by_person: csr_array
+    by_user: csr_array
     by_item: csr_array
     order: Index
     label: Float
@@ -46,8 +46,8 @@ class SparseVotes:
         ours = np.lexsort((item, person))
         theirs = np.lexsort((person[ours], item[ours]))
         return cls(
-            _pointers(person[ours], item[ours], (said.n_people, n_items)),
-            _pointers(item[ours][theirs], person[ours][theirs], (n_items, said.n_people)),
+            _pointers(person[ours], item[ours], (said.n_users, n_items)),
+            _pointers(item[ours][theirs], person[ours][theirs], (n_items, said.n_users)),
             theirs,
             said.labels[ours].astype(np.float64),
             weight[ours].astype(np.float64),
@@ -56,8 +56,8 @@ class SparseVotes:
     @property
     def shape(self) -> tuple[int, int]:
         """How many people and items there are."""
-        n_people, n_items = self.by_person.shape
-        return n_people, n_items
+        n_users, n_items = self.by_user.shape
+        return n_users, n_items
 
 
 def _pointers(rows: Index, columns: Index, shape: tuple[int, int]) -> csr_array:
@@ -83,9 +83,9 @@ class FactorState:
         """Start with everybody in the middle."""
         share = float(np.average(data.label, weights=data.weight))
         share = min(max(share, 1e-6), 1.0 - 1e-6)
-        n_people, n_items = data.shape
+        n_users, n_items = data.shape
         size = len(penalty)
-        people, items = np.zeros((n_people, size)), np.zeros((n_items, size))
+        people, items = np.zeros((n_users, size)), np.zeros((n_items, size))
         weights = np.zeros((table.shape[1], size))
         odds = float(np.log(share / (1.0 - share)))
         return cls(data, table, penalty, people, items, weights, odds, ())
@@ -108,7 +108,7 @@ class FactorState:
         odds = expit(self._scores())
         left = votes.weight * (votes.label - odds)
         size = len(self.penalty) - 1
-        matrix = _fill(votes.by_person, left)
+        matrix = _fill(votes.by_user, left)
         _, strength, right = randomized_svd(matrix, size, n_iter=8, random_state=0)
         items = self.items.copy()
         # About as long as the penalty lets them be; only the directions matter at the start.
@@ -118,7 +118,7 @@ class FactorState:
 
     def _scores(self) -> Float:
         """Return the log-odds of each label, by person."""
-        person, item = _owners(self.data.by_person), self.data.by_person.indices
+        person, item = _owners(self.data.by_user), self.data.by_user.indices
         dot = np.einsum("nk,nk->n", self.people[person, :-1], self.items[item, :-1])
         return np.asarray(self.intercept + self.people[person, -1] + self.items[item, -1] + dot)
 
@@ -132,7 +132,7 @@ class FactorState:
     def _step_people(self) -> "FactorState":
         votes = self.data
         moved = _newton(
-            votes.by_person,
+            votes.by_user,
             (votes.label, votes.weight),
             self.people,
             self.items,

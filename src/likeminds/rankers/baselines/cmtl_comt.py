@@ -44,7 +44,7 @@ class CMTL(Competitor):
 
     Attributes
     ----------
-    clustered_part_ : array of shape (n_people, n_features)
+    clustered_part_ : array of shape (n_users, n_features)
         The weights; ``components_[0].matrix(clustered_part_ * scale_)`` is M.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.
@@ -111,7 +111,7 @@ class COMT(Competitor):
 
     Attributes
     ----------
-    near_mean_part_, group_part_ : arrays of shape (n_people, n_features)
+    near_mean_part_, group_part_ : arrays of shape (n_users, n_features)
         P and Q.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.

@@ -56,7 +56,7 @@ class Factorisation(Ranker):
     ----------
     item_ids_ : array of shape (n_items,)
         The items that somebody labelled.
-    people_factors_, item_factors_ : arrays of shape (n_people or n_items, n_factors + 1)
+    people_factors_, item_factors_ : arrays of shape (n_users or n_items, n_factors + 1)
         p_i and a_i; q_j and b_j: the bias comes last.
     feature_factors_ : array of shape (n_features, n_factors + 1)
         E and w, in units of ``scale_`` around ``origin_``.

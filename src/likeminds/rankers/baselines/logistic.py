@@ -79,7 +79,7 @@ class _LogisticRanker(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class LogisticPerPerson(_LogisticRanker):
+class LogisticPerUser(_LogisticRanker):
     """A logistic regression for each person alone (scikit-learn's, with an intercept).
 
     Parameters
@@ -104,7 +104,7 @@ class LogisticPerPerson(_LogisticRanker):
     --------
     >>> from likeminds import make_schools
     >>> crowd = make_schools(30, 10, 40, 6, 2, random_state=0).annotations
-    >>> LogisticPerPerson(C=0.1).fit(crowd).coef_.shape
+    >>> LogisticPerUser(C=0.1).fit(crowd).coef_.shape
     (30, 6)
     """
 
@@ -137,7 +137,7 @@ class LogisticPerPerson(_LogisticRanker):
 
     def _fit_block(self, annotations: Annotations, people: Index) -> tuple[Float, int]:
         """Return the weights of some people, and how many searches stopped early."""
-        order, offsets = annotations.person_index()
+        order, offsets = annotations.user_index()
         weights, stopped = np.empty((len(people), annotations.n_features)), 0
         with warnings.catch_warnings(), config_context(**_UNCHECKED):
             warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
@@ -191,7 +191,7 @@ class PooledLogistic(_LogisticRanker):
         self._warn_of_early_stops(int(model.n_iter_[0] >= self.max_iter), 1)
         self.users_ = annotations.user_ids
         self.consensus_ = model.coef_[0] / self.scale_
-        self.coef_ = np.tile(self.consensus_, (annotations.n_people, 1))
+        self.coef_ = np.tile(self.consensus_, (annotations.n_users, 1))
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
         return _grid((1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))

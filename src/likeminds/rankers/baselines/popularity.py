@@ -146,7 +146,7 @@ class Popularity(Ranker):
         setattr(self, "item_ids_" if annotations.has_items else "items_", items)
         pairs = annotations.user_codes * n_items + of_row
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
-        if annotations.n_people > 1 and len(self.own_pairs_) == n_items:
+        if annotations.n_users > 1 and len(self.own_pairs_) == n_items:
             raise ValueError(
                 f"None of the {n_items} items is shared by two people (items are known "
                 f"by their {known_by}), so nobody can be told what others said of it. "

@@ -117,15 +117,15 @@ class PopularityWithFeatures(UpdatableRanker):
         )
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         refuse_too_wide(type(self).__name__, annotations.n_features)
-        n_people, width = statistics.n_people, statistics.n_features
+        n_users, width = statistics.n_users, statistics.n_features
         scale = statistics.feature_scale() if self.standardize else np.ones(width)
         loss = kind.of(statistics, scale)
         matrix, slope = loss.total_matrix(), loss.linear.sum(axis=0)
         # The weight of the column is found alone: given features that tell items apart, others'
         # labels of an item say the more, the less one's own label agrees with them.
-        curvature = float(matrix[-1, -1]) + 2.0 * self.alpha_item * n_people
+        curvature = float(matrix[-1, -1]) + 2.0 * self.alpha_item * n_users
         weight = float(slope[-1]) / curvature if curvature > 0 else 0.0
-        ridge = 2.0 * self.alpha * n_people * np.eye(width - 1)
+        ridge = 2.0 * self.alpha * n_users * np.eye(width - 1)
         theta = np.linalg.solve(matrix[:-1, :-1] + ridge, slope[:-1] - weight * matrix[:-1, -1])
         self.users_, self.annotations_, self.scale_ = annotations.user_ids, annotations, scale[:-1]
         self.item_weight_ = weight / float(scale[-1])
@@ -133,7 +133,7 @@ class PopularityWithFeatures(UpdatableRanker):
             ItemPosteriors.unknown(ids, 0.0), effects=self.item_weight_ * opinion
         )
         self.consensus_ = theta / self.scale_
-        self.coef_ = np.repeat(self.consensus_[None], n_people, axis=0)
+        self.coef_ = np.repeat(self.consensus_[None], n_users, axis=0)
         self.group_, self.personal_ = np.zeros_like(self.coef_), np.zeros_like(self.coef_)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
@@ -186,7 +186,7 @@ class _Opinions:
         without, theirs = _log_odds(others, everybody[judged, 0])
         # Without a person, the opinions of the items they labelled are others, and so is the fit.
         change = fit.T[judged] * (without - whole[judged])[:, None]
-        weights = fit @ whole + sums_by(person, change, annotations.n_people)
+        weights = fit @ whole + sums_by(person, change, annotations.n_users)
         beyond = without - theirs * np.einsum("nd,nd->n", rows[judged], weights[person])
         return np.asarray(beyond[of_row])
 
@@ -197,8 +197,8 @@ def _said(annotations: Annotations) -> Float:
     if annotations.weights is not None:
         weight[:] = annotations.weights
     said = np.column_stack([weight, weight * annotations.labels])
-    by_person = sums_by(annotations.user_codes, said, annotations.n_people)
-    share = (1.0 + by_person[:, 1]) / (2.0 + by_person[:, 0])
+    by_user = sums_by(annotations.user_codes, said, annotations.n_users)
+    share = (1.0 + by_user[:, 1]) / (2.0 + by_user[:, 0])
     return np.column_stack([said, weight * share[annotations.user_codes]])
 
 

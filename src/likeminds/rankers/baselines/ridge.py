@@ -70,8 +70,8 @@ class ConsensusOnly(_RidgeRanker):
         loss: QuadraticLoss,
         statistics: Statistics,  # noqa: ARG002
     ) -> Parts:
-        n_people, n_features = loss.shape
-        ridge = 2.0 * self.alpha * n_people * np.eye(n_features)
+        n_users, n_features = loss.shape
+        ridge = 2.0 * self.alpha * n_users * np.eye(n_features)
         theta = np.linalg.solve(loss.total_matrix() + ridge, loss.linear.sum(axis=0))
         nothing = np.zeros(loss.shape)
         return theta, nothing, nothing
@@ -80,7 +80,7 @@ class ConsensusOnly(_RidgeRanker):
         return grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
 
 
-class OnePerPerson(_RidgeRanker):
+class OnePerUser(_RidgeRanker):
     """A ranking for each person alone: minimises l_i(w) + alpha |w|^2 for each person i.
 
     Parameters
@@ -98,7 +98,7 @@ class OnePerPerson(_RidgeRanker):
     Examples
     --------
     >>> from likeminds import load_electricity
-    >>> OnePerPerson().fit(load_electricity()).coef_.shape
+    >>> OnePerUser().fit(load_electricity()).coef_.shape
     (361, 6)
     """
 
@@ -159,8 +159,8 @@ class RidgeToConsensus(_RidgeRanker):
     ) -> Parts:
         # With v_i eliminated, person i costs 1/2 theta'M theta - theta'M A^-1 b with
         # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.
-        n_people, n_features = loss.shape
-        matrix = 2.0 * self.alpha_consensus * n_people * np.eye(n_features)
+        n_users, n_features = loss.shape
+        matrix = 2.0 * self.alpha_consensus * n_users * np.eye(n_features)
         right = np.zeros(n_features)
         everybody = list(spectra(loss))
         for part in everybody:

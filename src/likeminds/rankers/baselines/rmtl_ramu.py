@@ -42,7 +42,7 @@ class RMTL(SumOfNorms):
 
     Attributes
     ----------
-    low_rank_part_, personal_part_ : arrays of shape (n_people, n_features)
+    low_rank_part_, personal_part_ : arrays of shape (n_users, n_features)
         L and S.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.
@@ -81,7 +81,7 @@ class RAMU(Competitor):
 
     Attributes
     ----------
-    low_rank_part_ : array of shape (n_people, n_features)
+    low_rank_part_ : array of shape (n_users, n_features)
         The weights.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.

@@ -20,7 +20,7 @@ class LassoMTL(SumOfNorms):
 
     Attributes
     ----------
-    sparse_part_ : array of shape (n_people, n_features)
+    sparse_part_ : array of shape (n_users, n_features)
         The weights.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.
@@ -53,7 +53,7 @@ class JFL(SumOfNorms):
 
     Attributes
     ----------
-    shared_part_ : array of shape (n_people, n_features)
+    shared_part_ : array of shape (n_users, n_features)
         The weights.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.
@@ -87,7 +87,7 @@ class RMTFL(SumOfNorms):
 
     Attributes
     ----------
-    shared_part_, personal_part_ : arrays of shape (n_people, n_features)
+    shared_part_, personal_part_ : arrays of shape (n_users, n_features)
         P and Q.
     coef_, consensus_, parts_, components_, objective_, ...
         As in `DecomposedRanker`.

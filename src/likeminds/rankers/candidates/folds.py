@@ -21,7 +21,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
-from likeminds.metrics.concordance import concordance_by_person
+from likeminds.metrics.concordance import concordance_by_user
 
 Candidate = dict[str, Any]
 
@@ -76,7 +76,7 @@ class Fold:
         rows = self.split.held_out
         seen = lookup(rows.user_ids, everybody, "users")
         for row, scores in zip(aucs, self._held_out_scores(path), strict=True):
-            found = concordance_by_person(rows.outcomes, scores, rows.user_codes, rows.weights)
+            found = concordance_by_user(rows.outcomes, scores, rows.user_codes, rows.weights)
             row[seen] = found.values
         return aucs
 

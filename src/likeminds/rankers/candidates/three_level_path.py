@@ -72,7 +72,7 @@ class ThreeLevels(FromStatistics):
     def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
         """Leave out what the ranker refuses; put neighbours next to each other."""
         usual = self.ranker._usual_alpha(statistics)
-        most = min(statistics.n_people, statistics.n_features)
+        most = min(statistics.n_users, statistics.n_features)
         given = self.ranker.get_params(deep=False)
         admissible = []
         for candidate in candidates:

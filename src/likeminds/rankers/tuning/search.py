@@ -20,7 +20,7 @@ from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
 from likeminds.data.annotations import Annotations
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
-from likeminds.data.splits import folds_within_people
+from likeminds.data.splits import folds_within_users
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers import newcomers
@@ -29,7 +29,7 @@ from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain
 from likeminds.rankers.label_validation import as_annotations
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import UpdatableRanker
-from likeminds.rankers.tuning.successive_halving import as_results, choose, mean_over_people, race
+from likeminds.rankers.tuning.successive_halving import as_results, choose, mean_over_users, race
 
 model_selection: Any = LazyModule("sklearn.model_selection")
 
@@ -241,7 +241,7 @@ class RankerCV(UpdatableRanker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         tuning = self._way_of_tuning()
-        number = folds_within_people(annotations, self.n_folds, self.random_state)
+        number = folds_within_users(annotations, self.n_folds, self.random_state)
         held_out = [annotations[number == k] for k in np.unique(number)]
         statistics = [
             Statistics.from_annotations(rows, tuning.form, graded=tuning.graded)
@@ -318,7 +318,7 @@ class RankerCV(UpdatableRanker):
         best = choose(scores, simplicity)
         self.best_index_ = best
         self.best_params_ = plain_values(candidates[best])
-        self.best_score_ = float(mean_over_people(scores)[0][best])
+        self.best_score_ = float(mean_over_users(scores)[0][best])
         self.cv_results_ = as_results(candidates, scores)
 
     def _fit_more(self, more: Annotations) -> None:

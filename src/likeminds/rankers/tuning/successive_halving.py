@@ -44,7 +44,7 @@ def race(
                 scores[path, k] = values
                 done += len(path)
                 tell(done, f"fold {k + 1}")
-            means = mean_over_people(scores[alive])[0]
+            means = mean_over_users(scores[alive])[0]
             if stage is not stages[-1]:
                 best = np.argsort(-means, kind="stable")[: _n_kept(len(alive))]
                 alive = np.sort(alive[best])
@@ -60,13 +60,13 @@ def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int
 
     Parameters
     ----------
-    scores : array of shape (n_candidates, n_folds, n_people)
+    scores : array of shape (n_candidates, n_folds, n_users)
         What `race` returned.
     simplicity : sequence of tuples, optional
         What orders candidates from simple to complex.
     """
     n_folds = folds_seen(scores)
-    means, errors = mean_over_people(scores)
+    means, errors = mean_over_users(scores)
     if not np.isfinite(means).any():
         raise ValueError(
             "No fold has labels of both classes on both sides: with one class there is no "
@@ -83,7 +83,7 @@ def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int
 def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
     """Return what there is to know about the candidates, as scikit-learn's searches do."""
     n_folds = folds_seen(scores)
-    means, errors = mean_over_people(scores)
+    means, errors = mean_over_users(scores)
     order = np.lexsort([-means, -n_folds])
     return {
         "params": candidates,
@@ -100,7 +100,7 @@ def folds_seen(scores: Float) -> Index:
     return np.asarray(np.isfinite(scores).any(axis=2).sum(axis=1))
 
 
-def mean_over_people(scores: Float) -> tuple[Float, Float]:
+def mean_over_users(scores: Float) -> tuple[Float, Float]:
     """Average over folds, then over people: mean and standard error by candidate."""
     each = nan_mean(scores.transpose(0, 2, 1))
     count = np.isfinite(each).sum(axis=1)

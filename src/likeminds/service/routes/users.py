@@ -41,7 +41,7 @@ from likeminds.service.schemas import (
 from likeminds.service.scoring import AttributeScorer, UnableError
 from likeminds.service.store import Answer, Label
 from likeminds.service.store.connections import Session
-from likeminds.service.store.label_store import insert_person, write_labels
+from likeminds.service.store.label_store import insert_user, write_labels
 
 router = APIRouter(prefix="/v1", tags=["people"], responses=documented(404, 409))
 
@@ -87,7 +87,7 @@ def create(
     token = new_token()
 
     def write(session: Session) -> Answer:
-        if not insert_person(session, person, hashed(token)):
+        if not insert_user(session, person, hashed(token)):
             raise ProblemError(409, f"There is a person {person!r} already.")
         # The token is kept as a hash only, and so it is no part of what is repeated.
         return Answer(201, json.dumps({"person": person}))

@@ -78,7 +78,7 @@ class LabelStore:
     def add_person(self, person: str, token_hash: str) -> bool:
         """Add somebody; False if they are there already."""
         with self.database.transaction(writing=True) as session:
-            return insert_person(session, person, token_hash)
+            return insert_user(session, person, token_hash)
 
     def person(self, person: str) -> Person | None:
         """Return somebody, if they are there."""
@@ -98,7 +98,7 @@ class LabelStore:
         with self.database.transaction(writing=True) as session:
             session.run("UPDATE people SET token_hash = ? WHERE person = ?", [token_hash, person])
 
-    def forget(self, person: str, person_hash: str) -> int:
+    def forget(self, person: str, user_hash: str) -> int:
         """Delete all there is about somebody; return how many labels that were.
 
         What remains is a hash of the id, so that the model forgets them, too.
@@ -108,15 +108,15 @@ class LabelStore:
             session.run("DELETE FROM people WHERE person = ?", [person])
             session.run("DELETE FROM answers WHERE person = ?", [person])
             session.run(
-                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (person_hash) DO NOTHING",
-                [person_hash, time.time()],
+                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (user_hash) DO NOTHING",
+                [user_hash, time.time()],
             )
         return gone
 
     def forgotten(self) -> frozenset[str]:
         """Return the hashes of the ids of people who were deleted."""
         with self.database.transaction() as session:
-            return frozenset(row[0] for row in session.run("SELECT person_hash FROM forgotten"))
+            return frozenset(row[0] for row in session.run("SELECT user_hash FROM forgotten"))
 
     # Labels
 
@@ -245,7 +245,7 @@ def _as_labels(rows: Iterable[Row]) -> list[Label]:
     ]
 
 
-def insert_person(session: Session, person: str, token_hash: str) -> bool:
+def insert_user(session: Session, person: str, token_hash: str) -> bool:
     """Add somebody, inside a transaction; False if they are there already."""
     return (
         session.count(

@@ -20,7 +20,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (person, attribute, item)
         )""",
         """CREATE TABLE forgotten (
-            person_hash TEXT PRIMARY KEY,
+            user_hash TEXT PRIMARY KEY,
             at DOUBLE PRECISION NOT NULL
         )""",
         """CREATE TABLE api_keys (

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score, roc_auc_score
 
-from likeminds.metrics import by_person as metrics
-from likeminds.metrics.by_person import (
-    MetricByPerson,
-    auc_by_person,
+from likeminds.metrics import by_user as metrics
+from likeminds.metrics.by_user import (
+    MetricByUser,
+    auc_by_user,
     mean_auc,
     ndcg_at_k,
     precision_at_k,
@@ -43,7 +43,7 @@ def test_auc_is_that_of_scikit_learn_for_every_person(rows):
         both = len(set(labels[own])) == 2
         return roc_auc_score(labels[own], scores[own]) if both else np.nan
 
-    result = auc_by_person(labels, scores, users)
+    result = auc_by_user(labels, scores, users)
     assert result.users.tolist() == sorted(set(users.tolist()))
     np.testing.assert_allclose(result.values, expected_by_person(users, reference), atol=1e-12)
 
@@ -59,7 +59,7 @@ def test_weighted_auc_is_that_of_scikit_learn_for_every_person(rows):
             return np.nan
         return roc_auc_score(labels[seen], scores[seen], sample_weight=weights[seen])
 
-    result = auc_by_person(labels, scores, users, weights)
+    result = auc_by_user(labels, scores, users, weights)
     np.testing.assert_allclose(result.values, expected_by_person(users, reference), atol=1e-12)
     assert np.nanmax(result.values, initial=0) <= 1
 
@@ -105,7 +105,7 @@ def test_order_of_rows_and_size_of_blocks_do_not_matter(seed):
     users = np.repeat(rng.permutation(40), rng.integers(1, 30, 40))
     labels, scores = rng.random(len(users)) < 0.4, rng.normal(size=len(users)).round(1)
     shuffled = rng.permutation(len(users))
-    functions = [auc_by_person, lambda *rows: ndcg_at_k(*rows, 5)]
+    functions = [auc_by_user, lambda *rows: ndcg_at_k(*rows, 5)]
     for function in functions:
         whole = function(labels, scores, users)
         with pytest.MonkeyPatch.context() as patch:
@@ -117,20 +117,20 @@ def test_order_of_rows_and_size_of_blocks_do_not_matter(seed):
 
 def test_scores_one_rounding_apart_are_not_ties():
     close = np.array([1.0, np.nextafter(1.0, 2.0)])
-    assert auc_by_person([0, 1], close, ["a", "a"]).values[0] == 1.0
-    assert auc_by_person([1, 0], close, ["a", "a"]).values[0] == 0.0
+    assert auc_by_user([0, 1], close, ["a", "a"]).values[0] == 1.0
+    assert auc_by_user([1, 0], close, ["a", "a"]).values[0] == 0.0
 
 
 def test_both_zeros_are_ties():
-    assert auc_by_person([0, 1], [0.0, -0.0], ["a", "a"]).values[0] == 0.5
+    assert auc_by_user([0, 1], [0.0, -0.0], ["a", "a"]).values[0] == 0.5
 
 
 def test_single_precision_scores_give_the_same():
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=300).astype(np.float32), rng.random(300) < 0.5
     users = rng.integers(0, 9, 300)
-    single = auc_by_person(labels, scores, users)
-    double = auc_by_person(labels, scores.astype(float), users)
+    single = auc_by_user(labels, scores, users)
+    double = auc_by_user(labels, scores.astype(float), users)
     np.testing.assert_array_equal(single.values, double.values)
 
 
@@ -139,7 +139,7 @@ def test_very_uneven_people_are_each_judged_alone():
     users = np.repeat([3, 1, 2], [5000, 2, 37])
     labels, scores = np.arange(len(users)) % 2, rng.normal(size=len(users))
     expected = [roc_auc_score(labels[users == u], scores[users == u]) for u in (1, 2, 3)]
-    np.testing.assert_allclose(auc_by_person(labels, scores, users).values, expected)
+    np.testing.assert_allclose(auc_by_user(labels, scores, users).values, expected)
 
 
 @pytest.mark.parametrize("labels", [[True, False], [1, 0], [1, -1], [1.0, 0.0], [5, 2]])
@@ -154,7 +154,7 @@ def test_one_common_label_means_what_it_says(label, share):
 
 def test_summary_is_over_the_people_for_whom_it_is_defined():
     users = ["a", "a", "b", "b", "c", "d", "d"]
-    result = auc_by_person([0, 1, 0, 1, 1, 0, 0], [1, 2, 2, 1, 0, 3, 4], users)
+    result = auc_by_user([0, 1, 0, 1, 1, 0, 0], [1, 2, 2, 1, 0, 3, 4], users)
     assert result.mean == 0.5
     assert result.standard_error == pytest.approx(0.5)
     assert result.n_defined == 2
@@ -163,14 +163,14 @@ def test_summary_is_over_the_people_for_whom_it_is_defined():
 
 
 def test_summary_of_nobody_is_nan():
-    result = auc_by_person([1, 1], [0.1, 0.2], ["a", "b"])
+    result = auc_by_user([1, 1], [0.1, 0.2], ["a", "b"])
     assert math.isnan(result.mean)
     assert math.isnan(result.standard_error)
-    assert math.isnan(MetricByPerson(np.array([1]), np.array([0.7])).standard_error)
+    assert math.isnan(MetricByUser(np.array([1]), np.array([0.7])).standard_error)
 
 
 def test_class_without_weight_leaves_the_auc_undefined():
-    result = auc_by_person([0, 1, 0, 1], [1, 2, 1, 2], [1, 1, 2, 2], weights=[0, 1, 1, 1])
+    result = auc_by_user([0, 1, 0, 1], [1, 2, 1, 2], [1, 1, 2, 2], weights=[0, 1, 1, 1])
     assert result.undefined.tolist() == [1]
 
 

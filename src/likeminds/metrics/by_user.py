@@ -20,7 +20,7 @@ from likeminds._util.map_reduce import ThreadExecutor
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.identifiers import encode
 
-__all__ = ["MetricByPerson", "auc_by_person", "mean_auc", "ndcg_at_k", "precision_at_k"]
+__all__ = ["MetricByUser", "auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"]
 
 
 # Rows worked on at a time: blocks that fit in a core's cache, temporaries of a few MB.
@@ -28,7 +28,7 @@ _BLOCK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class MetricByPerson:
+class MetricByUser:
     """A metric by person, with its mean and standard error.
 
     Attributes
@@ -40,7 +40,7 @@ class MetricByPerson:
 
     Examples
     --------
-    >>> result = MetricByPerson(np.array(["ann", "bob", "zoe"]), np.array([0.5, np.nan, 1.0]))
+    >>> result = MetricByUser(np.array(["ann", "bob", "zoe"]), np.array([0.5, np.nan, 1.0]))
     >>> result.mean, result.standard_error, result.n_defined
     (0.75, 0.25, 2)
     >>> result.undefined.tolist()
@@ -77,12 +77,12 @@ class MetricByPerson:
         return self.values[~np.isnan(self.values)]
 
 
-def auc_by_person(
+def auc_by_user(
     labels: ArrayLike,
     scores: ArrayLike,
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
-) -> MetricByPerson:
+) -> MetricByUser:
     """Return the area under each person's ROC curve.
 
     It is the share of a person's pairs (a positive, a negative) that the scores put in the
@@ -101,19 +101,19 @@ def auc_by_person(
 
     Returns
     -------
-    MetricByPerson
+    MetricByUser
         NaN for people with rows (or weight) in one class only.
 
     Examples
     --------
     >>> users = ["ann", "ann", "ann", "bob", "bob", "zoe"]
-    >>> result = auc_by_person([1, 0, 0, 1, 0, 1], [0.9, 0.1, 0.9, 0.2, 0.7, 0.5], users)
+    >>> result = auc_by_user([1, 0, 0, 1, 0, 1], [0.9, 0.1, 0.9, 0.2, 0.7, 0.5], users)
     >>> result.users.tolist(), result.values
     (['ann', 'bob', 'zoe'], array([0.75, 0.  ,  nan]))
     >>> result.mean
     0.375
     """
-    return _by_person(_auc, labels, scores, users, weights)
+    return _by_user(_auc, labels, scores, users, weights)
 
 
 def mean_auc(
@@ -124,14 +124,14 @@ def mean_auc(
 ) -> float:
     """Return the mean, over people with both classes, of the area under the ROC curve.
 
-    Parameters are those of :func:`auc_by_person`.
+    Parameters are those of :func:`auc_by_user`.
 
     Examples
     --------
     >>> mean_auc([1, 0, 1, 0, 1], [0.9, 0.1, 0.2, 0.7, 0.5], [1, 1, 2, 2, 3])
     0.5
     """
-    result = auc_by_person(labels, scores, users, weights)
+    result = auc_by_user(labels, scores, users, weights)
     if not result.n_defined:
         raise ValueError(
             "The AUC is undefined for everybody: no person has both a positive and a negative "
@@ -143,7 +143,7 @@ def mean_auc(
 
 def precision_at_k(
     labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
-) -> MetricByPerson:
+) -> MetricByUser:
     """Return the share of positives among each person's ``k`` best-scored rows.
 
     Where a tie straddles the k-th place, it is the expected share if ties are broken at
@@ -153,13 +153,13 @@ def precision_at_k(
     Parameters
     ----------
     labels, scores, users
-        As in :func:`auc_by_person`.
+        As in :func:`auc_by_user`.
     k : int
         How many of the best rows count, at least 1.
 
     Returns
     -------
-    MetricByPerson
+    MetricByUser
         Defined for everybody.
 
     Examples
@@ -167,12 +167,12 @@ def precision_at_k(
     >>> precision_at_k([1, 0, 1, 0], [4, 3, 2, 1], ["ann"] * 4, k=2).values
     array([0.5])
     """
-    return _by_person(partial(_precision, k=_at_least_one(k)), labels, scores, users)
+    return _by_user(partial(_precision, k=_at_least_one(k)), labels, scores, users)
 
 
 def ndcg_at_k(
     labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
-) -> MetricByPerson:
+) -> MetricByUser:
     """Return the normalised discounted cumulative gain of each person's ``k`` best rows.
 
     A positive at rank r gains 1 / log2(1 + r), averaged over the ranks of its ties; the sum
@@ -181,13 +181,13 @@ def ndcg_at_k(
     Parameters
     ----------
     labels, scores, users
-        As in :func:`auc_by_person`.
+        As in :func:`auc_by_user`.
     k : int
         How many of the best rows count, at least 1.
 
     Returns
     -------
-    MetricByPerson
+    MetricByUser
         NaN for people without positives.
 
     Examples
@@ -195,7 +195,7 @@ def ndcg_at_k(
     >>> ndcg_at_k([0, 1, 0], [3, 2, 1], ["ann"] * 3, k=2).values.round(4)
     array([0.6309])
     """
-    return _by_person(partial(_ndcg, k=_at_least_one(k)), labels, scores, users)
+    return _by_user(partial(_ndcg, k=_at_least_one(k)), labels, scores, users)
 
 
 class _UserBlock(NamedTuple):
@@ -214,13 +214,13 @@ class _UserBlock(NamedTuple):
         )
 
 
-def _by_person(
+def _by_user(
     metric: Callable[[_UserBlock], FloatArray],
     labels: ArrayLike,
     scores: ArrayLike,
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
-) -> MetricByPerson:
+) -> MetricByUser:
     scores = as_vector(scores, "scores")
     positive = _is_positive(labels)
     codes, distinct = encode(users, "users")
@@ -238,7 +238,7 @@ def _by_person(
         )
 
     ThreadExecutor(list(_equal_sized(sizes)), many_threads=len(codes) > _BLOCK_ROWS).each(fill)
-    return MetricByPerson(distinct, values)
+    return MetricByUser(distinct, values)
 
 
 def _equal_sized(sizes: Index) -> Iterator[Index]:
@@ -254,11 +254,11 @@ def _equal_sized(sizes: Index) -> Iterator[Index]:
         yield from (alike[at : at + step] for at in range(0, len(alike), step))
 
 
-def _rows_of_people(codes: Index, n_people: int) -> tuple[Index, Index | None]:
+def _rows_of_people(codes: Index, n_users: int) -> tuple[Index, Index | None]:
     """Return where each person starts, and the rows sorted by person (None: they are)."""
     if np.all(codes[1:] >= codes[:-1]):
-        return np.searchsorted(codes, np.arange(n_people + 1)), None
-    rows, starts = order_by(codes, n_people)
+        return np.searchsorted(codes, np.arange(n_users + 1)), None
+    rows, starts = order_by(codes, n_users)
     return starts, rows
 
 
@@ -311,9 +311,9 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
     differs = sorted_scores[:, 1:] != sorted_scores[:, :-1]
     if differs.all():
         return None
-    n_people, n_rows = sorted_scores.shape
+    n_users, n_rows = sorted_scores.shape
     place = np.arange(n_rows)
-    edge = np.ones((n_people, 1), dtype=np.bool_)
+    edge = np.ones((n_users, 1), dtype=np.bool_)
     begins, ends = np.hstack([edge, differs]), np.hstack([differs, edge])
     first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
     last = np.minimum.accumulate(np.where(ends, place, n_rows)[:, ::-1], axis=1)[:, ::-1]
