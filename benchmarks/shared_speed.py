@@ -88,7 +88,7 @@ def passes(said: Annotations) -> tuple[float, float]:
     first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
     plain = LabelResponses.of_annotations(said, coordinates)
-    crossed = ItemEffectBlocks.of_annotations(
+    crossed = ItemEffectBlocks.of_labels(
         said, coordinates, ItemPosteriors.unknown(said.item_ids)
     )
     works = {}

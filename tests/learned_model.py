@@ -76,7 +76,7 @@ def tasks_with_items(said, variance=1.0, **known):
     """Return the same where items have effects and factors, of which some things are known."""
     coordinates = coordinates_of(said)
     items = replace(ItemPosteriors.unknown(said.item_ids, variance), **known)
-    return ItemEffectBlocks.of_annotations(said, coordinates, items), coordinates
+    return ItemEffectBlocks.of_labels(said, coordinates, items), coordinates
 
 
 def make_prior(rng, size, rank=1):

@@ -16,9 +16,6 @@ from likeminds.data.alternatives import as_available
 from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
 from likeminds.data.integer_coding import CodedLabels
 
-# So many items may do without features: each then has a column of its own.
-MOST_BY_ID = 1000
-
 
 class ItemTable(NamedTuple):
     """A row of features for each item, and the names of items and features."""
@@ -35,9 +32,10 @@ class ItemTable(NamedTuple):
         item_ids: Iterable[Hashable] | None = None,
         names: Sequence[str] | None = None,
     ) -> "ItemTable":
-        """Read features by item; without any, each item that occurs has a column of its own."""
+        """Read features by item; without any, items are known by their ids alone."""
         if features is None:
-            return cls._by_id(encode(items, "items")[1])
+            known = encode(items, "items")[1]
+            return cls(known, np.zeros((len(known), 0)), ())
         if isinstance(features, CodedLabels):
             if features.features_per != "item":
                 raise ValueError("features= are annotations whose features are not by item.")
@@ -56,18 +54,9 @@ class ItemTable(NamedTuple):
         same_length(item_ids=ids, features=matrix)
         return cls(ids, matrix, called)
 
-    @classmethod
-    def _by_id(cls, ids: IdArray) -> "ItemTable":
-        if len(ids) > MOST_BY_ID:
-            raise ValueError(
-                f"There are {len(ids):,} items and no features: up to {MOST_BY_ID:,} may be known "
-                "by their ids alone. Pass features=, numbers that say what the items are like."
-            )
-        return cls(ids, np.eye(len(ids)), as_names([str(name) for name in ids], len(ids)))
-
     def with_none(self, none: Hashable) -> "ItemTable":
         """Add the item that is none of those shown: all zeros, with a column of its own."""
-        if none in self.ids.tolist():
+        if not self.names or none in self.ids.tolist():
             return self
         n_items, n_features = self.features.shape
         table = np.zeros((n_items + 1, n_features + 1), dtype=self.features.dtype)

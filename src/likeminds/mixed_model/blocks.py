@@ -68,6 +68,45 @@ class PaddedRows:
     beyond: Float | None = None
 
 
+@dataclass(frozen=True)
+class RowItems:
+    """Which item each row is about, where items have effects of their own.
+
+    Attributes
+    ----------
+    item : array of shape (n_places,)
+        The code of each place's item; -1 where there is none, as in the padding.
+    sign : array of shape (n_places,), optional
+        -1 where scores are turned round, since the worst was chosen; else 1.
+    bend : float, or array of shape (n_places,)
+        The second derivative of the loss that the uncertainty of an item counts with.
+    set_size : int
+        How many rows in succession are one response.
+    """
+
+    item: Index
+    sign: Float | None = None
+    bend: Float | float = 0.25
+    set_size: int = 1
+
+    def signed(self, numbers: Float, places: Index) -> Float:
+        """Return numbers of rows, or of their columns, with the signs of their places."""
+        if self.sign is None:
+            return numbers
+        sign = self.sign[places]
+        return np.asarray(numbers * (sign if numbers.ndim == sign.ndim else sign[..., None]))
+
+    def bend_at(self, places: Index) -> Float | float:
+        """Return the bend of some places."""
+        return self.bend if isinstance(self.bend, float) else np.asarray(self.bend[places])
+
+    def of(self, kept: Bool) -> "RowItems":
+        """Return some of the places."""
+        sign = None if self.sign is None else self.sign[kept]
+        bend = self.bend if isinstance(self.bend, float) else self.bend[kept]
+        return replace(self, item=self.item[kept], sign=sign, bend=bend)
+
+
 class Responses(Protocol):
     """Everybody's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
 
@@ -127,6 +166,11 @@ class InMemoryResponses:
     @property
     def n_bytes(self) -> int:
         """What all blocks together take, about."""
+        raise NotImplementedError
+
+    @property
+    def rows_each(self) -> Index:
+        """How many places each person has."""
         raise NotImplementedError
 
     def task(self, number: int) -> PaddedRows:
@@ -208,6 +252,16 @@ class LabelResponses(CachedResponses):
     def n_users(self) -> int:
         """How many people have labels."""
         return len(self.rows.people)
+
+    @property
+    def rows_each(self) -> Index:
+        """How many places each person has."""
+        return self.rows.counts
+
+    @property
+    def people(self) -> Index:
+        """The positions of the people among all people."""
+        return self.rows.people
 
     @property
     def n_places(self) -> int:

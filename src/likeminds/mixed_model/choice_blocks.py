@@ -11,7 +11,13 @@ from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.choice_sets import are_choices, classes_by_group, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
-from likeminds.mixed_model.blocks import CachedResponses, PaddedRows, is_cheap_table, plan_blocks
+from likeminds.mixed_model.blocks import (
+    CachedResponses,
+    PaddedRows,
+    RowItems,
+    is_cheap_table,
+    plan_blocks,
+)
 from likeminds.mixed_model.design import Design
 
 # The place, in a set, of what is chosen by who says no to a single item.
@@ -88,6 +94,8 @@ class ChoiceBlocks(CachedResponses):
         Items of a set.
     is_ready : bool
         Whether the table of the items is in coordinates already.
+    members : array of shape (n_sets, set_size)
+        The item codes of each set, by its number in ``sets``; -1 for no item.
     """
 
     items: FloatArray
@@ -95,6 +103,7 @@ class ChoiceBlocks(CachedResponses):
     coordinates: Design
     set_size: int
     is_ready: bool
+    members: Index
 
     @classmethod
     def of_annotations(
@@ -122,12 +131,37 @@ class ChoiceBlocks(CachedResponses):
         table = annotations.features
         is_ready = is_cheap_table(table, len(annotations), coordinates)
         items = coordinates.rows(table) if is_ready else table
-        return cls(items, rows, coordinates, set_size, is_ready)
+        absent = (sets.members == _OUTSIDE) | (sets.counts == 0.0)
+        members = np.where(absent, _OUTSIDE, annotations.item_codes[sets.members])
+        return cls(items, rows, coordinates, set_size, is_ready, members)
+
+    def places(self) -> RowItems:
+        """Return the item of each place, with its sign: see `RowItems`."""
+        members = self.members[self.sets.index]
+        sizes = np.maximum((members != _OUTSIDE).sum(axis=1), 2)
+        _, _, sign = np.split(self.sets.table[self.sets.index], _thirds(self.set_size), axis=1)
+        absent = np.full((1, self.set_size), _OUTSIDE)
+        return RowItems(
+            np.concatenate([members, absent]).ravel(),
+            np.repeat(np.append(sign[:, 0], 1.0), self.set_size),
+            np.repeat(np.append((sizes - 1.0) / sizes**2, 0.0), self.set_size),
+            self.set_size,
+        )
 
     @property
     def n_users(self) -> int:
         """How many people chose."""
         return len(self.sets.people)
+
+    @property
+    def rows_each(self) -> Index:
+        """How many places each person has."""
+        return self.sets.counts * self.set_size
+
+    @property
+    def people(self) -> Index:
+        """The positions of the people among all people."""
+        return self.sets.people
 
     @property
     def n_places(self) -> int:
@@ -154,7 +188,7 @@ class ChoiceBlocks(CachedResponses):
     def _make(self, chosen: Index) -> PaddedRows:
         block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
         n_users, n_sets = len(chosen), block.rows.shape[1]
-        members, counts, sign = np.split(block.rows, [self.set_size, 2 * self.set_size], axis=2)
+        members, counts, sign = np.split(block.rows, _thirds(self.set_size), axis=2)
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
         first = np.arange(n_sets * self.set_size) % self.set_size == 0
         position = self.sets.offsets[chosen, None] + np.arange(n_sets)
@@ -195,6 +229,10 @@ class ChoiceBlocks(CachedResponses):
             rows *= times[..., None]
             beyond = None if beyond is None else beyond * times[:, :, None] * times[:, None, :]
         return rows, beyond
+
+
+def _thirds(set_size: int) -> list[int]:
+    return [set_size, 2 * set_size]
 
 
 class _ChoiceRows(NamedTuple):

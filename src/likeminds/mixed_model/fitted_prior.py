@@ -130,11 +130,12 @@ class FittedPrior:
         coordinate, near those of the labels in training.
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
+        at = self.coordinates.size
         return replace(
             self,
             coordinates=replace(self.coordinates, intercept=True),
-            prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD),
-            wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD),
+            prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD, at),
+            wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD, at),
             likelihood=LogisticLikelihood(),
             signs=None if self.signs is None else np.append(self.signs, 0.0),
             logs=None if self.logs is None else self.logs.with_coordinate(odds, _INTERCEPT_SPREAD),

@@ -118,11 +118,14 @@ class GaussianPrior:
         covariance[:size, :size] += more
         return GaussianPrior.of_covariance(self.mean, covariance, self.beyond)
 
-    def with_coordinate(self, mean: float, deviation: float) -> "GaussianPrior":
-        """Return the prior with one more coordinate, independent of the others."""
-        loadings = np.vstack([self.loadings, np.zeros((1, self.rank))])
-        residual = np.append(self.residual, deviation)
-        return GaussianPrior(np.append(self.mean, mean), loadings, residual, beyond=self.beyond)
+    def with_coordinate(
+        self, mean: float, deviation: float, at: int | None = None
+    ) -> "GaussianPrior":
+        """Return the prior with one more coordinate, independent of the others; last, or ``at``."""
+        at = len(self.mean) if at is None else at
+        loadings = np.insert(self.loadings, at, 0.0, axis=0)
+        means, residual = np.insert(self.mean, at, mean), np.insert(self.residual, at, deviation)
+        return GaussianPrior(means, loadings, residual, beyond=self.beyond)
 
     def shifted(self, shifts: "Float | MeanShifts | None") -> "GaussianPrior":
         """Return the prior with everybody's shift of the mean, in the first coordinates."""

@@ -5,12 +5,13 @@ written as H = R R': with R known, posteriors need no more of a likelihood than 
 and R' times a vector, whether H is diagonal (each label for itself) or not (a choice).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.batched_linalg import row_dots
@@ -22,6 +23,11 @@ _SAFE = 100.0
 
 class Curvature(Protocol):
     """The matrices H = R R' of a block of people, at their eta."""
+
+    @property
+    def diagonal(self) -> Float:
+        """The diagonal of H, shape (b, n)."""
+        ...
 
     def times_root(self, stack: Float) -> Float:
         """Return R a for vectors, shape (b, n), or matrices, shape (b, n, m)."""
@@ -82,6 +88,11 @@ class DiagonalCurvature:
     root: Float
     bend: Float | None = None
 
+    @property
+    def diagonal(self) -> Float:
+        """The diagonal of H."""
+        return np.asarray(self.root**2)
+
     def times_root(self, stack: Float) -> Float:
         """Return R a."""
         return _along(self.root, stack)
@@ -95,8 +106,26 @@ class DiagonalCurvature:
         return np.asarray(0.5 * self.bend * variance)
 
 
+class RowLikelihood(ABC):
+    """Base: the likelihood of a row, given its score alone."""
+
+    @abstractmethod
+    def each(
+        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+    ) -> Float:
+        """Return the loss of every row, where scores are known with some variance."""
+
+    def row_scores(self, eta: Float, task: PaddedRows) -> Float:  # noqa: ARG002
+        """Return the scores by which `each` takes rows one by one: eta itself."""
+        return eta
+
+    def response_losses(self, eta: Float, task: PaddedRows) -> Float:
+        """Return the unweighted loss of each response, in its first row: (b, n)."""
+        return self.each(eta, task.response, task.people[:, None])
+
+
 @dataclass(frozen=True)
-class LogisticLikelihood:
+class LogisticLikelihood(RowLikelihood):
     """log(1 + exp(eta)) - y eta for each label y, times its weight."""
 
     is_quadratic = False
@@ -147,6 +176,11 @@ class ChoiceCurvature:
     weight: Float
     set_size: int
 
+    @property
+    def diagonal(self) -> Float:
+        """The diagonal of H."""
+        return np.asarray(self.weight * self.chance * (1.0 - self.chance))
+
     def times_root(self, stack: Float) -> Float:
         """Return R a, with R = sqrt(w) (diag(sqrt p) - p sqrt(p)')."""
         root = np.sqrt(self.chance)
@@ -194,15 +228,16 @@ def _along(numbers: Float, stack: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class ChoiceLikelihood:
+class ChoiceLikelihood(LogisticLikelihood):
     """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
 
     Rows of a person come set after set, ``task.set_size`` each, the chosen one first. They may
     count several times in their set (or not at all, where a set has fewer items):
     ``task.log_count``.
-    """
 
-    is_quadratic = False
+    Given all other rows of its set, a row is a label: it is chosen or not, with the log-odds
+    `row_scores`. `each` and `expected_information` take rows in this way.
+    """
 
     def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
@@ -221,9 +256,18 @@ class ChoiceLikelihood:
         curvature = ChoiceCurvature(chance.reshape(eta.shape), task.weight, size)
         return LossDerivatives(loss, task.weight * (task.response - curvature.chance), curvature)
 
-    def expected_information(self, eta: Float) -> Float:
-        """Return the information of a choice between an item and one with score zero."""
-        return LogisticLikelihood().expected_information(eta)
+    def row_scores(self, eta: Float, task: PaddedRows) -> Float:
+        """Return the log-odds of each row to be chosen in its set."""
+        scores = (eta + task.log_count).reshape(-1, task.set_size)
+        others = np.stack([np.delete(scores, row, axis=1) for row in range(task.set_size)], axis=1)
+        return np.asarray((scores - logsumexp(others, axis=2)).reshape(eta.shape))
+
+    def response_losses(self, eta: Float, task: PaddedRows) -> Float:
+        """Return the unweighted loss of each choice, in its first row."""
+        scores = (eta + task.log_count).reshape(-1, task.set_size)
+        losses = np.zeros(scores.shape)
+        losses[:, 0] = logsumexp(scores, axis=1) - scores[:, 0]
+        return losses.reshape(eta.shape)
 
 
 @dataclass(frozen=True)

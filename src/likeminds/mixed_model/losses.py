@@ -15,7 +15,13 @@ from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.grade_scale import GradeCounts
-from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import (
+    BEND,
+    ItemEffectBlocks,
+    items_of,
+    of_new_users,
+)
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,
@@ -39,7 +45,7 @@ class PriorLoss(ABC):
     one_class_informs : bool
         Whether people with labels of one class only carry information.
     takes_items : bool
-        Whether items may have effects of their own; see `crossed`.
+        Whether items may have effects of their own; see `item_effects`.
     bend : float
         The largest second derivative of a label's loss, where they may.
     rows_are_items : bool
@@ -70,8 +76,10 @@ class PriorLoss(ABC):
         return self.prepare(annotations, crowd.likelihood), crowd
 
     @abstractmethod
-    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
-        """Return everybody's labels as rows and responses."""
+    def tasks(
+        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+    ) -> Responses:
+        """Return everybody's labels as rows and responses; with ``items``, those have effects."""
 
     def of_newcomers(
         self,
@@ -84,7 +92,11 @@ class PriorLoss(ABC):
         ``positive_share`` is that of the labels in training. The crowd returned may have more
         coordinates than the one given, after its own.
         """
-        return self.tasks(annotations, crowd.coordinates), crowd
+        if crowd.items is None:
+            return self.tasks(annotations, crowd.coordinates), crowd
+        weighed = of_new_users(annotations, crowd.items, self.bend)
+        items = items_of(annotations, crowd.items)
+        return self.tasks(weighed, crowd.coordinates, items), crowd
 
 
 class LogisticLoss(PriorLoss):
@@ -97,20 +109,13 @@ class LogisticLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+    def tasks(
+        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+    ) -> Responses:
         """Return one row per label."""
-        return LabelResponses.of_annotations(annotations, coordinates)
-
-    def of_newcomers(
-        self, annotations: Annotations, crowd: FittedPrior, positive_share: float
-    ) -> tuple[Responses, FittedPrior]:
-        """Return newcomers' labels, with the posteriors of their items where there are any."""
-        if crowd.items is None:
-            return super().of_newcomers(annotations, crowd, positive_share)
-        tasks = ItemEffectBlocks.of_newcomers(
-            annotations, crowd.coordinates, crowd.items, self.bend
-        )
-        return tasks, crowd
+        if items is None:
+            return LabelResponses.of_annotations(annotations, coordinates)
+        return ItemEffectBlocks.of_labels(annotations, coordinates, items, self.bend)
 
 
 class MedianLoss(LogisticLoss):
@@ -201,11 +206,15 @@ class ChoiceLoss(PriorLoss):
     likelihood = ChoiceLikelihood()
     has_intercept = False
     one_class_informs = False
+    takes_items = True
     rows_are_items = True
 
-    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+    def tasks(
+        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+    ) -> Responses:
         """Return one set of rows per positive label."""
-        return ChoiceBlocks.of_annotations(annotations, coordinates)
+        choices = ChoiceBlocks.of_annotations(annotations, coordinates)
+        return choices if items is None else ItemEffectBlocks.of_choices(choices, items)
 
     def of_newcomers(
         self, annotations: Annotations, crowd: FittedPrior, positive_share: float
@@ -216,8 +225,8 @@ class ChoiceLoss(PriorLoss):
         single = crowd.of_single_labels(positive_share)
         if are_mixed(annotations):
             both = replace(single, likelihood=MixedLoss.likelihood)
-            return MixedLoss().tasks(annotations, single.coordinates), both
-        return LabelResponses.of_annotations(annotations, single.coordinates), single
+            return MixedLoss().of_newcomers(annotations, both, positive_share)
+        return LogisticLoss().of_newcomers(annotations, single, positive_share)
 
 
 class MixedLoss(PriorLoss):
@@ -231,11 +240,15 @@ class MixedLoss(PriorLoss):
     likelihood = ChoiceLikelihood()
     has_intercept = True
     one_class_informs = True
+    takes_items = True
     rows_are_items = True
 
-    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+    def tasks(
+        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+    ) -> Responses:
         """Return one set of rows per choice, and one per label."""
-        return ChoiceBlocks.of_annotations(annotations, coordinates, single=True)
+        choices = ChoiceBlocks.of_annotations(annotations, coordinates, single=True)
+        return choices if items is None else ItemEffectBlocks.of_choices(choices, items)
 
 
 class AucLoss(PriorLoss):
@@ -246,7 +259,12 @@ class AucLoss(PriorLoss):
     has_intercept = False
     one_class_informs = False
 
-    def tasks(self, annotations: Annotations, coordinates: Design) -> Responses:
+    def tasks(
+        self,
+        annotations: Annotations,
+        coordinates: Design,
+        items: ItemPosteriors | None = None,  # noqa: ARG002 - pairs of labels have no single item
+    ) -> Responses:
         """Return one row per label, and one per person."""
         return AucResponses(LabelResponses.of_annotations(annotations, coordinates))
 

@@ -22,6 +22,7 @@ from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import (
     DiagonalCurvature,
     LossDerivatives,
+    RowLikelihood,
     damping,
     mean_between,
 )
@@ -40,7 +41,7 @@ _LEAST_STEP = 1e-3
 
 
 @dataclass(frozen=True)
-class CumulativeLogit:
+class CumulativeLogit(RowLikelihood):
     """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins.
 
     Attributes
@@ -233,7 +234,7 @@ def _apart(cuts: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class StandardNormal:
+class StandardNormal(RowLikelihood):
     """weight/2 (y - eta)^2 of standardised grades y; the weight has the person's precision in it.
 
     Attributes
@@ -288,10 +289,12 @@ class StandardNormal:
             0.5 * row_dots(pull, left), pull, DiagonalCurvature(np.sqrt(task.weight))
         )
 
-    def each(self, eta: Float, response: Float, people: Index) -> Float:
-        """Return the loss of every label, of weight one."""
+    def each(
+        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+    ) -> Float:
+        """Return the loss of every label, of weight one, where scores have some variance."""
         codes = np.asarray(response, dtype=np.intp)
-        return np.asarray(0.5 * (self.standardised(codes, people) - eta) ** 2)
+        return np.asarray(0.5 * ((self.standardised(codes, people) - eta) ** 2 + variance))
 
     def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
         """Return the latent utility eta + noise, which is the standardised grade."""

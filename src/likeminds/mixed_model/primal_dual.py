@@ -27,7 +27,7 @@ from likeminds._util.batched_linalg import (
 )
 from likeminds.mixed_model.blocks import PaddedRows
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.likelihoods import Curvature
+from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
 from likeminds.mixed_model.user_penalty import UserPenalty
 
 # What a step that is nearly solved for leaves of it: it gains this squared less than it might.
@@ -146,6 +146,12 @@ class Primal:
         return times(
             spread.inner, times_back(self.rows, curvature.grad_half_logdet(spread.variance))
         )
+
+    def explained(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+        """Return the diagonal of H Cov(eta) H, shape (b, n)."""
+        seen = curvature.times_root(curvature.times_root_back(self.rows))
+        by_row = curvature.times_root(spread.with_scores)
+        return np.asarray(np.einsum("bnp,bnp->bn", by_row, seen))
 
     def seen_along(
         self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
@@ -270,6 +276,12 @@ class Dual:
         less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
         return np.asarray(slope - curvature.times_root(less))
 
+    def explained(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+        """Return the diagonal of H Cov(eta) H, shape (b, n)."""
+        left = curvature.times_root(spread.inner).transpose(0, 2, 1)
+        unexplained = np.einsum("bnn->bn", curvature.times_root(left))
+        return np.asarray(curvature.diagonal - unexplained)
+
     def seen_along(
         self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
     ) -> Float:
@@ -312,6 +324,19 @@ def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -
     if task.beyond is not None:
         gram += prior.beyond * task.beyond
     return Dual(rows, offset, gram, held, nearly and task.beyond is None)
+
+
+def information_left(
+    system: Primal | Dual, spread: PosteriorCovariance, curvature: Curvature
+) -> Float:
+    """Return what is left of each row's information once its person is integrated out: (b, n).
+
+    That is the diagonal of H - H Cov(eta) H.
+    """
+    if isinstance(curvature, DiagonalCurvature):
+        return np.asarray(curvature.diagonal * np.maximum(1.0 - spread.variance, 0.0))
+    left = curvature.diagonal - system.explained(spread, curvature)
+    return np.asarray(np.maximum(left, 0.0))
 
 
 def _plus_identity(matrices: Float) -> Float:

@@ -259,8 +259,8 @@ class NewUserPosteriors:
             tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )
         # Coordinates that only newcomers have served their purpose: scores need none of them.
-        size = len(self.crowd.prior.mean)
-        return points[:, :size], known[:, :, :size]
+        own = slice(self.crowd.coordinates.size, crowd.coordinates.size)
+        return np.delete(points, own, axis=1), np.delete(known, own, axis=2)
 
     def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where items are known by their ids."""

@@ -200,7 +200,7 @@ def _say(
     value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
     known = np.zeros(0)
     if isinstance(block.tasks, ItemEffectBlocks):
-        known = block.tasks.known(block.number, curvature, spread)
+        known = block.tasks.known(block.number, mode, spread)
     return SumTuple(value, first.T @ regressors.z[mode.task.people], spread.total, known), mode.kept
 
 

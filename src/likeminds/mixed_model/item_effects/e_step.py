@@ -5,14 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.mixed_model.blocks import (
-    ResponseBlock,
-)
-from likeminds.mixed_model.item_effects.responses import (
-    ItemEffectBlocks,
-    ItemEffects,
-    information_left,
-)
+from likeminds.mixed_model.blocks import ResponseBlock, RowItems
+from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
     SparseItemSums,
@@ -20,10 +14,9 @@ from likeminds.mixed_model.item_effects.scatter_sums import (
     unpacked,
 )
 from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, moments_of
-from likeminds.mixed_model.likelihoods import DiagonalCurvature
 from likeminds.mixed_model.map_newton import PosteriorMode, WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
-from likeminds.mixed_model.primal_dual import PosteriorCovariance
+from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
 
 
 @dataclass(frozen=True)
@@ -96,22 +89,25 @@ def _visit_items(
     assert isinstance(tasks, ItemEffectBlocks)
     of_block = tasks.of_block(block.number)
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
-    assert isinstance(curvature, DiagonalCurvature)
-    h = curvature.root**2
+    places, signed = mode.task.places, tasks.row_items.signed
+    assert places is not None
     spread = mode.spread
     shift = system.shift(spread, curvature)
     found = moments_of(mode, terms.likelihood, spread, shift)
     # People's means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(shift) - system.offset
-    pull = mode.said.pull - curvature.grad_half_logdet(spread.variance) + h * moved
+    pull = mode.said.pull - curvature.grad_half_logdet(spread.variance)
+    pull += curvature.times_root(curvature.times_root_back(moved))
     # The posterior variance of b_j adds to the people's: they share its items.
-    weight = np.append(items.doubt, 0.0)[of_block.item] * h
-    flat = spread.with_scores.reshape(-1, len(prior.mean))
-    shared = (flat * weight.reshape(-1, 1)).T @ flat
-    crossed = of_block.sums_of_rows(curvature.root, flat)
-    sums = [of_block.sums(pull), of_block.sums(information_left(curvature, spread)), crossed]
+    doubt = np.append(items.doubt, 0.0)[of_block.item]
+    by_row = signed(curvature.times_root(spread.with_scores), places)
+    flat = by_row.reshape(by_row.shape[0] * by_row.shape[1], len(prior.mean))
+    shared = (flat * doubt.reshape(-1, 1)).T @ flat
+    crossed = of_block.sums_of_rows(np.ones(doubt.shape), flat)
+    left = information_left(system, spread, curvature)
+    sums = [of_block.sums(signed(pull, places)), of_block.sums(left), crossed]
     root = prior.root[len(prior.mean) - items.n_factors :]
-    sums += _sums_for_factors(mode, spread, of_block, root, crossed, bend=tasks.bend)
+    sums += _sums_for_factors(mode, spread, of_block, root, crossed, tasks.row_items)
     found = replace(found, second=found.second + shared)
     return ItemEffectSums(
         found, SparseItemSums(of_block.items, sums, len(items.effects))
@@ -124,20 +120,21 @@ def _sums_for_factors(
     of_block: BlockItems,
     root: Float,
     crossed: Float,
-    *,
-    bend: float,
+    row_items: RowItems,
 ) -> list[Float]:
     """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
-    curvature, system = mode.said.curvature, mode.system
-    assert isinstance(curvature, DiagonalCurvature)
+    curvature, system, places = mode.said.curvature, mode.system, mode.task.places
+    assert places is not None
     if not len(root):
         return [np.zeros((len(of_block.items), 0))] * 3
     v = system.z(mode.state) @ root.T
     second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
     upper = packed(second)
-    slope = of_block.sums_of_users(mode.said.pull, v) - crossed @ root.T
-    seen = of_block.sums_of_users(curvature.root**2, upper)
-    return [slope, seen, of_block.sums_of_users(bend * mode.task.weight, upper)]
+    pull = row_items.signed(mode.said.pull, places)
+    slope = of_block.sums_of_users(pull, v) - crossed @ root.T
+    seen = of_block.sums_of_users(curvature.diagonal, upper)
+    bound = row_items.bend_at(places) * mode.task.weight
+    return [slope, seen, of_block.sums_of_users(bound, upper)]
 
 
 @dataclass(frozen=True)

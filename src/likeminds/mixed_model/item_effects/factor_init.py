@@ -122,10 +122,13 @@ def _times_square(
     tasks = block.tasks
     assert isinstance(tasks, ItemEffectBlocks)
     of_block = tasks.of_block(block.number)
-    weight = tasks.labels.task(block.number).weight
+    task = tasks.labels.task(block.number)
+    weight, places = task.weight, task.places
+    assert places is not None
     pull = np.zeros(weight.shape) if kept is None else kept.pull
     miss = np.abs(pull) / np.maximum(weight, 1e-300)
     residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
+    residual = tasks.row_items.signed(residual, places)
     by_user = of_block.sums_of_items(residual, vectors[of_block.items])
     squared = of_block.sums_of_users(residual, by_user)
     return SparseItemSums(of_block.items, [squared], len(vectors)), None

@@ -31,7 +31,7 @@ from likeminds.mixed_model.lbfgs import (
     ROUGH_STEPS,
     follow_ridge,
 )
-from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.likelihoods import RowLikelihood
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import (
     CovarianceStructure,
@@ -43,7 +43,6 @@ from likeminds.mixed_model.model_selection import (
     enough_for_full,
     is_lower,
 )
-from likeminds.mixed_model.ordinal import Graded
 
 # Numbers of factors tried; the first two decide whether there are any.
 _RUNGS = (1, 2, 3, 4, 6, 8)
@@ -89,12 +88,13 @@ def _cost(
     mode, tasks, likelihood = terms.mode_of(block, kept), block.tasks, terms.likelihood
     assert isinstance(tasks, ItemEffectBlocks)
     assert tasks.left_out is not None
-    assert isinstance(likelihood, LogisticLikelihood | Graded)
+    assert isinstance(likelihood, RowLikelihood)
     task = tasks.labels.task(block.number)  # with the weights of all labels
     out = tasks.left_out[task.places]
-    each = likelihood.each(mode.eta, task.response, task.people[:, None])
+    each = likelihood.response_losses(mode.eta, task)
     losses = np.where(out, task.weight * each, 0.0).sum(axis=1)
-    return CollectedRows([task.people], [[losses, out.sum(axis=1)]]), None
+    n_out = out[:, :: task.set_size].sum(axis=1)
+    return CollectedRows([task.people], [[losses, n_out]]), None
 
 
 @dataclass(frozen=True)

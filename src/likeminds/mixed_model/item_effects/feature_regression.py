@@ -71,7 +71,8 @@ def regress_items_on_features(
     if items is None or features is None or not 0 < n_weights <= MOST_FEATURES:
         return learned
     X, alone = coordinates.rows(features)[:, :n_weights], judged_alone(counts)
-    return _apportion_factors(_apportion_effects(learned, items, X, alone), X, alone)
+    learned = _apportion_effects(learned, items, X, alone, coordinates)
+    return _apportion_factors(learned, X, alone, coordinates)
 
 
 def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
@@ -89,7 +90,7 @@ def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
 
 
 def _apportion_effects(
-    learned: PriorFit, items: ItemPosteriors, X: Float, alone: Float
+    learned: PriorFit, items: ItemPosteriors, X: Float, alone: Float, coordinates: Design
 ) -> PriorFit:
     n_weights = X.shape[1]
     prior = learned.model.prior
@@ -100,7 +101,8 @@ def _apportion_effects(
     doubt = 1.0 / (known + 1.0 / found.variance)
     mean = prior.mean.copy()
     mean[:n_weights] = found.theta
-    mean[n_weights] += found.added
+    if coordinates.intercept:
+        mean[n_weights] += found.added
     model = replace(learned.model, prior=replace(prior, mean=mean))
     moved = replace(items, effects=own, doubt=doubt, variance=found.variance)
     unsure = learned.unsure.copy()
@@ -109,7 +111,7 @@ def _apportion_effects(
     return replace(learned, model=model, items=moved, unsure=unsure)
 
 
-def _apportion_factors(learned: PriorFit, X: Float, alone: Float) -> PriorFit:
+def _apportion_factors(learned: PriorFit, X: Float, alone: Float, coordinates: Design) -> PriorFit:
     """Give features what they tell of factors, and let people's weights follow."""
     items, prior, n_weights = learned.items, learned.model.prior, X.shape[1]
     assert items is not None
@@ -123,7 +125,7 @@ def _apportion_factors(learned: PriorFit, X: Float, alone: Float) -> PriorFit:
     slopes = np.array([np.append(one.theta, one.added) for one in found])
     predicted = X @ slopes[:, :-1].T + slopes[:, -1]
     moved = np.eye(len(prior.mean))
-    moved[: n_weights + 1, -len(unit) :] = slopes.T
+    moved[: coordinates.size, -len(unit) :] = slopes.T[: coordinates.size]
     moved[-len(unit) :, -len(unit) :] = np.diag(unit)
     covariance = moved @ prior.covariance @ moved.T
     model = replace(

@@ -99,7 +99,7 @@ class _ItemStep:
         values, axes = np.linalg.eigh(
             objective.information_about_mean(at.model, found)[:free, :free]
         )
-        values = np.maximum(values, _LEAST * max(float(values[-1]), 1.0))
+        values = np.maximum(values, _LEAST * values.max(initial=1.0))
         self._shift = np.zeros(len(prior.mean))
         self._shift[:free] = axes @ ((axes.T @ of_mean) / values)
         self._growth = (slope - crossed @ self._shift[:free]) / known

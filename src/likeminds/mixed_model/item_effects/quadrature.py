@@ -26,11 +26,11 @@ from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemE
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.laplace_moments import EStepParams
-from likeminds.mixed_model.likelihoods import DiagonalCurvature, LogisticLikelihood
+from likeminds.mixed_model.likelihoods import RowLikelihood
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.numerics import ROUNDING
-from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.primal_dual import information_left
 
 # Where L_j is computed: so many standard deviations from the mean.
 _POINTS = 1.25 * np.arange(-4.0, 5.0)
@@ -51,13 +51,15 @@ def integrate_effects(
     """Return items with tau and b_j found anew, and the model with their mean in its intercept."""
     tasks = objective.tasks
     assert isinstance(tasks, ItemEffects)
+    has_intercept = objective.n_free > objective.n_weights
     bounds = tasks.items.variance / _FARTHEST, tasks.items.variance * _FARTHEST
     for _ in range(_VISITS):
         before, likely = tasks.items, likely_effects(replace(objective, tasks=tasks), model)
         items, centre = integrated(before, likely, tasks.labelled, bounds)
-        mean = model.prior.mean.copy()
-        mean[objective.n_weights] += centre
-        model = replace(model, prior=replace(model.prior, mean=mean))
+        if has_intercept:  # without one, what all items have in common does not matter
+            mean = model.prior.mean.copy()
+            mean[objective.n_weights] += centre
+            model = replace(model, prior=replace(model.prior, mean=mean))
         tasks = tasks.with_items(items)
         if 1.0 / _FAR < items.variance / before.variance < _FAR:
             break
@@ -111,14 +113,18 @@ def _of_block(
 ) -> tuple[SparseItemSums, WarmStart | None]:
     """Return the logarithm of L_j of a block's labels."""
     tasks, mode, likelihood = block.tasks, terms.mode_of(block, kept), terms.likelihood
+    places = mode.task.places
+    assert places is not None
     assert isinstance(tasks, ItemEffectBlocks)
-    assert isinstance(likelihood, LogisticLikelihood | CumulativeLogit)
+    assert isinstance(likelihood, RowLikelihood)
     curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
-    assert isinstance(curvature, DiagonalCurvature)
-    told = np.minimum(mode.spread.variance, 1.0 - _LEAST_OTHERS)
-    variance = told / np.maximum(curvature.root**2, ROUNDING) / (1.0 - told)
-    others = mode.eta - variance * mode.said.pull
+    h = np.maximum(curvature.diagonal, ROUNDING)
+    left = information_left(mode.system, mode.spread, curvature)
+    told = np.minimum(1.0 - left / h, 1.0 - _LEAST_OTHERS)
+    variance = told / h / (1.0 - told)
+    others = likelihood.row_scores(mode.eta, task) - variance * mode.said.pull
     unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
+    unit = tasks.row_items.signed(unit, places)
     sums = []
     for point in _POINTS:
         cost = likelihood.each(others + point * unit, task.response, task.people[:, None], variance)

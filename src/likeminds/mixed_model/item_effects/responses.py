@@ -29,8 +29,10 @@ from likeminds.mixed_model.blocks import (
     LabelResponses,
     PaddedRows,
     ResponseBlock,
+    RowItems,
     bins_of,
 )
+from likeminds.mixed_model.choice_blocks import ChoiceBlocks
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
@@ -38,8 +40,8 @@ from likeminds.mixed_model.item_effects.scatter_sums import (
     unpacked,
 )
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
-from likeminds.mixed_model.primal_dual import PosteriorCovariance
+from likeminds.mixed_model.map_newton import PosteriorMode
+from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -138,30 +140,27 @@ class ItemEffects(ABC):
 
 @dataclass(frozen=True)
 class ItemEffectBlocks(InMemoryResponses, ItemEffects):
-    """Labels in this process, with the posteriors of their items.
+    """Responses in this process, with the posteriors of their items.
 
     Attributes
     ----------
-    labels : LabelResponses
-        The labels; rows of features.
-    item : array of shape (n_places,)
-        The item of each place; the padding's is one past the last.
+    labels : LabelResponses or ChoiceBlocks
+        The responses; rows of features.
+    row_items : RowItems
+        The item of each place.
     items : ItemPosteriors
         Their posteriors.
     left_out : array of shape (n_places,), optional
-        Labels that are left out of the likelihood.
-    bend : float
-        The largest second derivative of a label's loss.
+        Rows that are left out of the likelihood.
     """
 
-    labels: LabelResponses
-    item: Index
+    labels: LabelResponses | ChoiceBlocks
+    row_items: RowItems
     items: ItemPosteriors
     left_out: Bool | None = None
-    bend: float = BEND
 
     @classmethod
-    def of_annotations(
+    def of_labels(
         cls,
         annotations: Annotations,
         coordinates: Design,
@@ -178,30 +177,13 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         by_number = Rows.of_annotations(annotations, index=every, grade=bins_of(annotations))
         number = by_number.index
         rows = replace(by_number, index=annotations.feature_rows[number])
-        item = np.append(annotations.item_codes[number], annotations.n_items)
-        return cls(LabelResponses.of_rows(rows, coordinates), item, items, bend=bend)
+        item = np.append(annotations.item_codes[number], -1)
+        return cls(LabelResponses.of_rows(rows, coordinates), RowItems(item, bend=bend), items)
 
     @classmethod
-    def of_newcomers(
-        cls,
-        annotations: Annotations,
-        coordinates: Design,
-        items: ItemPosteriors,
-        bend: float = BEND,
-    ) -> "ItemEffectBlocks":
-        """Take the labels of people not seen in training.
-
-        The variance of an item lowers the information of its label: of h, as much is left as
-        h / (1 + h variance).
-        """
-        if annotations.has_items:
-            own = items.of(annotations.item_ids)
-        else:
-            own = items.nobody_knows(annotations.n_items)
-        weight = 1.0 / (1.0 + bend * own.doubt[annotations.item_codes])
-        if annotations.weights is not None:
-            weight = weight * annotations.weights
-        return cls.of_annotations(annotations._with(weights=weight), coordinates, own, bend)
+    def of_choices(cls, choices: ChoiceBlocks, items: ItemPosteriors) -> "ItemEffectBlocks":
+        """Take choices, whose rows know their items."""
+        return cls(choices, choices.places(), items)
 
     @property
     def n_users(self) -> int:
@@ -221,25 +203,28 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
 
     @cached_property
     def counts(self) -> Index:  # type: ignore[override]
-        """How many labels each item has, those held out not counted."""
-        item = self.item[:-1] if self.left_out is None else self.item[~self.left_out]
-        return np.bincount(item, minlength=len(self.items.effects) + 1)[: len(self.items.effects)]
+        """How many rows each item has, those held out not counted."""
+        item = self.row_items.item
+        item = item[item >= 0] if self.left_out is None else item[(item >= 0) & ~self.left_out]
+        return np.bincount(item, minlength=len(self.items.effects))
 
     @cached_property
     def _of_blocks(self) -> dict[int, BlockItems]:
         return {}
 
     def of_block(self, number: int) -> BlockItems:
-        """Return which items the labels of a block are about."""
+        """Return which items the rows of a block are about."""
         if number not in self._of_blocks:
-            item = self.item[self.labels.task(number).places]
-            self._of_blocks[number] = BlockItems.of(item, len(self.items.effects))
+            n_items = len(self.items.effects)
+            item = self.row_items.item[self.labels.task(number).places]
+            self._of_blocks[number] = BlockItems.of(np.where(item < 0, n_items, item), n_items)
         return self._of_blocks[number]
 
-    def known(self, number: int, curvature: Curvature, spread: PosteriorCovariance) -> Float:
-        """Return what a block's labels tell about every b_j: see `e_step.ItemSums`."""
+    def known(self, number: int, mode: PosteriorMode, spread: PosteriorCovariance) -> Float:
+        """Return what a block's rows tell about every b_j: see `e_step.ItemSums`."""
         of_block, known = self.of_block(number), np.zeros(len(self.items.effects))
-        known[of_block.items] = of_block.sums(information_left(curvature, spread))[:, 0]
+        left = information_left(mode.system, spread, mode.said.curvature)
+        known[of_block.items] = of_block.sums(left)[:, 0]
         return known
 
     @cached_property
@@ -249,55 +234,85 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         return np.append(self.items.effects, 0.0), np.vstack([self.items.factors, zero])
 
     def with_items(self, items: ItemPosteriors) -> "ItemEffectBlocks":
-        """Return the same labels, with other posteriors of the items."""
+        """Return the same responses, with other posteriors of the items."""
         new = replace(self, items=items)
         for name in ("counts", "_of_blocks"):  # what the posteriors do not change
             vars(new)[name] = getattr(self, name)
         return new
 
     def holding_out(self, share: float) -> "ItemEffectBlocks":
-        """Return the same labels, of which a share is held out."""
+        """Return the same responses, of which a share is held out."""
         return self.leaving_out(share, self.numbers if share else None)
 
     def leaving_out(self, share: float, numbers: Index | None) -> "ItemEffectBlocks":
-        """Return the same labels, of which a share is left out, by the numbers of their items."""
+        """Return the same responses, of which a share is left out, by the numbers of their items.
+
+        A choice is drawn by the first two of its items.
+        """
         left_out = None
         if numbers is not None:
-            rows = self.labels.rows
-            people = np.repeat(rows.people, rows.counts)
-            left_out = np.append(drawn(share, people, numbers[self.item[:-1]]), False)
+            size = self.row_items.set_size
+            people = np.repeat(self.labels.people, self.labels.rows_each // size)
+            items = np.append(numbers, 0)[self.row_items.item[:-size].reshape(-1, size)]
+            about = items[:, 0] if size == 1 else items[:, 0] * (numbers.max() + 1) + items[:, 1]
+            out = np.append(drawn(share, people, about), False)
+            left_out = np.repeat(out, size)
         new = replace(self, left_out=left_out)
         vars(new)["_of_blocks"] = self._of_blocks
         return new
 
     def of_users(self, chosen: Bool) -> "ItemEffectBlocks":
-        """Return the labels of some of the people."""
-        kept = np.append(np.repeat(chosen, self.labels.rows.counts), True)
+        """Return the responses of some of the people."""
+        padding = np.ones(self.row_items.set_size, dtype=np.bool_)
+        kept = np.append(np.repeat(chosen, self.labels.rows_each), padding)
         left_out = None if self.left_out is None else self.left_out[kept]
         labels = self.labels.of_users(chosen)
-        return ItemEffectBlocks(labels, self.item[kept], self.items, left_out, bend=self.bend)
+        return ItemEffectBlocks(labels, self.row_items.of(kept), self.items, left_out)
 
     def task(self, number: int) -> PaddedRows:
         """Return one block."""
-        task = self.labels.task(number)
-        assert task.places is not None
-        item = self.of_block(number).item
+        task, of_block, signed = (
+            self.labels.task(number),
+            self.of_block(number),
+            self.row_items.signed,
+        )
+        places = task.places
+        assert places is not None
         effects, factors = self._padded
-        task = replace(task, offset=effects[item])
+        task = replace(task, offset=signed(effects[of_block.item], places))
         if self.left_out is not None:
-            task = replace(task, weight=np.where(self.left_out[task.places], 0.0, task.weight))
+            task = replace(task, weight=np.where(self.left_out[places], 0.0, task.weight))
         if not self.items.n_factors:
             return task
-        of_block = self.of_block(number)
         unsure = packed(self.items.unsure[of_block.items])
-        counted = self.items.share * self.bend * task.weight
+        counted = self.items.share * self.row_items.bend_at(places) * task.weight
         held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
-        columns = [task.rows.transpose(0, 2, 1), factors[item].transpose(0, 2, 1)]
+        own = signed(factors[of_block.item], places)
+        columns = [task.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
         rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
         return replace(task, rows=rows, held=held)
 
 
-def information_left(curvature: Curvature, spread: PosteriorCovariance) -> Float:
-    """Return what is left of each label's information once its person is integrated out."""
-    assert isinstance(curvature, DiagonalCurvature)
-    return np.asarray(curvature.root**2 * np.maximum(1.0 - spread.variance, 0.0))
+def of_new_users(annotations: Annotations, items: ItemPosteriors, bend: float) -> Annotations:
+    """Return new users' labels with weights that the uncertainty of their items lowers.
+
+    Of the information h of a label, as much is left as h / (1 + h variance). In a choice set, the
+    variance is that of the difference between two items, on average over the set.
+    """
+    own = items_of(annotations, items)
+    doubt = own.doubt[annotations.item_codes]
+    sets = annotations.group_codes
+    if sets is not None:
+        size = np.bincount(sets)
+        doubt = (np.minimum(size, 2) * np.bincount(sets, weights=doubt) / size)[sets]
+    weight = 1.0 / (1.0 + bend * doubt)
+    if annotations.weights is not None:
+        weight = weight * annotations.weights
+    return annotations._with(weights=weight)
+
+
+def items_of(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
+    """Return the posteriors of the items of annotations, in their order."""
+    if annotations.has_items:
+        return items.of(annotations.item_ids)
+    return items.nobody_knows(annotations.n_items)
