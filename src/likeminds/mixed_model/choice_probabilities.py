@@ -6,7 +6,6 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.prediction_rows import PredictionRows
 
 
 def chances_of_sets(
@@ -38,16 +37,15 @@ def chances_of_sets(
     order, offsets = order_by(said.group_codes, n_sets)
     size = np.diff(offsets)[said.group_codes[order]]
     begin = offsets[said.group_codes[order]]
-    ids = said.items if said.has_items else None
-    rows, score, owner = posterior.see(said.X, ids).rows[order], scores[order], people[order]
+    seen = posterior.see(said.X, said.items if said.has_items else None)
+    score, owner = scores[order], people[order]
     inverse = np.ones(len(order))
     for step in range(1, int(size.max())):
         # Every row of a set meets the one that many places later, round and round.
         place = np.flatnonzero(step < size)
         other = begin[place] + (place - begin[place] + step) % size[place]
-        spread = posterior.deviation(
-            PredictionRows(rows[place]), owner[place], less=PredictionRows(rows[other])
-        )
+        rivals = seen.take(order[other])
+        spread = posterior.deviation(seen.take(order[place]), owner[place], less=rivals)
         apart = (score[other] - score[place]) / np.sqrt(1.0 + np.pi / 8.0 * spread**2)
         inverse[place] += np.exp(np.minimum(apart, 500.0))
     chance = np.empty(len(order))

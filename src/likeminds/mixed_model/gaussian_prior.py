@@ -94,6 +94,8 @@ class GaussianPrior:
         array([[2., 1.],
                [1., 3.]])
         """
+        if not len(mean):
+            return cls(mean, np.zeros((0, 0)), np.zeros(0), beyond=beyond)
         values, vectors = np.linalg.eigh(covariance)
         values = np.maximum(values, LEAST_SHARE * values[-1])
         loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)

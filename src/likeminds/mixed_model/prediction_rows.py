@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -53,6 +53,12 @@ class PredictionRows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def take(self, chosen: Index) -> "PredictionRows":
+        """Return some of the rows."""
+        own = None if self.own is None else self.own.take(chosen)
+        features = None if self.features is None else self.features[chosen]
+        return PredictionRows(self.rows[chosen], own, self.is_named, features)
 
     @property
     def effects(self) -> Float:
