@@ -260,7 +260,8 @@ class ChoiceLikelihood(LogisticLikelihood):
         """Return the log-odds of each row to be chosen in its set."""
         scores = (eta + task.log_count).reshape(-1, task.set_size)
         others = np.stack([np.delete(scores, row, axis=1) for row in range(task.set_size)], axis=1)
-        return np.asarray((scores - logsumexp(others, axis=2)).reshape(eta.shape))
+        odds = np.clip(scores - logsumexp(others, axis=2), -_FAR, _FAR)
+        return np.asarray(odds.reshape(eta.shape))
 
     def response_losses(self, eta: Float, task: PaddedRows) -> Float:
         """Return the unweighted loss of each choice, in its first row."""

@@ -120,7 +120,7 @@ def _of_block(
     curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
     h = np.maximum(curvature.diagonal, ROUNDING)
     left = information_left(mode.system, mode.spread, curvature)
-    told = np.minimum(1.0 - left / h, 1.0 - _LEAST_OTHERS)
+    told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - _LEAST_OTHERS), 0.0)
     variance = told / h / (1.0 - told)
     others = likelihood.row_scores(mode.eta, task) - variance * mode.said.pull
     unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
