@@ -33,10 +33,10 @@ def test_features_are_there_once_per_item():
     np.testing.assert_array_equal(said.group_codes[:4], [0, 0, 50, 50])
 
 
-def test_items_without_features_have_a_column_each():
+def test_items_without_features_are_known_by_their_ids():
     said = Annotations.from_comparisons(["ann", "bob"], ["x", "y"], ["y", "z"])
-    assert said.feature_names == ("x", "y", "z")
-    np.testing.assert_array_equal(said.X, np.eye(3)[[0, 1, 1, 2]])
+    assert said.feature_names == ()
+    assert said.items.tolist() == ["x", "y", "y", "z"]
 
 
 def test_annotations_say_what_items_are_like():
@@ -189,7 +189,7 @@ def test_pairs_of_one_person_are_choix_bradley_terry():
     rng = np.random.default_rng(3)
     first = rng.integers(6, size=80)
     second = (first + rng.integers(1, 6, size=80)) % 6
-    said = pairs(first, second)
+    said = pairs(first, second, features=np.eye(6))
     data = list(zip(first, second, strict=True))
     expected = choix.opt_pairwise(6, data, alpha=1.0 / (2.0 * 1.5**2), tol=1e-10)
     np.testing.assert_allclose(weights_of(said, 1.5), expected, atol=1e-5)
@@ -198,7 +198,7 @@ def test_pairs_of_one_person_are_choix_bradley_terry():
 def test_rankings_of_one_person_are_choix_plackett_luce():
     rng = np.random.default_rng(4)
     orders = [rng.permutation(5)[: rng.integers(2, 6)].tolist() for _ in range(30)]
-    said = Annotations.from_rankings(["ann"] * 30, orders)
+    said = Annotations.from_rankings(["ann"] * 30, orders, features=np.eye(5))
     expected = choix.opt_rankings(5, orders, alpha=1.0 / (2.0 * 0.8**2), tol=1e-10)
     np.testing.assert_allclose(weights_of(said, 0.8), expected, atol=1e-5)
 
@@ -210,8 +210,8 @@ def test_a_fit_to_one_person_is_the_mode_under_the_prior_it_has_learned():
     second = (first + rng.integers(1, 5, size=200)) % 5
     swap = strength[first] - strength[second] + rng.logistic(size=200) < 0
     said = pairs(np.where(swap, second, first), np.where(swap, first, second))
-    ranker = HierarchicalRanker(standardize=False).fit(said)
-    found = ranker.coef_[0] - ranker.coef_[0].mean()
+    ranker = HierarchicalRanker().fit(said)
+    found = ranker.item_effect_ - ranker.item_effect_.mean()
     data = [tuple(pair) for pair in said.items.reshape(-1, 2)]
     free = choix.opt_pairwise(5, data, alpha=1e-3)
     assert np.corrcoef(found, free)[0, 1] > 0.999

@@ -263,8 +263,11 @@ class NewUserPosteriors:
         return np.delete(points, own, axis=1), np.delete(known, own, axis=2)
 
     def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
-        """Return the residuals of labelled items, where items are known by their ids."""
-        if self.crowd.items is None or not said.has_items:
+        """Return the residuals of labelled items, where items are known by their ids.
+
+        A choice is about differences, so it leaves no residual of a single item.
+        """
+        if self.crowd.items is None or not said.has_items or said.group_codes is not None:
             return None
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         people = said.user_codes

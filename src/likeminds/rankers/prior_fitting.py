@@ -155,9 +155,9 @@ class PriorFittingMixin(ChoiceReporting):
         has_items = self._has_items(loss, data)
         if not (has_items or data.about.n_features):
             raise ValueError(
-                "These annotations have no features, so that items are known only by what people "
-                "say of them: that takes items that several people judge, item_effects not False, "
-                'and loss="logistic".'
+                "These annotations have no features, so items are known by their effects alone: "
+                "that takes items that several users judge, item_effects not False, and another "
+                'loss than "auc".'
             )
         return data.tasks(loss, likelihood, coordinates, items=has_items)
 
@@ -196,9 +196,8 @@ class PriorFittingMixin(ChoiceReporting):
             return False
         if self.item_effects not in {False, "auto"} and not loss.takes_items:
             raise ValueError(
-                f'item_effects=True needs loss="logistic"; with loss="{loss.name}", items are '
-                'known by their features alone. Leave item_effects at "auto", or change the loss. '
-                "(Comparisons and choices without features= give every item a column of its own.)"
+                f'item_effects=True does not go with loss="{loss.name}", which is about pairs of '
+                'labels, not about single items. Leave item_effects at "auto", or change the loss.'
             )
         return bool(self.item_effects) and loss.takes_items and data.is_shared
 

@@ -57,8 +57,12 @@ NOT_SHARED = (
 
 
 def are_shared(annotations: Annotations) -> bool:
-    """Say whether any item was labelled by two people."""
-    return annotations.has_items and bool((labelled_by(annotations) > 1).any())
+    """Return whether items can have effects: two users judge one, or choices have no features."""
+    if not annotations.has_items:
+        return False
+    if annotations.group_codes is not None and not annotations.n_features:
+        return True
+    return bool((labelled_by(annotations) > 1).any())
 
 
 def labelled_by(annotations: Annotations) -> Index:
