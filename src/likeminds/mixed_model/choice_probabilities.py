@@ -1,17 +1,71 @@
 """The probability that an item is chosen among those shown with it, given what is known."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping
 from likeminds.mixed_model.posterior import Posterior
+
+# The largest share of what is known about a difference that its own choice may have told.
+_MOST_TOLD = 0.9
+# Differences of scores beyond this are certain.
+_LONGEST = 500.0
+
+
+@dataclass(frozen=True)
+class SetDifferences:
+    """Rows of choice sets, each with the others of its set.
+
+    Attributes
+    ----------
+    row, other : arrays of shape (n,)
+        The positions of the two rows.
+    mean, variance : arrays of shape (n,)
+        The mean and variance of the other's score less the row's, as the set was asked for.
+    """
+
+    row: Index
+    other: Index
+    mean: Float
+    variance: Float
+
+    @classmethod
+    def of(
+        cls, posterior: Posterior, said: Annotations, scores: Float, people: Index
+    ) -> "SetDifferences":
+        """Return the differences of all ordered pairs of rows in one set."""
+        sets = said.group_codes
+        assert sets is not None
+        if said.picks_worst is not None:
+            scores = np.where(said.picks_worst, -scores, scores)
+        order, offsets = order_by(sets, int(sets.max()) + 1)
+        size, begin = np.diff(offsets)[sets[order]], offsets[sets[order]]
+        pairs = []
+        for step in range(1, int(size.max())):
+            # Every row of a set meets the one that many places later, round and round.
+            place = np.flatnonzero(step < size)
+            later = begin[place] + (place - begin[place] + step) % size[place]
+            pairs.append((order[place], order[later]))
+        row, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        seen = posterior.see(said.X, said.items if said.has_items else None)
+        spread = posterior.deviation(seen.take(row), people[row], less=seen.take(other))
+        return cls(row, other, scores[other] - scores[row], spread**2)
+
+    def chances(self, scale: Float | float, n_rows: int) -> Float:
+        """Return the probability of each row, before those of a set are made to sum to one."""
+        apart = self.mean / damping(scale * self.variance)
+        terms = np.exp(np.minimum(apart, _LONGEST))
+        return np.asarray(1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=n_rows)))
 
 
 def chances_of_sets(
-    posterior: Posterior, said: Annotations, scores: Float, people: Index
+    posterior: Posterior, said: Annotations, scores: Float, people: Index, scale: float = 1.0
 ) -> Float | None:
-    """Return for each row the probability that it is chosen in its group; None without log-odds.
+    """Return for each row the probability that it is chosen in its set; None without log-odds.
 
     The mean of 1 / (1 + sum of exp(score of another - its score)) over the posterior: each
     difference is divided by sqrt(1 + pi/8 its variance), after MacKay, and probabilities are made
@@ -23,32 +77,47 @@ def chances_of_sets(
     posterior : Posterior
         Posteriors of people.
     said : Annotations
-        Groups of rows.
+        Choice sets.
     scores : array of shape (n_rows,)
         The mean score of each row.
     people : array of shape (n_rows,)
         Whose posterior each row meets; -1 is the prior's.
+    scale : float, default=1.0
+        What variances are multiplied with for known users and items: see `calibrate_choices`.
     """
     if posterior.likelihood.is_quadratic or said.group_codes is None:
         return None
-    if said.picks_worst is not None:
-        scores = np.where(said.picks_worst, -scores, scores)
-    n_sets = int(said.group_codes.max()) + 1
-    order, offsets = order_by(said.group_codes, n_sets)
-    size = np.diff(offsets)[said.group_codes[order]]
-    begin = offsets[said.group_codes[order]]
-    seen = posterior.see(said.X, said.items if said.has_items else None)
-    score, owner = scores[order], people[order]
-    inverse = np.ones(len(order))
-    for step in range(1, int(size.max())):
-        # Every row of a set meets the one that many places later, round and round.
-        place = np.flatnonzero(step < size)
-        other = begin[place] + (place - begin[place] + step) % size[place]
-        rivals = seen.take(order[other])
-        spread = posterior.deviation(seen.take(order[place]), owner[place], less=rivals)
-        apart = (score[other] - score[place]) / np.sqrt(1.0 + np.pi / 8.0 * spread**2)
-        inverse[place] += np.exp(np.minimum(apart, 500.0))
-    chance = np.empty(len(order))
-    chance[order] = 1.0 / inverse
-    total = np.bincount(said.group_codes, weights=chance, minlength=n_sets)
+    if np.bincount(said.group_codes).max() < 2:
+        return np.ones(len(said))
+    apart = SetDifferences.of(posterior, said, scores, people)
+    known = posterior.see(said.X, said.items if said.has_items else None).is_known(posterior.items)
+    known &= people >= 0
+    chance = apart.chances(np.where(known[apart.row] & known[apart.other], scale, 1.0), len(said))
+    total = np.bincount(said.group_codes, weights=chance)
     return np.asarray(chance / total[said.group_codes])
+
+
+def calibrate_choices(
+    posterior: Posterior, said: Annotations, scores: Float, people: Index
+) -> float:
+    """Return the scale of variances that maximises the leave-one-out likelihood of choices.
+
+    A choice is left out by taking its information, that of a logistic regression for each
+    difference, out of the posterior of the differences.
+    """
+    apart = SetDifferences.of(posterior, said, scores, people)
+    chosen = said.chosen[apart.row]
+    row, other = apart.row[chosen], apart.other[chosen]
+    mean, variance = apart.mean[chosen], apart.variance[chosen]
+    terms = np.bincount(row, weights=np.exp(np.minimum(mean, _LONGEST)), minlength=len(said))
+    first = 1.0 / (1.0 + terms[row])
+    second = first * np.exp(np.minimum(mean, _LONGEST))
+    told = np.minimum(first * second / (first + second) * variance, _MOST_TOLD)
+    variance = variance / (1.0 - told)
+    left = SetDifferences(row, other, mean + variance * second, variance)
+    weights = None if said.weights is None else said.weights[said.chosen]
+    likely = [
+        np.average(np.log(left.chances(c, len(said))[said.chosen]), weights=weights)
+        for c in VARIANCE_SCALES
+    ]
+    return float(VARIANCE_SCALES[int(np.argmax(likely))])

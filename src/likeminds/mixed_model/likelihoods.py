@@ -299,6 +299,8 @@ class GaussianLikelihood:
         return np.full(len(eta), 0.5 * self.precision)
 
 
+# Scales of the predictive variance among which calibration chooses.
+VARIANCE_SCALES = np.linspace(0.0, 2.0, 41)
 # Beyond this, a logistic distribution has nothing left.
 _FAR = 700.0
 

@@ -104,7 +104,7 @@ class PriorFittingMixin(ChoiceReporting):
             self._set_levels(points)
         if data.about.has_grades and loss.has_intercept and not self._is_trial:
             self.grading_ = learn_grading(self, data)
-        elif self.loss_ == "logistic" and not self._is_trial:
+        elif self.loss_ in {"logistic", "choice", "mixed"} and not self._is_trial:
             self.label_doubt_ = calibrate_variance_scale(self, data)
 
     def _settle(self, data: TrainingData, tasks: Responses, learned: PriorFit) -> Float | None:

@@ -11,18 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.choice_probabilities import chances_of_sets
-from likeminds.mixed_model.likelihoods import damping, label_probability
+from likeminds.mixed_model.choice_probabilities import calibrate_choices, chances_of_sets
+from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping, label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
-from likeminds.rankers.label_validation import is_graded, rows_and_users
+from likeminds.rankers.label_validation import is_graded, places_of, rows_and_users
 from likeminds.rankers.training_data import TrainingData
 
 # Losses that learn from what was chosen among what was shown.
 _OF_CHOICES = ("choice", "mixed")
-# The shares of scores' variance that are tried; what a label may say of its own score.
-_SHARES, _MOST_TOLD = np.linspace(0.0, 2.0, 41), 0.9
+# What a label may say of its own score, at most.
+_MOST_TOLD = 0.9
+# Rows of choice sets from which the scale of the variance is learned.
+_MOST_ROWS = 20_000
 
 
 def _may_have_log_odds(ranker: Any) -> bool:
@@ -152,6 +154,8 @@ def calibrate_variance_scale(ranker: Any, data: TrainingData) -> float:
     about the prior: together they may be too careful, or not careful enough. A label is left out by
     taking its likelihood, a normal distribution of the score, out of the score's posterior.
     """
+    if ranker.loss_ in _OF_CHOICES:
+        return _calibrate_choices(ranker, data)
     some = some_scored(ranker, data)
     said, eta, variance = some.said, some.scores, some.variances
     chance = expit(eta)
@@ -161,9 +165,21 @@ def calibrate_variance_scale(ranker: Any, data: TrainingData) -> float:
     towards = np.where(said.labels, eta, -eta)
     likely = [
         np.average(log_expit(towards / damping(c * variance)), weights=said.weights)
-        for c in _SHARES
+        for c in VARIANCE_SCALES
     ]
-    return float(_SHARES[int(np.argmax(likely))])
+    return float(VARIANCE_SCALES[int(np.argmax(likely))])
+
+
+def _calibrate_choices(ranker: Any, data: TrainingData) -> float:
+    """Return the same of choices, from those of some users."""
+    n_users, n_rows = len(data.about.user_ids), data.about.n_labels
+    most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
+    said = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
+    sets = said.group_codes
+    assert sets is not None
+    said = said[np.bincount(sets)[sets] > 1]
+    posterior, people = ranker._posterior_of(places_of(ranker, said.users))
+    return calibrate_choices(posterior, said, ranker.decision_function(said), people)
 
 
 def _of_labels(
@@ -218,7 +234,8 @@ def _of_choices(ranker: Any, said: Any) -> Float:
     people: Index = rows_and_users(ranker, said, None)[1]
     scores = ranker.decision_function(said)
     posterior, people = ranker._posterior_of(people)
-    chances = chances_of_sets(posterior, said, scores, people)
+    counts = ranker.learned("label_doubt_")
+    chances = chances_of_sets(posterior, said, scores, people, 1.0 if counts is None else counts)
     assert chances is not None
     alone = np.bincount(said.group_codes)[said.group_codes] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:
