@@ -88,9 +88,7 @@ def passes(said: Annotations) -> tuple[float, float]:
     first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
     plain = LabelResponses.of_annotations(said, coordinates)
-    crossed = ItemEffectBlocks.of_labels(
-        said, coordinates, ItemPosteriors.unknown(said.item_ids)
-    )
+    crossed = ItemEffectBlocks.of_labels(said, coordinates, ItemPosteriors.unknown(said.item_ids))
     works = {}
     for name, tasks in {"plain": plain, "crossed": crossed}.items():
         objective = MarginalLikelihood(tasks, n_weights, first, first.prior.residual)

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import first_model
@@ -76,7 +76,7 @@ def tasks_with_items(said, variance=1.0, **known):
     """Return the same where items have effects and factors, of which some things are known."""
     coordinates = coordinates_of(said)
     items = replace(ItemPosteriors.unknown(said.item_ids, variance), **known)
-    return ItemEffectBlocks.of_labels(said, coordinates, items), coordinates
+    return ItemEffects.of(ItemRows.of_labels(said, coordinates), items), coordinates
 
 
 def make_prior(rng, size, rank=1):

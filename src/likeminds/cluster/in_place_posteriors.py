@@ -1,6 +1,7 @@
 """People who stay where they are: each shard's posteriors are found there, and written there."""
 
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from likeminds.cluster.wire_format import columns_of, rows_joined
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import MeanShifts
+from likeminds.mixed_model.item_effects.responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.graded_answers import scores_and_variances, share_scored
@@ -185,11 +187,15 @@ def _asked(
     """Ask all shards for posteriors, and for those of people of whom no covariate is known."""
     crowd, quick = ranker.crowd_, learned.sampling is not None
     finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
-    answers = tasks.asked(find_user_posteriors, finder, learned.pulls.own)
+    has_items = isinstance(tasks, ItemEffects)
+    labels = tasks.labels if has_items else tasks
+    bound: Callable[[Any], Any] = tasks.bound if has_items else identity
+    answers = labels.asked(find_user_posteriors, bound(finder), learned.pulls.own)
     if shifts is None or not len(crowd.traits.told(len(crowd.prior.mean))):  # no effect is left
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
-    return answers, tasks.asked_of(find_user_posteriors, finder.of_unknown(crowd), unknown)
+    state = bound(finder.of_unknown(crowd))
+    return answers, labels.asked_of(find_user_posteriors, state, unknown)
 
 
 def put_away(ranker: Any, folder: UserFolder, n_files: int) -> None:

@@ -12,7 +12,6 @@ from likeminds.cluster.checkpoint_codec import mark_of
 from likeminds.cluster.in_place_posteriors import settle_there
 from likeminds.cluster.remote_blocks import (
     LossSettings,
-    RemoteItemEffects,
     RemoteResponses,
     make_shard,
 )
@@ -23,6 +22,7 @@ from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_scale import GradeCounts
+from likeminds.mixed_model.item_effects.responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
@@ -116,7 +116,7 @@ class RemoteTrainingData(TrainingData):
         tasks = RemoteResponses.of_shards(self._site, shards, partial(self._locally, how))
         self._made.append(tasks)
         if items:
-            return RemoteItemEffects.of_labels(tasks, ItemPosteriors.unknown(crowd.catalogue.ids))
+            return ItemEffects.of(tasks, ItemPosteriors.unknown(crowd.catalogue.ids))
         return tasks
 
     def brought_here(self, tasks: Any) -> Responses:

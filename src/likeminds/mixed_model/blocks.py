@@ -186,13 +186,19 @@ class InMemoryResponses:
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
-        return self._blocks.visit(work, state, own)
+        rows, state = self.bound(state)
+        return rows._blocks.visit(work, state, own)
 
     def ask(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
         """Yield what each block answers."""
-        return self._blocks.ask(work, state, own)
+        rows, state = self.bound(state)
+        return rows._blocks.ask(work, state, own)
+
+    def bound(self, state: Any) -> "tuple[InMemoryResponses, Any]":
+        """Return the blocks that a visit with this state is to, and the state that they get."""
+        return self, state
 
 
 class CachedResponses(InMemoryResponses):

@@ -17,11 +17,11 @@ from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.responses import (
     BEND,
-    ItemEffectBlocks,
+    ItemEffects,
+    ItemRows,
     items_of,
     of_new_users,
 )
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,
@@ -77,9 +77,9 @@ class PriorLoss(ABC):
 
     @abstractmethod
     def tasks(
-        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+        self, annotations: Annotations, coordinates: Design, *, items: bool = False
     ) -> Responses:
-        """Return everybody's labels as rows and responses; with ``items``, those have effects."""
+        """Return everybody's labels as rows and responses; with ``items``, rows know theirs."""
 
     def of_newcomers(
         self,
@@ -95,8 +95,8 @@ class PriorLoss(ABC):
         if crowd.items is None:
             return self.tasks(annotations, crowd.coordinates), crowd
         weighed = of_new_users(annotations, crowd.items, self.bend)
-        items = items_of(annotations, crowd.items)
-        return self.tasks(weighed, crowd.coordinates, items), crowd
+        rows = self.tasks(weighed, crowd.coordinates, items=True)
+        return ItemEffects.of(rows, items_of(annotations, crowd.items)), crowd
 
 
 class LogisticLoss(PriorLoss):
@@ -110,12 +110,12 @@ class LogisticLoss(PriorLoss):
     rows_are_items = True
 
     def tasks(
-        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+        self, annotations: Annotations, coordinates: Design, *, items: bool = False
     ) -> Responses:
         """Return one row per label."""
-        if items is None:
-            return LabelResponses.of_annotations(annotations, coordinates)
-        return ItemEffectBlocks.of_labels(annotations, coordinates, items, self.bend)
+        if items:
+            return ItemRows.of_labels(annotations, coordinates, self.bend)
+        return LabelResponses.of_annotations(annotations, coordinates)
 
 
 class MedianLoss(LogisticLoss):
@@ -210,11 +210,11 @@ class ChoiceLoss(PriorLoss):
     rows_are_items = True
 
     def tasks(
-        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+        self, annotations: Annotations, coordinates: Design, *, items: bool = False
     ) -> Responses:
         """Return one set of rows per positive label."""
         choices = ChoiceBlocks.of_annotations(annotations, coordinates)
-        return choices if items is None else ItemEffectBlocks.of_choices(choices, items)
+        return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
 
     def of_newcomers(
         self, annotations: Annotations, crowd: FittedPrior, positive_share: float
@@ -244,11 +244,11 @@ class MixedLoss(PriorLoss):
     rows_are_items = True
 
     def tasks(
-        self, annotations: Annotations, coordinates: Design, items: ItemPosteriors | None = None
+        self, annotations: Annotations, coordinates: Design, *, items: bool = False
     ) -> Responses:
         """Return one set of rows per choice, and one per label."""
         choices = ChoiceBlocks.of_annotations(annotations, coordinates, single=True)
-        return choices if items is None else ItemEffectBlocks.of_choices(choices, items)
+        return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
 
 
 class AucLoss(PriorLoss):
@@ -263,7 +263,8 @@ class AucLoss(PriorLoss):
         self,
         annotations: Annotations,
         coordinates: Design,
-        items: ItemPosteriors | None = None,  # noqa: ARG002 - pairs of labels have no single item
+        *,
+        items: bool = False,  # noqa: ARG002 - pairs of labels have no single item
     ) -> Responses:
         """Return one row per label, and one per person."""
         return AucResponses(LabelResponses.of_annotations(annotations, coordinates))

@@ -12,7 +12,7 @@ from likeminds._util.per_user_arrays import CollectedRows
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.label_parsing import LabelReading
 from likeminds.mixed_model.blocks import LabelResponses, ResponseBlock, Responses
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.laplace_moments import EStepParams
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import DiagonalCurvature
@@ -190,7 +190,7 @@ def _some_scores(
 
 def _drawn(block: ResponseBlock, share: float) -> Bool:
     """Draw some rows of a block, by their people and the rows of the table of features."""
-    labels = block.tasks.labels if isinstance(block.tasks, ItemEffectBlocks) else block.tasks
+    labels = block.tasks.labels if isinstance(block.tasks, ItemRows) else block.tasks
     assert isinstance(labels, LabelResponses)
     task = labels.task(block.number)
     number: Index = np.append(labels.rows.index, 0)[task.places]

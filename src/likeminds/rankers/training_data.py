@@ -21,7 +21,7 @@ from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
-from likeminds.mixed_model.item_effects.responses import are_shared
+from likeminds.mixed_model.item_effects.responses import ItemEffects, are_shared
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
@@ -197,8 +197,8 @@ class LocalTrainingData(TrainingData):
     ) -> Responses:
         """Return the labels to be visited."""
         prepared = loss.prepare(self.said, likelihood)
-        nothing = ItemPosteriors.unknown(self.said.item_ids) if items else None
-        return loss.tasks(prepared, coordinates, nothing)
+        rows = loss.tasks(prepared, coordinates, items=items)
+        return ItemEffects.of(rows, ItemPosteriors.unknown(self.said.item_ids)) if items else rows
 
     def rows_of(self, people: Index) -> Annotations:
         """Return the labels of some people."""

@@ -25,7 +25,7 @@ from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.mixed_model.blocks import ResponseBlock, Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import PriorFit, first_guess
 from likeminds.mixed_model.map_newton import WarmStart
@@ -199,8 +199,8 @@ def _say(
         first = first - mode.system.z(mode.system.shift(spread, curvature))
     value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
     known = np.zeros(0)
-    if isinstance(block.tasks, ItemEffectBlocks):
-        known = block.tasks.known(block.number, mode, spread)
+    if isinstance(block.tasks, ItemRows):
+        known = block.tasks.information(block.number, mode, spread)
     return SumTuple(value, first.T @ regressors.z[mode.task.people], spread.total, known), mode.kept
 
 

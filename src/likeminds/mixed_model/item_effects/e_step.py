@@ -6,7 +6,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.mixed_model.blocks import ResponseBlock, RowItems
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
     SparseItemSums,
@@ -86,7 +86,7 @@ def _visit_items(
 ) -> tuple[ItemEffectSums, WarmStart | None]:
     """Return a block's moments and the sums of its items."""
     tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, kept)
-    assert isinstance(tasks, ItemEffectBlocks)
+    assert isinstance(tasks, ItemRows)
     of_block = tasks.of_block(block.number)
     curvature, system, items = mode.said.curvature, mode.system, tasks.items
     places, signed = mode.task.places, tasks.row_items.signed
@@ -107,7 +107,7 @@ def _visit_items(
     left = information_left(system, spread, curvature)
     sums = [of_block.sums(signed(pull, places)), of_block.sums(left), crossed]
     root = prior.root[len(prior.mean) - items.n_factors :]
-    sums += _sums_for_factors(mode, spread, of_block, root, crossed, tasks.row_items)
+    sums += _sums_for_factors(mode, spread, of_block, root, crossed, row_items=tasks.row_items)
     found = replace(found, second=found.second + shared)
     return ItemEffectSums(
         found, SparseItemSums(of_block.items, sums, len(items.effects))
@@ -120,6 +120,7 @@ def _sums_for_factors(
     of_block: BlockItems,
     root: Float,
     crossed: Float,
+    *,
     row_items: RowItems,
 ) -> list[Float]:
     """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""

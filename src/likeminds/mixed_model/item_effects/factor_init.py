@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.blocks import ResponseBlock
-from likeminds.mixed_model.item_effects.responses import BEND, ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import BEND, ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
@@ -120,7 +120,7 @@ def _times_square(
 ) -> tuple[SparseItemSums, None]:
     """Return the square of a block's residuals, items x items, times vectors (m, k)."""
     tasks = block.tasks
-    assert isinstance(tasks, ItemEffectBlocks)
+    assert isinstance(tasks, ItemRows)
     of_block = tasks.of_block(block.number)
     task = tasks.labels.task(block.number)
     weight, places = task.weight, task.places

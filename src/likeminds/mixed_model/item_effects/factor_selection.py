@@ -24,7 +24,7 @@ from likeminds.mixed_model.item_effects.factor_init import (
     without_vanished,
 )
 from likeminds.mixed_model.item_effects.m_step import step_both
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
 from likeminds.mixed_model.lbfgs import (
     ROUGH,
@@ -86,7 +86,7 @@ def _cost(
 ) -> tuple[CollectedRows, None]:
     """Return the losses of a block's people."""
     mode, tasks, likelihood = terms.mode_of(block, kept), block.tasks, terms.likelihood
-    assert isinstance(tasks, ItemEffectBlocks)
+    assert isinstance(tasks, ItemRows)
     assert tasks.left_out is not None
     assert isinstance(likelihood, RowLikelihood)
     task = tasks.labels.task(block.number)  # with the weights of all labels

@@ -22,7 +22,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.blocks import ResponseBlock
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks, ItemEffects
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.laplace_moments import EStepParams
@@ -115,7 +115,7 @@ def _of_block(
     tasks, mode, likelihood = block.tasks, terms.mode_of(block, kept), terms.likelihood
     places = mode.task.places
     assert places is not None
-    assert isinstance(tasks, ItemEffectBlocks)
+    assert isinstance(tasks, ItemRows)
     assert isinstance(likelihood, RowLikelihood)
     curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
     h = np.maximum(curvature.diagonal, ROUNDING)

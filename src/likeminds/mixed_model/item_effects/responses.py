@@ -10,11 +10,10 @@ N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the me
 exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from likeminds.mixed_model.blocks import (
     LabelResponses,
     PaddedRows,
     ResponseBlock,
+    Responses,
     RowItems,
     bins_of,
 )
@@ -36,6 +36,7 @@ from likeminds.mixed_model.choice_blocks import ChoiceBlocks
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
+    SparseItemSums,
     packed,
     unpacked,
 )
@@ -83,19 +84,59 @@ def labelled_by(annotations: Annotations) -> Index:
     return found
 
 
-class ItemEffects(ABC):
-    """Labels with the posteriors of their items, wherever the labels are.
+@dataclass(frozen=True)
+class ItemState:
+    """The state of a visit, with what is known of items.
 
     Attributes
     ----------
     items : ItemPosteriors
-        The items, and what is known of them.
-    counts : array of shape (m,)
-        How many labels each item has, those held out not counted.
+        Their posteriors, without their ids.
+    share : float
+        The share of responses that is held out.
+    numbers : array, optional
+        By which they are drawn: see `ItemEffects`.
+    state : object
+        What else there is.
     """
 
     items: ItemPosteriors
+    share: float
+    numbers: Index | None
+    state: Any
+
+
+@dataclass(frozen=True)
+class ItemEffects:
+    """Responses with the posteriors of their items, wherever the responses are.
+
+    Attributes
+    ----------
+    labels : Responses
+        The responses: blocks of `ItemRows`.
+    items : ItemPosteriors
+        The items, and what is known of them; it goes with every visit.
+    counts : array of shape (m,)
+        How many rows each item has, those held out not counted.
+    share, numbers : float, array
+        The share of responses that is held out, and the numbers of items that they are drawn by.
+    """
+
+    labels: Responses
+    items: ItemPosteriors
     counts: Index
+    share: float = 0.0
+    numbers: Index | None = None
+
+    @classmethod
+    def of(cls, labels: Responses, items: ItemPosteriors) -> "ItemEffects":
+        """Count the rows of items."""
+        return cls(labels, items, np.zeros(0, np.intp))._counted()
+
+    def _counted(self) -> "ItemEffects":
+        found: SparseItemSums
+        found, _ = self.visit(_count, None)
+        return replace(self, counts=found.whole[0][:, 0].astype(np.intp))
 
     @property
     def labelled(self) -> Bool:
@@ -103,48 +144,51 @@ class ItemEffects(ABC):
         return self.counts > 0
 
     @property
-    @abstractmethod
     def n_users(self) -> int:
         """How many people have labels."""
+        return self.labels.n_users
 
-    @abstractmethod
-    def with_items(self, items: ItemPosteriors) -> Self:
-        """Return the same labels, with other posteriors of the items."""
+    def with_items(self, items: ItemPosteriors) -> "ItemEffects":
+        """Return the same responses, with other posteriors of the items."""
+        return replace(self, items=items)
 
-    @abstractmethod
-    def holding_out(self, share: float) -> Self:
-        """Return the same labels, of which a share is held out: left out of the likelihood.
+    def holding_out(self, share: float) -> "ItemEffects":
+        """Return the same responses, of which a share is held out: left out of the likelihood.
 
         They are drawn by who gave them to what, whatever the order of rows and items.
         """
+        numbers = None
+        if share:
+            # By the order of ids, so that it does not matter where items were first seen.
+            numbers = np.zeros(len(self.items.ids), dtype=np.intp)
+            numbers[self.labelled] = encode(self.items.ids[self.labelled], "items")[0]
+        return replace(self, share=share, numbers=numbers)._counted()
 
-    @abstractmethod
     def of_users(self, chosen: Bool) -> "ItemEffects":
-        """Return the labels of some of the people."""
+        """Return the responses of some of the people."""
+        return replace(self, labels=self.labels.of_users(chosen))._counted()
 
-    @abstractmethod
     def visit(
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
+        return self.labels.visit(work, self.bound(state), own)
 
-    @abstractmethod
     def ask(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
         """Yield what each block answers."""
+        return self.labels.ask(work, self.bound(state), own)
 
-    @property
-    def numbers(self) -> Index:
-        """A number for each item with labels, by the order of their ids where they have one."""
-        numbers, labelled = np.zeros(len(self.items.ids), dtype=np.intp), self.labelled
-        numbers[labelled] = encode(self.items.ids[labelled], "items")[0]
-        return numbers
+    def bound(self, state: Any) -> Any:
+        """Return a state with what is known of items."""
+        nameless = replace(self.items, ids=self.items.ids[:0])
+        return ItemState(nameless, self.share, self.numbers, state)
 
 
 @dataclass(frozen=True)
-class ItemEffectBlocks(InMemoryResponses, ItemEffects):
-    """Responses in this process, with the posteriors of their items.
+class ItemRows(InMemoryResponses):
+    """Responses in this process whose rows know their items.
 
     Attributes
     ----------
@@ -152,25 +196,24 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         The responses; rows of features.
     row_items : RowItems
         The item of each place.
-    items : ItemPosteriors
-        Their posteriors.
+    n_items : int
+        How many items there are.
+    known : ItemPosteriors, optional
+        The posteriors of the items: they come with the state of a visit.
     left_out : array of shape (n_places,), optional
         Rows that are left out of the likelihood.
     """
 
     labels: LabelResponses | ChoiceBlocks
     row_items: RowItems
-    items: ItemPosteriors
+    n_items: int
+    known: ItemPosteriors | None = None
     left_out: Bool | None = None
 
     @classmethod
     def of_labels(
-        cls,
-        annotations: Annotations,
-        coordinates: Design,
-        items: ItemPosteriors,
-        bend: float = BEND,
-    ) -> "ItemEffectBlocks":
+        cls, annotations: Annotations, coordinates: Design, bend: float = BEND
+    ) -> "ItemRows":
         """Group the labels by person, and keep which item each is about.
 
         A person's labels are in the order of their items, so that nothing depends on that of rows.
@@ -182,12 +225,14 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         number = by_number.index
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], -1)
-        return cls(LabelResponses.of_rows(rows, coordinates), RowItems(item, bend=bend), items)
+        labels = LabelResponses.of_rows(rows, coordinates)
+        return cls(labels, RowItems(item, bend=bend), annotations.n_items)
 
-    @classmethod
-    def of_choices(cls, choices: ChoiceBlocks, items: ItemPosteriors) -> "ItemEffectBlocks":
-        """Take choices, whose rows know their items."""
-        return cls(choices, choices.places(), items)
+    @property
+    def items(self) -> ItemPosteriors:
+        """The posteriors of the items."""
+        assert self.known is not None
+        return self.known
 
     @property
     def n_users(self) -> int:
@@ -205,28 +250,35 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         """The people of each block."""
         return self.labels.plan
 
-    @cached_property
-    def counts(self) -> Index:  # type: ignore[override]
-        """How many rows each item has, those held out not counted."""
-        item = self.row_items.item
-        item = item[item >= 0] if self.left_out is None else item[(item >= 0) & ~self.left_out]
-        return np.bincount(item, minlength=len(self.items.effects))
+    def bound(self, state: Any) -> tuple["ItemRows", Any]:
+        """Return the rows with the items of a state, and the state without them."""
+        if not isinstance(state, ItemState):
+            return self, state
+        left_out = self._drawn(state.share, state.numbers)
+        rows = replace(self, known=state.items, left_out=left_out)
+        for name in ("_of_blocks", "_lots"):  # what the posteriors do not change
+            vars(rows)[name] = getattr(self, name)
+        return rows, state.state
 
     @cached_property
     def _of_blocks(self) -> dict[int, BlockItems]:
         return {}
 
+    @cached_property
+    def _lots(self) -> dict[float, Bool]:
+        return {}
+
     def of_block(self, number: int) -> BlockItems:
         """Return which items the rows of a block are about."""
         if number not in self._of_blocks:
-            n_items = len(self.items.effects)
             item = self.row_items.item[self.labels.task(number).places]
-            self._of_blocks[number] = BlockItems.of(np.where(item < 0, n_items, item), n_items)
+            item = np.where(item < 0, self.n_items, item)
+            self._of_blocks[number] = BlockItems.of(item, self.n_items)
         return self._of_blocks[number]
 
-    def known(self, number: int, mode: PosteriorMode, spread: PosteriorCovariance) -> Float:
+    def information(self, number: int, mode: PosteriorMode, spread: PosteriorCovariance) -> Float:
         """Return what a block's rows tell about every b_j: see `e_step.ItemSums`."""
-        of_block, known = self.of_block(number), np.zeros(len(self.items.effects))
+        of_block, known = self.of_block(number), np.zeros(self.n_items)
         left = information_left(mode.system, spread, mode.said.curvature)
         known[of_block.items] = of_block.sums(left)[:, 0]
         return known
@@ -237,41 +289,24 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         zero = np.zeros((1, self.items.n_factors))
         return np.append(self.items.effects, 0.0), np.vstack([self.items.factors, zero])
 
-    def with_items(self, items: ItemPosteriors) -> "ItemEffectBlocks":
-        """Return the same responses, with other posteriors of the items."""
-        new = replace(self, items=items)
-        for name in ("counts", "_of_blocks"):  # what the posteriors do not change
-            vars(new)[name] = getattr(self, name)
-        return new
-
-    def holding_out(self, share: float) -> "ItemEffectBlocks":
-        """Return the same responses, of which a share is held out."""
-        return self.leaving_out(share, self.numbers if share else None)
-
-    def leaving_out(self, share: float, numbers: Index | None) -> "ItemEffectBlocks":
-        """Return the same responses, of which a share is left out, by the numbers of their items.
-
-        A choice is drawn by the first two of its items.
-        """
-        left_out = None
-        if numbers is not None:
+    def _drawn(self, share: float, numbers: Index | None) -> Bool | None:
+        """Draw rows to leave out, by the numbers of their items; a choice, by its first two."""
+        if numbers is None:
+            return None
+        if share not in self._lots:
             size = self.row_items.set_size
             people = np.repeat(self.labels.people, self.labels.rows_each // size)
             items = np.append(numbers, 0)[self.row_items.item[:-size].reshape(-1, size)]
             about = items[:, 0] if size == 1 else items[:, 0] * (numbers.max() + 1) + items[:, 1]
             out = np.append(drawn(share, people, about), False)
-            left_out = np.repeat(out, size)
-        new = replace(self, left_out=left_out)
-        vars(new)["_of_blocks"] = self._of_blocks
-        return new
+            self._lots[share] = np.repeat(out, size)
+        return self._lots[share]
 
-    def of_users(self, chosen: Bool) -> "ItemEffectBlocks":
+    def of_users(self, chosen: Bool) -> "ItemRows":
         """Return the responses of some of the people."""
         padding = np.ones(self.row_items.set_size, dtype=np.bool_)
         kept = np.append(np.repeat(chosen, self.labels.rows_each), padding)
-        left_out = None if self.left_out is None else self.left_out[kept]
-        labels = self.labels.of_users(chosen)
-        return ItemEffectBlocks(labels, self.row_items.of(kept), self.items, left_out)
+        return ItemRows(self.labels.of_users(chosen), self.row_items.of(kept), self.n_items)
 
     def task(self, number: int) -> PaddedRows:
         """Return one block."""
@@ -295,6 +330,17 @@ class ItemEffectBlocks(InMemoryResponses, ItemEffects):
         columns = [task.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
         rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
         return replace(task, rows=rows, held=held)
+
+
+def _count(block: ResponseBlock, state: None, own: None) -> tuple[SparseItemSums, None]:  # noqa: ARG001
+    """Return how many rows of a block each item has, those held out not counted."""
+    rows = block.tasks
+    assert isinstance(rows, ItemRows)
+    of_block, places = rows.of_block(block.number), rows.labels.task(block.number).places
+    assert places is not None
+    out = np.zeros(places.shape, np.bool_) if rows.left_out is None else rows.left_out[places]
+    counted: Float = of_block.sums((~out).astype(np.float64))
+    return SparseItemSums(of_block.items, [counted], rows.n_items), None
 
 
 def of_new_users(annotations: Annotations, items: ItemPosteriors, bend: float) -> Annotations:
