@@ -25,7 +25,7 @@ from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
 from likeminds.mixed_model.blocks import LabelResponses
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects.responses import ItemEffectBlocks
+from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.lbfgs import first_model
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
@@ -88,7 +88,8 @@ def passes(said: Annotations) -> tuple[float, float]:
     first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
     plain = LabelResponses.of_annotations(said, coordinates)
-    crossed = ItemEffectBlocks.of_labels(said, coordinates, ItemPosteriors.unknown(said.item_ids))
+    rows = ItemRows.of_labels(said, coordinates)
+    crossed = ItemEffects.of(rows, ItemPosteriors.unknown(said.item_ids))
     works = {}
     for name, tasks in {"plain": plain, "crossed": crossed}.items():
         objective = MarginalLikelihood(tasks, n_weights, first, first.prior.residual)

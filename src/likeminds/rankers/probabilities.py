@@ -176,9 +176,10 @@ def _calibrate_choices(ranker: Any, data: TrainingData) -> float:
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
     said = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
     sets = said.group_codes
-    said = said[:0] if sets is None else said[np.bincount(sets)[sets] > 1]
-    if not len(said):  # choices among all of a user's labels
+    in_sets = np.zeros(len(said), np.bool_) if sets is None else np.bincount(sets)[sets] > 1
+    if not in_sets.any():  # choices among all of a user's labels
         return 1.0
+    said = said[in_sets]
     posterior, people = ranker._posterior_of(places_of(ranker, said.users))
     return calibrate_choices(posterior, said, ranker.decision_function(said), people)
 

@@ -171,7 +171,7 @@ def test_it_is_said_when_no_item_is_shared():
     with pytest.warns(UserWarning, match="item effects"):
         HierarchicalRanker(loss="logistic", item_effects=True).fit(households)
     with pytest.raises(ValueError):
-        HierarchicalRanker(loss="choice", item_effects=True).fit(households)
+        HierarchicalRanker(loss="auc", item_effects=True).fit(households)
 
 
 @pytest.mark.parametrize("graded", [False, pytest.param(True, marks=pytest.mark.slow)])

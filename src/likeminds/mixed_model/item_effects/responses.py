@@ -310,12 +310,8 @@ class ItemRows(InMemoryResponses):
 
     def task(self, number: int) -> PaddedRows:
         """Return one block."""
-        task, of_block, signed = (
-            self.labels.task(number),
-            self.of_block(number),
-            self.row_items.signed,
-        )
-        places = task.places
+        task, of_block = self.labels.task(number), self.of_block(number)
+        places, signed = task.places, self.row_items.signed
         assert places is not None
         effects, factors = self._padded
         task = replace(task, offset=signed(effects[of_block.item], places))
