@@ -11,7 +11,7 @@ from likeminds.data.sources import write_table
 
 ITEMS, PEOPLE = 30, 24
 FIT = ("fit", "--annotations", "labels.csv", "--features", "features.csv", "--out", "m.likeminds")
-WITH = ("--people", "people.csv")
+WITH = ("--user-features", "people.csv")
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def best_of(folder, *words):
 def test_strangers_get_what_goes_with_their_covariates(folder):
     (folder / "new.csv").write_text("person,town\nana,A\nbea,B\ncyn,C\n")
     (folder / "said.csv").write_text("person,item,label\nbea,0,1\ndot,0,1\n")
-    found = best_of(folder, "--people", "new.csv")
+    found = best_of(folder, "--user-features", "new.csv")
     assert set(found) == {"ana", "bea", "cyn"}
     assert found["ana"] != found["bea"]
     assert set(best_of(folder)) == {"newcomer"}
     assert found["cyn"] == best_of(folder)["newcomer"]
-    some = best_of(folder, "--people", "new.csv", "--labels", "said.csv")
+    some = best_of(folder, "--user-features", "new.csv", "--labels", "said.csv")
     assert set(some) == {"ana", "bea", "cyn", "dot"}
 
 
@@ -73,17 +73,19 @@ def test_more_people_come_with_theirs(folder):
     (folder / "more.csv").write_text("\n".join([lines[0], *new]) + "\n")
     (folder / "more_people.csv").write_text("person,town\nzoe,A\n")
     update = ("update", "--model", "m.likeminds", "--annotations", "more.csv", "--out")
-    done = run(folder, *update, "grown.likeminds", "--people", "more_people.csv")
+    done = run(folder, *update, "grown.likeminds", "--user-features", "more_people.csv")
     assert done.code == 0, done.err
     assert "1 new person" in done.out
     (folder / "wrong.csv").write_text("person,height\nzoe,3\n")
-    done = run(folder, *update, "no.likeminds", "--people", "wrong.csv")
+    done = run(folder, *update, "no.likeminds", "--user-features", "wrong.csv")
     assert done.code == 2
     assert "unknown covariate(s) height" in done.err
 
 
 def test_only_one_table_comes_from_standard_input(folder):
-    done = run(folder, "newcomer", "--model", "m.likeminds", "--labels", "-", "--people", "-")
+    done = run(
+        folder, "newcomer", "--model", "m.likeminds", "--labels", "-", "--user-features", "-"
+    )
     assert done.code == 2
     assert "Only one table" in done.err
 
@@ -96,7 +98,9 @@ def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
     table = {"person": [f"p{i}" for i in people], "item": items, "label": said}
     write_table(pa.table(table), tmp_path / "labels.csv")
     people_file = str(folder / "people.csv")
-    fit = run(tmp_path, "fit", "-a", "labels.csv", "--people", people_file, "--out", "m.likeminds")
+    fit = run(
+        tmp_path, "fit", "-a", "labels.csv", "--user-features", people_file, "--out", "m.likeminds"
+    )
     assert fit.code == 0, fit.err
     told = run(tmp_path, "explain", "--model", "m.likeminds")
     assert "town goes with no difference" in told.out

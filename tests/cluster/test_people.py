@@ -151,18 +151,18 @@ def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_e
         del people[unknown]
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
     given["unknown"] = "consensus"
-    known = said.with_people(people)
+    known = said.with_user_features(people)
     here = HierarchicalRanker(**given).fit(known)
     assert here.crowd_.traits is not None
-    shards = spread(said, client, n_shards=3, people=people)
+    shards = spread(said, client, n_shards=3, user_features=people)
     there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
     assert there.label_doubt_ == here.label_doubt_
     for one in (there, load(tmp_path / "m")):
         same_people(one, here)
         same_predictions(one, here, said)
     new = known._with(user_ids=np.array([f"q{one}" for one in said.user_ids], dtype=object))
-    new = new.with_people({f"q{who}": about for who, about in people.items()})
-    strangers = spread(new, client, n_shards=2, people=new.people)
+    new = new.with_user_features({f"q{who}": about for who, about in people.items()})
+    strangers = spread(new, client, n_shards=2, user_features=new.user_features)
     assert there.score(strangers) == pytest.approx(here.score(new), abs=1e-9)
     found, expected = there.newcomer(strangers), here.newcomer(new)
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)

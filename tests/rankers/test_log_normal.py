@@ -156,7 +156,7 @@ def test_log_normal_beside_censored_and_fixed_weights():
 def test_log_normal_weights_do_not_move_with_covariates(crowd):
     people = {person: {"age": k % 7} for k, person in enumerate(crowd.user_ids)}
     with pytest.raises(ValueError):
-        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_people(people))
+        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_user_features(people))
 
 
 def test_what_is_interrupted_has_the_signs(crowd):

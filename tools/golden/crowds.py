@@ -275,11 +275,13 @@ def covariates() -> Quantities:
     ages = made.rng.normal(40, 9, len(made.users))
     camps = np.where(made.camp < 0, "left", "right").tolist()
     known = zip(made.users, ages.tolist(), camps, strict=True)
-    said = made.labels(people={user: {"age": age, "camp": camp} for user, age, camp in known})
+    said = made.labels(
+        user_features={user: {"age": age, "camp": camp} for user, age, camp in known}
+    )
     ranker = HierarchicalRanker()
     found = _fitted(ranker, said)
     shares = ranker.explained_by_people_
-    new = ranker.newcomer(people={"new": {"age": 30.0, "camp": "right"}})
+    new = ranker.newcomer(user_features={"new": {"age": 30.0, "camp": "right"}})
     return found | {"explained": [shares[name] for name in sorted(shares)], "new user": new.coef}
 
 

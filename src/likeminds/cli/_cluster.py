@@ -97,6 +97,6 @@ def _options(source: str, asked: FitRequest) -> dict[str, Any]:
         "features": items.features if items.features is not None else (features or None),
         "user": found["person"],
         **{role: found[role] for role in ("item", "label", "weight", "group")},
-        "people": columns.people,
+        "user_features": columns.user_features,
         **reading,
     }

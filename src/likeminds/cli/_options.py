@@ -83,10 +83,10 @@ class ItemOptions:
 class LabelColumns:
     """What the columns of the labels are called, which are positive, and who gave them."""
 
-    people: Annotated[
+    user_features: Annotated[
         str | None,
         typer.Option(
-            "--people",
+            "--user-features",
             help="What else is known about people (age, country): one row per person, with the "
             "person's id; a file or query as for annotations.",
             rich_help_panel=_DATA,

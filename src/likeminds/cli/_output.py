@@ -35,6 +35,9 @@ _OPTIONS = re.compile(
 )
 _OTHERWISE = {
     "grades=True": "--grades (1,2,3,4,5, say)",
+    "user_features=": "--user-features",
+    "user_features:": "--user-features:",
+    "user_features must": "--user-features must",
     "item_column=": "--item",
     "attributes=": "--attribute",
     "test_size=": "--holdout ",

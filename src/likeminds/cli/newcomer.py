@@ -65,7 +65,7 @@ def newcomer(
 
     Labels name items by id or by title. Nothing is fitted again, and labelled items are left out.
     Without labels, the ranking is that of the consensus; or, with
-    --people, of what goes with their covariates in the crowd the model has learned from.
+    --user-features, of what goes with their covariates in the crowd the model has learned from.
     """
     from likeminds.cli._items import read_shown
     from likeminds.cli._labels import refuse_several_from_stdin
@@ -73,7 +73,7 @@ def newcomer(
     from likeminds.cli._tables import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
-    refuse_several_from_stdin(labels, items.features, columns.people, pairs.comparisons)
+    refuse_several_from_stdin(labels, items.features, columns.user_features, pairs.comparisons)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
     said = _read_both(talk, labels, pairs, columns, shown, known)
@@ -113,8 +113,8 @@ class _Newcomers:
         for ranker in rankers.values():
             Capability.NEWCOMERS.require(ranker)
         if said is not None and covariates is not None:
-            said = said.with_people(covariates)
-            covariates = said.people
+            said = said.with_user_features(covariates)
+            covariates = said.user_features
         parts = {} if said is None else parts_of(said, model)
         posterior = {
             name: rankers_of(model, name or None)[name].newcomer(part)
@@ -122,7 +122,7 @@ class _Newcomers:
         }
         described = [] if covariates is None else list(covariates.ids.tolist())
         strangers = {
-            name: ranker.newcomer(users=described or [_NEW], people=covariates)
+            name: ranker.newcomer(users=described or [_NEW], user_features=covariates)
             for name, ranker in rankers.items()
         }
         return cls(model, said, posterior, strangers, described)
@@ -206,11 +206,11 @@ class _Newcomers:
 
 
 def _covariates(columns: LabelColumns) -> "Covariates | None":
-    if columns.people is None:
+    if columns.user_features is None:
         return None
     from likeminds.data.covariates import Covariates
 
-    return Covariates.read(columns.people, columns.person)
+    return Covariates.read(columns.user_features, columns.person)
 
 
 def _read_both(  # noqa: PLR0917 - where labels and comparisons come from

@@ -92,7 +92,7 @@ class Shards(RemoteAnnotations):
     journal: Journal
     traffic: Traffic
     labels: LabelTable = field(default_factory=LabelTable)
-    people: Covariates | None = None
+    user_features: Covariates | None = None
     tell: Tell = silent
     kept_in: PosteriorFolder | None = None
     are_statistics: bool = False
@@ -116,7 +116,7 @@ class Shards(RemoteAnnotations):
         positive: Hashable | None = None,
         threshold: float | str | None = None,
         grades: bool | Sequence[Hashable] | None = None,
-        people: Any = None,
+        user_features: Any = None,
         statistics: bool = False,
         tell: Tell = silent,
     ) -> "Shards":
@@ -144,7 +144,7 @@ class Shards(RemoteAnnotations):
             What the columns are called; there need not be weights and groups.
         positive, threshold, grades : optional
             How labels are read, as in `Annotations`: more than two numbers are grades.
-        people : mapping, data frame or path, optional
+        user_features : mapping, data frame or path, optional
             Covariates of people, as in `Annotations`.
         statistics : bool, default=False
             Reduce partitions to everybody's statistics where they are read, and bring these
@@ -162,7 +162,7 @@ class Shards(RemoteAnnotations):
         if not is_in_rows(features):
             catalogue = read_catalogue(features, item, item_ids, feature_names)
         columns = PartitionColumns(user, item, label, weight, group)
-        known = None if people is None else Covariates.read(people, user)
+        known = None if user_features is None else Covariates.read(user_features, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         if statistics:
             _refuse_rows_only(features, threshold)

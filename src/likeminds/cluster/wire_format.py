@@ -30,7 +30,7 @@ def rows_joined(crowd: Any, found: Sequence[tuple[Any, ...]]) -> Annotations:
         weights=np.concatenate(weights) if has_weights else None,
         groups=np.concatenate(groups) if has_groups else None,
     )
-    return said if crowd.people is None else said.with_people(crowd.people)
+    return said if crowd.user_features is None else said.with_user_features(crowd.user_features)
 
 
 def rows_about(

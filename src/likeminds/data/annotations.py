@@ -75,7 +75,7 @@ class Annotations(ComparedLabels):
         What becomes of rows in which a person judges an item again (about the same attribute, in
         the same group): each counts, and splits may part them; or equal ones become one row that
         weighs as much as all; or they are refused.
-    people : Covariates, mapping by person, data frame or path, optional
+    user_features : Covariates, mapping by person, data frame or path, optional
         What is known about people besides their labels (age, country): see `Covariates`. People
         may be missing there, or have no labels here.
     verb : str, optional
@@ -108,7 +108,7 @@ class Annotations(ComparedLabels):
     reading : LabelReading or None
         How labels were read: which of two values, or which ratings, are positive. None where
         they were true and false already.
-    people : Covariates or None
+    user_features : Covariates or None
         Covariates of people; rows that are taken share it.
     picks_worst : array of bool, or None
         Rows of groups in which the worst was chosen: there, the negative label is the choice.
@@ -147,7 +147,7 @@ class Annotations(ComparedLabels):
         features_per: Literal["auto", "item", "row"] = "auto",
         reading: LabelReading | None = None,
         duplicates: str = "keep",
-        people: Any = None,
+        user_features: Any = None,
         verb: str | None = None,
     ) -> None:
         persons, person_ids = encode(users, "users")
@@ -186,7 +186,7 @@ class Annotations(ComparedLabels):
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
-            people=None if people is None else Covariates.read(people).written_as(person_ids),
+            user_features=_known(user_features, person_ids),
             verb=read_verb(verb) or (default_verb(word) if about is None else None),
             **named_groups(persons, *coded.get("groups", (None, None))),
         )
@@ -217,7 +217,7 @@ class Annotations(ComparedLabels):
         grades: bool | Sequence[Hashable] | None = None,
         reading: LabelReading | None = None,
         duplicates: str = "keep",
-        people: Any = None,
+        user_features: Any = None,
         verb: str | None = None,
     ) -> Self:
         """Read a data frame with one row per annotation.
@@ -245,7 +245,7 @@ class Annotations(ComparedLabels):
             The column of item ids in the second table; by default called as in ``frame``.
         positive, threshold, grades, reading, duplicates : optional
             How labels are read, and what becomes of those given twice: see `Annotations`.
-        people : data frame, path or mapping, optional
+        user_features : data frame, path or mapping, optional
             Covariates of people: a table with one row per person. The person's column is called
             as in ``frame``, or has a usual name.
         verb : str, optional
@@ -277,7 +277,7 @@ class Annotations(ComparedLabels):
             grades=grades,
             reading=reading,
             duplicates=duplicates,
-            people=people,
+            user_features=user_features,
             verb=verb,
         )
         return cls._of_arguments(*arguments_of(frame, options))
@@ -402,8 +402,8 @@ class Annotations(ComparedLabels):
             weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
             changes["weights"] = np.concatenate(weights)
         changes |= join_grades(self, other, reading)
-        if self.people is not None or other.people is not None:
-            changes["people"] = _joint_people(self.people, other.people)
+        if self.user_features is not None or other.user_features is not None:
+            changes["user_features"] = _joint_features(self.user_features, other.user_features)
         changes["verb"] = self.verb or other.verb
         return self._with(**changes)
 
@@ -417,9 +417,9 @@ class Annotations(ComparedLabels):
         codes, first = np.unique(self.item_codes, return_index=True)
         return self.item_ids[codes], self.features[self.feature_rows[first]]
 
-    def with_people(self, people: Any) -> Self:
+    def with_user_features(self, user_features: Any) -> Self:
         """Return the same labels with covariates of people: see `Annotations`."""
-        return self._with(people=Covariates.read(people).written_as(self.user_ids))
+        return self._with(user_features=_known(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
         """Return the same labels with a verb: see `Annotations`.
@@ -444,8 +444,8 @@ class Annotations(ComparedLabels):
             ids = write_as_known(self.user_ids, people, "users")
             codes, distinct = encode(ids, "users")
             changes |= {"user_ids": distinct, "user_codes": codes[self.user_codes]}
-            if self.people is not None:
-                changes["people"] = self.people.written_as(people)
+            if self.user_features is not None:
+                changes["user_features"] = self.user_features.written_as(people)
         if items is not None:
             changes["item_ids"] = write_as_known(self.item_ids, items, "items")
         if attributes is not None and self.attribute_ids is not None:
@@ -459,7 +459,11 @@ class Annotations(ComparedLabels):
         return LinkedFeatures(*(getattr(self, name) for name in LinkedFeatures._fields))
 
 
-def _joint_people(first: Covariates | None, second: Covariates | None) -> Covariates | None:
+def _known(user_features: Any, ids: IdArray) -> Covariates | None:
+    return None if user_features is None else Covariates.read(user_features).written_as(ids)
+
+
+def _joint_features(first: Covariates | None, second: Covariates | None) -> Covariates | None:
     if first is None or second is None or first is second:
         return first or second
     return first.join(second)

@@ -45,7 +45,7 @@ class CodedLabels:
     has_items: bool = True
     group_ids: IdArray | None = None
     reading: LabelReading | None = None
-    people: Covariates | None = None
+    user_features: Covariates | None = field(default=None, metadata={"stored": "people"})
     grades: FloatArray | None = None
     picks_worst: Bool | None = None
     verb: str | None = None

@@ -70,7 +70,7 @@ class FrameOptions(TypedDict, total=False):
     grades: bool | Sequence[Hashable] | None
     reading: LabelReading | None
     duplicates: str
-    people: Any
+    user_features: Any
     verb: str | None
 
 

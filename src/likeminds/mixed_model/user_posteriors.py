@@ -254,7 +254,7 @@ class NewUserPosteriors:
         """Return everybody's mode and matrix K; see `Posterior`."""
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
-        shifts = crowd.shifts(said.people, said.user_ids)
+        shifts = crowd.shifts(said.user_features, said.user_ids)
         points, known = posterior_of(
             tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )

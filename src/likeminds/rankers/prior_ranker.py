@@ -75,10 +75,10 @@ class PriorRanker(UpdatableRanker):
         Users not seen in training get what goes with their covariates, where annotations have
         these and the ranker has learned from such; otherwise ``unknown`` says what happens.
         """
-        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
+        if not isinstance(X, Annotations) or X.user_features is None or self.crowd_.traits is None:
             return super().decision_function(X, users, items)
         strange = places_of(self, X.users) < 0
-        shifts = self.crowd_.shifts(X.people, X.user_ids)
+        shifts = self.crowd_.shifts(X.user_features, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]

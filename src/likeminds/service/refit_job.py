@@ -138,13 +138,13 @@ def _left(
     if not drop.any():
         return None
     left = kept[~drop]
-    if kept.people is not None and gone.any():
+    if kept.user_features is not None and gone.any():
         there = [
             one
             for one, name in zip(kept.user_ids.tolist(), names, strict=True)
             if hashed(name) not in forgotten
         ]
-        left = left.with_people(kept.people.of(there))
+        left = left.with_user_features(kept.user_features.of(there))
     return left
 
 
