@@ -44,7 +44,7 @@ class TestData:
         )
         bundled = likeminds.load_electricity()
         assert likeminds.fingerprint(said) == likeminds.fingerprint(bundled)
-        np.testing.assert_array_equal(said.group_codes, bundled.group_codes)
+        np.testing.assert_array_equal(said.choice_set_codes, bundled.choice_set_codes)
 
     def test_simulated_schools_are_told_apart_by_the_truth(self, crowd):
         truth = read_table(crowd / "truth.csv").to_pydict()

@@ -82,7 +82,7 @@ def test_people_stay_in_files_and_are_those_of_the_fit_here(kept, here, said):
 
 def test_people_stay_who_chose(client, tmp_path):
     homes = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 13)])
-    given = {"n_shards": 3, "group": "group"}
+    given = {"n_shards": 3, "choice_set": "choice_set"}
     shards = spread(homes, client, [homes], **given)
     there = ranker().fit(shards.saved_to(tmp_path / "m"))
     same_people(there, ranker().fit(homes))

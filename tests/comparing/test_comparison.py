@@ -93,10 +93,10 @@ def test_rows_of_a_group_stay_together(fits):
         items=None,
         labels=np.tile([True, False, False], 40),
         features=rng.standard_normal((120, 2)),
-        groups=np.tile(np.repeat(np.arange(10), 3), 4),
+        choice_sets=np.tile(np.repeat(np.arange(10), 3), 4),
     )
     compare(crowd, {"up": Recorder()}, repeats=1, **QUIET)
-    assert (np.bincount(fits[0].group_codes) == 3).all()
+    assert (np.bincount(fits[0].choice_set_codes) == 3).all()
 
 
 def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):

@@ -49,7 +49,7 @@ def check(said: Annotations) -> None:
     assert said.labels.tolist() == [True, False, False, True]
     assert said.attributes.tolist() == COLUMNS["attribute"]
     assert said.weights.tolist() == COLUMNS["weight"]
-    assert said.group_codes.tolist() == [2, 0, 3, 1]
+    assert said.choice_set_codes.tolist() == [2, 0, 3, 1]
 
 
 def test_columns_are_found_by_themselves(framed):

@@ -38,7 +38,7 @@ def test_a_row_per_alternative_that_was_there():
     said = Annotations.from_frame(long)
     assert said.feature_names == ("TT", "WAIT", "alternative: TRAIN")
     assert said.X[:, 2].tolist() == [1, 0, 1, 1, 0]
-    assert said.group_codes.tolist() == [0, 0, 1, 2, 2]
+    assert said.choice_set_codes.tolist() == [0, 0, 1, 2, 2]
 
 
 def test_what_was_chosen_was_there():

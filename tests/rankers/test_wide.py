@@ -161,7 +161,7 @@ def test_crowds_that_do_not_differ_get_the_consensus(kind):
     if kind == "noise":
         rng = np.random.default_rng(0)
         labels = np.repeat(rng.random(len(train) // 2) < 0.5, 2)
-        order = np.argsort(train.group_codes, kind="stable")
+        order = np.argsort(train.choice_set_codes, kind="stable")
         flipped = train.labels.copy()
         flipped[order] ^= labels
         train = train._with(labels=flipped)

@@ -35,7 +35,7 @@ _COMMANDS = {
 }
 _OPTIONS = (
     *("--model", "--annotations", "--features", "--images", "--labels", "--out", "--person"),
-    *("--item", "--label", "--attribute", "--group", "--weight", "--positive", "--threshold"),
+    *("--item", "--label", "--attribute", "--choice-set", "--weight", "--positive", "--threshold"),
     *(
         "--ranker",
         "--loss",

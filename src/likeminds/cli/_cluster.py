@@ -96,7 +96,7 @@ def _options(source: str, asked: FitRequest) -> dict[str, Any]:
     return {
         "features": items.features if items.features is not None else (features or None),
         "user": found["person"],
-        **{role: found[role] for role in ("item", "label", "weight", "group")},
+        **{role: found[role] for role in ("item", "label", "weight", "choice_set")},
         "user_features": columns.user_features,
         **reading,
     }

@@ -11,12 +11,12 @@ NAMES: dict[str, str | None] = {
     "label": "label",
     "attribute": None,
     "weight": "weight",
-    "group": "group",
+    "choice_set": "choice_set",
 }
 
 
 def read_pairs(pairs: ComparisonOptions, person: str | None, alone: str | None = None) -> Any:
-    """Return one row for each side of each pair: person, item, label, group and weight.
+    """Return one row for each side of each pair: person, item, label, choice_set and weight.
 
     ``alone`` is who compared, where no column says so.
     """
@@ -65,7 +65,7 @@ def as_sides(table: Any, names: dict[str, str | None]) -> Any:
             "person": as_arrow(columns["users"].tolist()),
             "item": as_arrow(join_ids(won, lost)[sides].tolist()),
             "label": columns["labels"],
-            "group": columns["groups"],
+            "choice_set": columns["choice_sets"],
             "weight": np.ones(len(sides)) if weight is None else weight,
         }
     )

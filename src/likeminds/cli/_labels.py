@@ -126,7 +126,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
         )
     said = Annotations.from_frame(table, **options)
     if names is NAMES:  # pairs have no names that others could have, too
-        said = said.without_group_names()
+        said = said.without_choice_set_names()
     return ReadLabels(said, reduction, called, words_only)
 
 

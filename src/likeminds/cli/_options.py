@@ -109,10 +109,10 @@ class LabelColumns:
             help="Which question was asked, where there are several.", rich_help_panel=_COLUMNS
         ),
     ] = None
-    group: Annotated[
+    choice_set: Annotated[
         str | None,
         typer.Option(
-            help="What was shown together: group, choice_set, chid.", rich_help_panel=_COLUMNS
+            help="What was shown together: choice_set, group, chid.", rich_help_panel=_COLUMNS
         ),
     ] = None
     alternative: Annotated[

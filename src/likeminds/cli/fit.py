@@ -217,7 +217,7 @@ def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
     from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
-    if test.group_codes is not None and test.group_ids is None and are_choices(test):
+    if test.choice_set_codes is not None and test.choice_set_ids is None and are_choices(test):
         return "accuracy", score_choices(test, scores).accuracy
     judged = concordance_by_user(test.outcomes, scores, test.users, test.weights)
     return measure_of(test.outcomes).lower(), judged
@@ -233,7 +233,7 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
     from likeminds.mixed_model.item_effects.responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
 
-    if said.attribute_ids is not None or said.group_codes is not None or not are_shared(said):
+    if said.attribute_ids is not None or said.choice_set_codes is not None or not are_shared(said):
         return
     bare = said._with(features=np.zeros((len(said.features), 0)), feature_names=())
     found = []

@@ -229,13 +229,13 @@ def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
     if pairs.comparisons is None:
         return said
     table = read_pairs(pairs, columns.person, alone=_NEW)
-    names = {"users": "person", "labels": "label", "weights": "weight", "groups": "group"}
+    names = {"users": "person", "labels": "label", "weights": "weight", "choice_sets": "choice_set"}
     compared = Annotations(
         **{argument: table[name].to_numpy() for argument, name in names.items()},
         **_items(table["item"].to_numpy(), shown),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
-    ).without_group_names()
+    ).without_choice_set_names()
     return compared if said is None else said.concat(compared)
 
 
@@ -258,7 +258,7 @@ def _read_labels(
     )
     from likeminds.data.sources import read_table
 
-    roles = ("person", "item", "label", "attribute", "weight", "group")
+    roles = ("person", "item", "label", "attribute", "weight", "choice_set")
     names = {role: getattr(columns, role) for role in roles}
     table = read_table(source, id_texts(names))
     names = with_item(talk, table, names)
@@ -274,7 +274,7 @@ def _read_labels(
         labels=values["label"],
         attributes=values.get("attribute"),
         weights=values.get("weight"),
-        groups=values.get("group"),
+        choice_sets=values.get("choice_set"),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
         **label_reading(columns, model),

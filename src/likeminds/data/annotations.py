@@ -24,7 +24,7 @@ from likeminds.data.grades import join_grades, read_answers
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import compact, encode, join_codes
 from likeminds.data.label_parsing import LabelReading, join_readings
-from likeminds.data.row_groups import have_groups, join_groups, named_groups
+from likeminds.data.row_groups import have_choice_sets, join_choice_sets, named_choice_sets
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, LinkedFeatures
 
@@ -52,9 +52,9 @@ class Annotations(ComparedLabels):
         The attribute that each row is about.
     weights : sequence of float, optional
         How much each row counts; not negative.
-    groups : sequence of ids, optional
+    choice_sets : sequence of ids, optional
         Rows of one person with the same id were shown together and must not be split, now or
-        in annotations that are added later. The same id used by two people makes two groups.
+        in annotations that are added later. The same id used by two people makes two choice sets.
     positive : hashable, optional
         Which of two labels is the positive one, in any case; of yes and no, it is yes.
     threshold : float or "median", optional
@@ -72,9 +72,9 @@ class Annotations(ComparedLabels):
     reading : LabelReading, optional
         How other labels were read before; these are read likewise, or refused.
     duplicates : {"keep", "weights", "error"}
-        What becomes of rows in which a person judges an item again (about the same attribute, in
-        the same group): each counts, and splits may part them; or equal ones become one row that
-        weighs as much as all; or they are refused.
+        What becomes of rows in which a person judges an item again (about the same attribute,
+        in the same choice set): each counts, and splits may part them; or equal ones become one
+        row that weighs as much as all; or they are refused.
     user_features : Covariates, mapping by person, data frame or path, optional
         What is known about people besides their labels (age, country): see `Covariates`. People
         may be missing there, or have no labels here.
@@ -96,22 +96,22 @@ class Annotations(ComparedLabels):
         With "item", ``feature_rows`` are the ``item_codes``.
     has_items : bool
         Whether rows say which item they are about; else each is an item of its own.
-    labels, weights, group_codes : array of bool, of float or None, of int or None
-        For each row, its label, its weight and the number of its group. Where labels are
+    labels, weights, choice_set_codes : array of bool, of float or None, of int or None
+        For each row, its label, its weight and the number of its choice set. Where labels are
         grades, those above the one that divides them most evenly are true.
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.
     outcomes : array
         The grades, or the labels where there are none: what scores should put in order.
-    group_ids : array or None
-        The id of each group.
+    choice_set_ids : array or None
+        The id of each choice set.
     reading : LabelReading or None
         How labels were read: which of two values, or which ratings, are positive. None where
         they were true and false already.
     user_features : Covariates or None
         Covariates of people; rows that are taken share it.
     picks_worst : array of bool, or None
-        Rows of groups in which the worst was chosen: there, the negative label is the choice.
+        Rows of choice sets in which the worst was chosen: there, the negative label is the choice.
     verb : str or None
         What people do with items; None is "like".
 
@@ -137,7 +137,7 @@ class Annotations(ComparedLabels):
         features: Any = None,
         attributes: Iterable[Hashable] | None = None,
         weights: ArrayLike | None = None,
-        groups: Iterable[Hashable] | None = None,
+        choice_sets: Iterable[Hashable] | None = None,
         *,
         positive: Hashable | None = None,
         threshold: float | str | None = None,
@@ -151,7 +151,7 @@ class Annotations(ComparedLabels):
         verb: str | None = None,
     ) -> None:
         persons, person_ids = encode(users, "users")
-        optional = {"items": items, "attributes": attributes, "groups": groups}
+        optional = {"items": items, "attributes": attributes, "choice_sets": choice_sets}
         coded = {name: encode(ids, name) for name, ids in optional.items() if ids is not None}
         lengths = {name: codes for name, (codes, _) in coded.items()}
         about, about_ids = coded.get("attributes", (None, None))
@@ -188,7 +188,7 @@ class Annotations(ComparedLabels):
             **linked._asdict(),
             user_features=_known(user_features, person_ids),
             verb=read_verb(verb) or (default_verb(word) if about is None else None),
-            **named_groups(persons, *coded.get("groups", (None, None))),
+            **named_choice_sets(persons, *coded.get("choice_sets", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
         if settled is not None:
@@ -205,7 +205,7 @@ class Annotations(ComparedLabels):
         label: str | None = None,
         attribute: str | None = None,
         weight: str | None = None,
-        group: str | None = None,
+        choice_set: str | None = None,
         alternative: str | None = None,
         availability: str | None = None,
         constants: bool = True,
@@ -226,7 +226,7 @@ class Annotations(ComparedLabels):
         ----------
         frame : data frame (pandas, polars, pyarrow, ...)
             Files are read by `from_csv`, `from_parquet` and `from_source`.
-        person, item, label, attribute, weight, group : str, optional
+        person, item, label, attribute, weight, choice_set : str, optional
             The names of the columns. Without them, columns with usual names are taken:
             see `likeminds.data.tables.COLUMN_NAMES`. Only person and label must exist.
         alternative, availability : str, optional
@@ -265,7 +265,7 @@ class Annotations(ComparedLabels):
             label=label,
             attribute=attribute,
             weight=weight,
-            group=group,
+            choice_set=choice_set,
             alternative=alternative,
             availability=availability,
             constants=constants,
@@ -335,9 +335,9 @@ class Annotations(ComparedLabels):
     @property
     def _has_sets(self) -> bool:
         """Whether all groups are choice sets, or single labels beside them."""
-        if self.grades is not None or self.group_codes is None:
+        if self.grades is not None or self.choice_set_codes is None:
             return False
-        return self.group_ids is None or are_choices(self)
+        return self.choice_set_ids is None or are_choices(self)
 
     @property
     def n_choices(self) -> int:
@@ -348,7 +348,7 @@ class Annotations(ComparedLabels):
 
     @property
     def _set_sizes(self) -> Index:
-        sizes = np.bincount([] if self.group_codes is None else self.group_codes)
+        sizes = np.bincount([] if self.choice_set_codes is None else self.choice_set_codes)
         return np.asarray(sizes[sizes > 0])
 
     def statements(self) -> str:
@@ -393,8 +393,8 @@ class Annotations(ComparedLabels):
             ours, theirs = (tuple(getattr(part, name) for name in names) for part in (self, other))
             if checks.both_or_neither(ours[0], theirs[0], "attributes"):
                 changes |= zip(names, join_codes(ours, theirs), strict=True)
-        if have_groups(self, other):
-            changes |= join_groups(changes["user_codes"], self, other)
+        if have_choice_sets(self, other):
+            changes |= join_choice_sets(changes["user_codes"], self, other)
         if self.picks_worst is not None or other.picks_worst is not None:
             asked = [a.labels ^ a.chosen for a in (self, other)]
             changes["picks_worst"] = np.concatenate(asked)

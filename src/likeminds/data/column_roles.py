@@ -31,7 +31,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "rating", "y", "answer", "response", "vote", "votes"),
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
-    "group": (
+    "choice_set": (
         *("group", "choice_set", "chid", "choice_id", "choice_situation", "obs_id", "case_id"),
     ),
     "alternative": ("alternative", "alt", "alternative_id", "alt_id"),
@@ -60,10 +60,11 @@ _VERBS = {
 
 # The roles of a table with one row per label.
 LABEL_ROLES = (
-    *("person", "item", "label", "attribute", "weight", "group", "alternative", "availability"),
+    *("person", "item", "label", "attribute", "weight", "choice_set"),
+    *("alternative", "availability"),
 )
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
-ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
+ID_ROLES = ("person", "item", "attribute", "choice_set", "winner", "loser")
 
 
 def default_verb(*names: object) -> str | None:

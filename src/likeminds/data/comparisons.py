@@ -339,10 +339,10 @@ class ComparedLabels(CodedLabels):
         chosen = np.zeros(len(rows), dtype=np.bool_)
         chosen[first] = True
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        plain: dict[str, Any] = {"grades": None, "reading": None, "group_ids": None}
+        plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
         if self.weights is not None:  # a choice counts as often as what was chosen
             plain["weights"] = self.weights[rows[first]][groups]
-        return self.take(rows)._with(**plain, labels=chosen, group_codes=groups)
+        return self.take(rows)._with(**plain, labels=chosen, choice_set_codes=groups)
 
     def differences(self) -> Self:
         """Return rows of differences: the features of what was chosen, less those of each other.
@@ -361,11 +361,11 @@ class ComparedLabels(CodedLabels):
         """
         make: Any = type(self)
         found: Self = make(**difference_columns(self), user_features=self.user_features)
-        return found.without_group_names()
+        return found.without_choice_set_names()
 
-    def without_group_names(self) -> Self:
+    def without_choice_set_names(self) -> Self:
         """Return the same rows, whose groups stay apart from all that are added later."""
-        return self._with(group_ids=None)
+        return self._with(choice_set_ids=None)
 
     @classmethod
     def _of_sets(cls, columns: dict[str, Any], table: ItemTable | None = None) -> Self:
@@ -376,7 +376,7 @@ class ComparedLabels(CodedLabels):
             columns |= {"feature_names": table.names, "features_per": "item"}
         make: Any = cls
         said: Self = make(**columns)
-        return said._with(group_ids=None, picks_worst=worst)
+        return said._with(choice_set_ids=None, picks_worst=worst)
 
 
 def _are_two(features: Any) -> bool:

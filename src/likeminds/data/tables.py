@@ -58,7 +58,7 @@ class FrameOptions(TypedDict, total=False):
     label: str | None
     attribute: str | None
     weight: str | None
-    group: str | None
+    choice_set: str | None
     alternative: str | None
     availability: str | None
     constants: bool
@@ -338,7 +338,7 @@ def _alternatives(
 ) -> tuple[str, IdArray] | None:
     """Return the column of alternatives and its values, where features are in the rows."""
     column = found.get("alternative")
-    if column is None or columns is None or found.get("group") is None:
+    if column is None or columns is None or found.get("choice_set") is None:
         return None
     return column, read_values(table, column, as_ids=True)
 

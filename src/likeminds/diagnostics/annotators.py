@@ -291,8 +291,8 @@ def _both_scores(ranker: Any, annotations: Annotations) -> Float:
 
 def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
-    if annotations.group_codes is not None and are_chosen(annotations):
-        stratum = annotations.group_codes
+    if annotations.choice_set_codes is not None and are_chosen(annotations):
+        stratum = annotations.choice_set_codes
     return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_users)
 
 

@@ -30,14 +30,14 @@ def chances_of_sets(
     people : array of shape (n_rows,)
         Whose posterior each row meets; -1 is the prior's.
     """
-    if posterior.likelihood.is_quadratic or said.group_codes is None:
+    if posterior.likelihood.is_quadratic or said.choice_set_codes is None:
         return None
     if said.picks_worst is not None:
         scores = np.where(said.picks_worst, -scores, scores)
-    n_sets = int(said.group_codes.max()) + 1
-    order, offsets = order_by(said.group_codes, n_sets)
-    size = np.diff(offsets)[said.group_codes[order]]
-    begin = offsets[said.group_codes[order]]
+    n_sets = int(said.choice_set_codes.max()) + 1
+    order, offsets = order_by(said.choice_set_codes, n_sets)
+    size = np.diff(offsets)[said.choice_set_codes[order]]
+    begin = offsets[said.choice_set_codes[order]]
     ids = said.items if said.has_items else None
     rows, score, owner = posterior.see(said.X, ids).rows[order], scores[order], people[order]
     inverse = np.ones(len(order))
@@ -52,5 +52,5 @@ def chances_of_sets(
         inverse[place] += np.exp(np.minimum(apart, 500.0))
     chance = np.empty(len(order))
     chance[order] = 1.0 / inverse
-    total = np.bincount(said.group_codes, weights=chance, minlength=n_sets)
-    return np.asarray(chance / total[said.group_codes])
+    total = np.bincount(said.choice_set_codes, weights=chance, minlength=n_sets)
+    return np.asarray(chance / total[said.choice_set_codes])

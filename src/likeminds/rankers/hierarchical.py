@@ -259,7 +259,7 @@ class HierarchicalRanker(PriorFittingMixin):
         everything = self.annotations_.concat(more)
         # A few rows must not turn all that was learned into something else.
         if self.loss == "auto" and self.loss_ == "choice":
-            if more.group_codes is None:
+            if more.choice_set_codes is None:
                 raise ValueError(
                     "The model has learned from choices, but these are labels of single items: "
                     "fit both at once (first.concat(second)), or use newcomer, which takes either."

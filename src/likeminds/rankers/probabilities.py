@@ -80,8 +80,8 @@ def predict_proba(  # the method of every ranker with a learned prior
     else:
         raise ValueError(
             "This ranker has learned from choices: what is chosen depends on what it is shown "
-            "with. Pass Annotations whose groups say what is shown together, or compare two items "
-            "by probability_preferred."
+            "with. Pass Annotations whose choice_sets say what is shown together, or compare two "
+            "items by probability_preferred."
         )
     return np.column_stack([1.0 - positive, positive])
 
@@ -210,7 +210,7 @@ def _of_grades(
 
 
 def _are_grouped(X: ArrayLike | Annotations) -> bool:
-    return isinstance(X, Annotations) and X.group_codes is not None
+    return isinstance(X, Annotations) and X.choice_set_codes is not None
 
 
 def _of_choices(ranker: Any, said: Any) -> Float:
@@ -220,7 +220,7 @@ def _of_choices(ranker: Any, said: Any) -> Float:
     posterior, people = ranker._posterior_of(people)
     chances = chances_of_sets(posterior, said, scores, people)
     assert chances is not None
-    alone = np.bincount(said.group_codes)[said.group_codes] == 1
+    alone = np.bincount(said.choice_set_codes)[said.choice_set_codes] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:
         chances[alone] = _of_labels(ranker, said[alone], None, None)
     return chances

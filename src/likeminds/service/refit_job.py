@@ -150,7 +150,7 @@ def _left(
 
 def _takes_more(kept: Annotations) -> bool:
     """Say whether labels of items can be appended to others as they are."""
-    return kept.has_items and kept.group_codes is None
+    return kept.has_items and kept.choice_set_codes is None
 
 
 def _joined(kept: Annotations, added: Annotations) -> Annotations:
@@ -160,8 +160,8 @@ def _joined(kept: Annotations, added: Annotations) -> Annotations:
     their own have the names that people were asked by.
     """
     changes: dict[str, Any] = {"has_items": True}
-    if kept.group_codes is not None:
-        changes["group_ids"] = None
+    if kept.choice_set_codes is not None:
+        changes["choice_set_ids"] = None
     return kept._with(**changes).concat(added)
 
 

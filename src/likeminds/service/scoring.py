@@ -170,7 +170,7 @@ class AttributeScorer:
                 "of somebody it knows."
             )
         theirs = kept.of_user(self.chosen.users_[place])
-        if theirs.group_codes is not None and np.bincount(theirs.group_codes).max() > 1:
+        if theirs.choice_set_codes is not None and np.bincount(theirs.choice_set_codes).max() > 1:
             raise UnableError(
                 "The model has learned from this person's choices, to which labels of single "
                 "items cannot be added."

@@ -86,7 +86,7 @@ class AnnotationFolder:
     options
         Those of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
         with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
-        Columns of attributes and groups are refused.
+        Columns of attributes and choice sets are refused.
 
     Examples
     --------

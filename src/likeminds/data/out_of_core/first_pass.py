@@ -25,7 +25,7 @@ _MOST_LABELS = 1 << 20
 # Values are counted anew when the list of them has grown by so many.
 _WAITING = 1 << 22
 # What to do about columns that are not read from disk.
-_NOT_READ = ("attribute", "group")
+_NOT_READ = ("attribute", "choice_set")
 
 # Called with the number of rows that were read.
 Progress = Callable[[int], None]
