@@ -198,7 +198,7 @@ WIDE = pd.DataFrame({"id": [7, 8], "A_TT": [3, 4], "B_TT": [2, 0], "CHOICE": [2,
 
 
 def to_long(**changes):
-    options = {"alternatives": {1: "A", 2: "B"}, "choice": "CHOICE", "person": "id"}
+    options = {"alternatives": {1: "A", 2: "B"}, "choice": "CHOICE", "user": "id"}
     return wide_to_long(WIDE, **{"columns": "{alternative}_{feature}"} | options | changes)
 
 
@@ -209,7 +209,7 @@ WIDE_TABLES = [
     ({"columns": "{feature}:{alternative}"}, "No column is called like"),
     ({"availability": "{alternative}_THERE"}, "no such column"),
     ({"choice": "chosen"}, "no such column"),
-    ({"person": "who"}, "no such column"),
+    ({"user": "who"}, "no such column"),
 ]
 
 SHOES = {"n_pictures": 24, "users_per_attribute": 2, "pictures_each": 20}

@@ -107,13 +107,13 @@ class TestFit:
         renamed = table.rename_columns(["wer", "was", "urteil"]).to_pandas()
         renamed["urteil"] = renamed["urteil"].map({1: "ja", 0: "nein"})
         write_table(pa.Table.from_pandas(renamed), copy / "de.parquet")
-        names = ("--person", "wer", "--item", "was", "--label", "urteil", "--positive", "Ja")
+        names = ("--user-column", "wer", "--item", "was", "--label", "urteil", "--positive", "Ja")
         data = ("--annotations", "de.parquet", "--features", "features.csv", "--out", "de")
         data += ("--ranker", "consensus")
         assert told(copy, "fit", *data, *names)["card"]["labels"] == 960
         done = run(copy, "fit", *data)
         assert done.code == 2
-        assert "Pass --person to name the column of the person; there are wer, was" in done.err
+        assert "Pass --user-column to name the column of the user; there are wer, was" in done.err
 
     def test_ratings_and_ids_that_are_numbers_here_and_texts_there(self, tmp_path):
         rng = np.random.default_rng(0)

@@ -120,7 +120,7 @@ def test_what_asks_a_model_loads_little(folder):
 
 
 def test_close_matches_of_columns(folder):
-    done = run(folder, "fit", "-a", "labels.csv", "--person", "persn", "--out", "x.likeminds")
+    done = run(folder, "fit", "-a", "labels.csv", "--user-column", "persn", "--out", "x.likeminds")
     assert done.code == 2
     assert "Did you mean person?" in done.err
     table = rows("usr", "item", "label")

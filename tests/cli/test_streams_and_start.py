@@ -181,8 +181,8 @@ class TestHowItEnds:
 
 
 def test_messages_name_options_instead_of_arguments():
-    assert in_options("No column. Pass person= to name it; x=3 stays.") == (
-        "No column. Pass --person to name it; x=3 stays."
+    assert in_options("No column. Pass user= to name it; x=3 stays.") == (
+        "No column. Pass --user-column to name it; x=3 stays."
     )
     assert sentence(KeyError("quoted")) == "quoted"
 

@@ -69,7 +69,7 @@ def test_what_does_not_differ_is_said():
             pa.table({"person": ["a", "a"], "age": [1, 2]}),
             "distinct, but more than once there is a",
         ),
-        (pa.table({"age": [1, 2]}), "No column is called person"),
+        (pa.table({"age": [1, 2]}), "No column is called user"),
     ],
 )
 def test_what_is_wrong_is_said(people, told):

@@ -95,7 +95,7 @@ def _options(source: str, asked: FitRequest) -> dict[str, Any]:
     reading.pop("reading")
     return {
         "features": items.features if items.features is not None else (features or None),
-        "user": found["person"],
+        "user": found["user"],
         **{role: found[role] for role in ("item", "label", "weight", "choice_set")},
         "user_features": columns.user_features,
         **reading,

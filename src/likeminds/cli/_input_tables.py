@@ -28,7 +28,7 @@ def read_tables(
         _tell_of_label(talk, table, names)
         tables.append((table, names))
     if pairs.comparisons is not None:
-        tables.append((read_pairs(pairs, columns.person), NAMES))
+        tables.append((read_pairs(pairs, columns.user), NAMES))
     if pairs.export is not None:
         exported, texts = _read_export(talk, *pairs.export, columns.attribute)
         tables += exported
@@ -45,7 +45,7 @@ def with_item(talk: Output, table: Any, names: dict[str, str | None]) -> dict[st
     if names["item"] is not None or find_column("item", table.column_names) is not None:
         return names
     taken = [name for name in names.values() if name is not None]
-    person = find_column("person", table.column_names)
+    person = find_column("user", table.column_names)
     column = find_names(table, person or "", None)
     if column is None or column in taken:
         return names
@@ -87,7 +87,7 @@ def _read_export(
             names["label"] = asked[0]
         tables.append((labels, names))
     if export.comparisons:
-        roles = ("person", "winner", "loser")
+        roles = ("user", "winner", "loser")
         columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
         compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
         tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))

@@ -92,8 +92,9 @@ class LabelColumns:
             rich_help_panel=_DATA,
         ),
     ] = None
-    person: Annotated[
-        str | None, typer.Option(help="Who: user, annotator, ...", rich_help_panel=_COLUMNS)
+    user: Annotated[
+        str | None,
+        typer.Option("--user-column", help="Who: user, annotator, ...", rich_help_panel=_COLUMNS),
     ] = None
     item: Annotated[
         str | None,

@@ -30,7 +30,7 @@ _BAD_INPUT = (
 _WIDTH = 100
 # Arguments of Python that a message names, and what they are called here.
 _OPTIONS = re.compile(
-    r"\b(person|item|label|attribute|weight|positive|threshold|grades|features|loss|repeats)="
+    r"\b(item|label|attribute|weight|positive|threshold|grades|features|loss|repeats)="
     r"(?=[\s,.:;)]|$)"
 )
 _OTHERWISE = {
@@ -38,6 +38,7 @@ _OTHERWISE = {
     "user_features=": "--user-features",
     "user_features:": "--user-features:",
     "user_features must": "--user-features must",
+    "user=": "--user-column",
     "choice_set=": "--choice-set",
     "item_column=": "--item",
     "attributes=": "--attribute",

@@ -210,7 +210,7 @@ def _covariates(columns: LabelColumns) -> "Covariates | None":
         return None
     from likeminds.data.covariates import Covariates
 
-    return Covariates.read(columns.user_features, columns.person)
+    return Covariates.read(columns.user_features, columns.user)
 
 
 def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
@@ -228,8 +228,8 @@ def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
     said = None if labels is None else _read_labels(talk, labels, columns, shown, model)
     if pairs.comparisons is None:
         return said
-    table = read_pairs(pairs, columns.person, alone=_NEW)
-    names = {"users": "person", "labels": "label", "weights": "weight", "choice_sets": "choice_set"}
+    table = read_pairs(pairs, columns.user, alone=_NEW)
+    names = {"users": "user", "labels": "label", "weights": "weight", "choice_sets": "choice_set"}
     compared = Annotations(
         **{argument: table[name].to_numpy() for argument, name in names.items()},
         **_items(table["item"].to_numpy(), shown),
@@ -258,18 +258,18 @@ def _read_labels(
     )
     from likeminds.data.sources import read_table
 
-    roles = ("person", "item", "label", "attribute", "weight", "choice_set")
+    roles = ("user", "item", "label", "attribute", "weight", "choice_set")
     names = {role: getattr(columns, role) for role in roles}
     table = read_table(source, id_texts(names))
     names = with_item(talk, table, names)
-    if columns.person is None and find_column("person", table.column_names) is None:
-        table = table.append_column("person", pa.array([_NEW] * table.num_rows))
+    if columns.user is None and find_column("user", table.column_names) is None:
+        table = table.append_column("user", pa.array([_NEW] * table.num_rows))
     names["item"] = item_column(table, names)
     frame = as_frame(table)
     found = find_columns(frame, names, ())
     values = {role: read_values(frame, name) for role, name in found.items() if name is not None}
     return Annotations(
-        users=values["person"],
+        users=values["user"],
         **_items(values["item"], shown),
         labels=values["label"],
         attributes=values.get("attribute"),

@@ -37,9 +37,9 @@ def find_alternatives(
     if found.get("choice_set") is not None:
         return dict(found)
     if column is not None:
-        rows = table.select([str(found["person"]), column])
+        rows = table.select([str(found["user"]), column])
         if len(rows) == len(rows.unique()):
-            return {**found, "choice_set": found["person"]}
+            return {**found, "choice_set": found["user"]}
         if names.get("alternative") or (found["label"] or "").lower() in {"chosen", "choice"}:
             raise ValueError(
                 f"Column {column!r} holds alternatives, but no column says which rows are one "

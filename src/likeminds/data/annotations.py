@@ -200,7 +200,7 @@ class Annotations(ComparedLabels):
         cls,
         frame: Any,
         *,
-        person: str | None = None,
+        user: str | None = None,
         item: str | None = None,
         label: str | None = None,
         attribute: str | None = None,
@@ -226,9 +226,9 @@ class Annotations(ComparedLabels):
         ----------
         frame : data frame (pandas, polars, pyarrow, ...)
             Files are read by `from_csv`, `from_parquet` and `from_source`.
-        person, item, label, attribute, weight, choice_set : str, optional
+        user, item, label, attribute, weight, choice_set : str, optional
             The names of the columns. Without them, columns with usual names are taken:
-            see `likeminds.data.tables.COLUMN_NAMES`. Only person and label must exist.
+            see `likeminds.data.tables.COLUMN_NAMES`. Only user and label must exist.
         alternative, availability : str, optional
             Columns of choice experiments: which alternative a row is about (alt, alternative), and
             whether it was available (availability, av): rows with 0 are left out.
@@ -260,7 +260,7 @@ class Annotations(ComparedLabels):
         Annotations: 2 labels (50% positive) by 2 people on 2 items, 1 feature
         """
         options = FrameOptions(
-            person=person,
+            user=user,
             item=item,
             label=label,
             attribute=attribute,

@@ -27,7 +27,7 @@ from likeminds.data.integer_coding import CodedLabels
 from likeminds.data.sources import read_table
 
 # What names the column of a role in a table of preferences.
-_ARGUMENTS = {"person": "user", "winner": "chosen", "loser": "rejected", "tie": "ties"}
+_ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -123,7 +123,7 @@ class ComparedLabels(CodedLabels):
         >>> Annotations.from_preferences(pyarrow.table(pairs))
         Annotations: 2 choices among 2 by 2 people, 2 features
         """
-        names = {"person": user, "winner": chosen, "loser": rejected}
+        names = {"user": user, "winner": chosen, "loser": rejected}
         names |= {"tie": ties, "strength": strength}
         if isinstance(frame, str | PathLike):
             frame = read_table(frame, id_texts(names))
@@ -139,7 +139,7 @@ class ComparedLabels(CodedLabels):
         }
         if won is None or lost is None:
             return cls.from_comparisons(
-                users=values["person"],
+                users=values["user"],
                 winners=values["winner"],
                 losers=values["loser"],
                 ties=values.get("tie"),
@@ -163,7 +163,7 @@ class ComparedLabels(CodedLabels):
         stacked = _stack_two((won, lost), len(won))
         refuse_equal(np.flatnonzero((won == lost).all(axis=1)))
         columns, sides = pair_columns(
-            values["person"], None, None, values.get("tie"), values.get("strength")
+            values["user"], None, None, values.get("tie"), values.get("strength")
         )
         columns |= {"items": None, "features": stacked[sides], "features_per": "row"}
         return cls._of_sets(columns | {"user_features": user_features})

@@ -48,10 +48,10 @@ class Covariates:
     columns: tuple[NDArray[Any], ...]
 
     @classmethod
-    def read(cls, user_features: Any, person: str | None = None) -> "Covariates":
+    def read(cls, user_features: Any, user: str | None = None) -> "Covariates":
         """Read a mapping from person to a mapping by name, a data frame, or a file.
 
-        In frames and files one column is the person's: the one called ``person``, or else one
+        In frames and files one column is the person's: the one called ``user``, or else one
         with a usual name; of pandas, an index with a name is a column, too. Columns of numbers
         (and true/false) are numbers, texts are categories; nothing, NaN and the empty text are
         missing. Number codes are made categories by writing them as texts.
@@ -61,15 +61,13 @@ class Covariates:
         if isinstance(user_features, Mapping):
             return cls._of_mapping(user_features)
         if isinstance(user_features, str | PathLike):
-            user_features = read_table(
-                user_features, lambda columns: _person_columns(columns, person)
-            )
+            user_features = read_table(user_features, lambda columns: _user_columns(columns, user))
         if getattr(getattr(user_features, "index", None), "name", None) is not None:
             user_features = user_features.reset_index()
         table = as_frame(user_features)
-        key = _person_column(table.columns, person)
+        key = _user_column(table.columns, user)
         if key is None:
-            raise not_found("person", table)
+            raise not_found("user", table)
         names = [name for name in table.columns if name != key]
         columns = [table.get_column(name).to_list() for name in names]
         return cls._check(read_values(table, key, as_ids=True), names, columns)
@@ -329,10 +327,10 @@ def _taken(column: NDArray[Any], places: Index) -> NDArray[Any]:
     return np.concatenate([column, nothing])[places]
 
 
-def _person_column(columns: Sequence[str], person: str | None) -> str | None:
-    return person if person in columns else find_column("person", columns)
+def _user_column(columns: Sequence[str], user: str | None) -> str | None:
+    return user if user in columns else find_column("user", columns)
 
 
-def _person_columns(columns: Sequence[str], person: str | None) -> set[str]:
-    usual = {name for name in columns if is_usual("person", name)}
-    return usual | ({person} if person in columns and person is not None else set())
+def _user_columns(columns: Sequence[str], user: str | None) -> set[str]:
+    usual = {name for name in columns if is_usual("user", name)}
+    return usual | ({user} if user in columns and user is not None else set())

@@ -147,7 +147,7 @@ class CodedLabels:
         first = self[: min(len(self), _ROWS_SHOWN)]
         said = first.labels if first.grades is None else first.grades
         rows = [
-            {"person": who, "item": what, "label": label}
+            {"user": who, "item": what, "label": label}
             for who, what, label in zip(first.users, first.items, said.tolist(), strict=True)
         ]
         more = len(self) - len(rows)

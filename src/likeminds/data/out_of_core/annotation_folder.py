@@ -216,7 +216,7 @@ class AnnotationFolder:
         return self.parts.sources([*names, *(found.features or [])])
 
     def _who(self, piece: TablePart) -> Any:
-        return piece.table.column(self.survey.roles["person"])
+        return piece.table.column(self.survey.roles["user"])
 
     def _read(self, piece: TablePart) -> dict[str, Any]:
         """Return the columns of a piece as numbers; the label as its position among all."""
@@ -297,7 +297,7 @@ class AnnotationFolder:
 
     @cached_property
     def _covariates(self) -> Covariates:
-        read = Covariates.read(self.options["user_features"], self.options.get("person"))
+        read = Covariates.read(self.options["user_features"], self.options.get("user"))
         return read.written_as(self.user_ids)
 
     def _fingerprint(self) -> str:
