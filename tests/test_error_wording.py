@@ -402,7 +402,7 @@ def priced():
 
 
 RANKERS = [
-    (lambda: learned().rank("p11"), "KeyError: .*no person 'p11'.*8 people"),
+    (lambda: learned().rank("p11"), "KeyError: .*no user 'p11'.*8 people"),
     (lambda: learned().rank("p1", k=0), "k must be at least 1"),
     (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
     (lambda: learned().rank(unseen=True), "of persons only"),
@@ -417,8 +417,8 @@ RANKERS = [
         "X has 1 features, but there are 2",
     ),
     (lambda: several().probability_above(TABLE[:1], TABLE[:2], ["a"]), "a has shape"),
-    (lambda: several().rank_interval(TABLE, "a", level=1.0), "level must lie between 0 and 1"),
-    (lambda: learned().next_items(TABLE, "p1", n=5), "n must be between 1 and the number of items"),
+    (lambda: several().rank_interval(TABLE, user="a", level=1.0), "level must lie between 0 and 1"),
+    (lambda: learned().next_items("p1", TABLE, n=5), "n must be between 1 and the number of items"),
     (lambda: priced().wtp("cost"), "price names 'cost', but the features are"),
     (lambda: priced().shares([[1.0, 2.0]]), "items have 2 features, but there are 3"),
     (lambda: priced().shares(np.eye(3), available=[False] * 3), "without any item"),

@@ -53,7 +53,7 @@ def asked(method):
 
 
 def for_one(method):
-    return lambda model, user, item: getattr(model, method)(rows_of(PEOPLE[0], item), user)
+    return lambda model, user, item: getattr(model, method)(user, rows_of(PEOPLE[0], item))
 
 
 def pairs(method):
@@ -145,7 +145,7 @@ def test_names_that_are_not_in_the_model(ranker):
     for ask in (ranker.similar_items, lambda item: ranker.newcomer({item: 5})):
         with pytest.raises(KeyError, match=NEW):
             ask(NEW)
-    assert ranker.rank().person is ranker.explain(None, ITEMS[0]).person is None
+    assert ranker.rank().user is ranker.explain(None, ITEMS[0]).user is None
 
 
 @pytest.mark.parametrize("ask", OF_BELIEFS.values(), ids=OF_BELIEFS)
@@ -239,11 +239,11 @@ def test_commands_that_ask_for_the_consensus(folder, line):
 
 
 ROUTES = {
-    "/v1/rank": [{"person": STRANGER}, {"only": [NEW]}, {"exclude": [NEW]}],
-    "/v1/rank/batch": [{"requests": [{"person": STRANGER}]}, {"requests": [{"only": [NEW]}]}],
-    "/v1/score": [{"person": STRANGER, "items": ITEMS[:1]}, {"items": [NEW]}],
+    "/v1/rank": [{"user": STRANGER}, {"only": [NEW]}, {"exclude": [NEW]}],
+    "/v1/rank/batch": [{"requests": [{"user": STRANGER}]}, {"requests": [{"only": [NEW]}]}],
+    "/v1/score": [{"user": STRANGER, "items": ITEMS[:1]}, {"items": [NEW]}],
     "/v1/score/batch": [{"requests": [{"items": [NEW]}]}],
-    "/v1/explain": [{"person": STRANGER, "item": ITEMS[0]}, {"item": NEW}],
+    "/v1/explain": [{"user": STRANGER, "item": ITEMS[0]}, {"item": NEW}],
     "/v1/compare": [{"a": PEOPLE[0], "b": STRANGER}],
     f"/v1/people/{STRANGER}/labels": [{"labels": [{"item": ITEMS[0], "label": 5}]}],
     f"/v1/people/{PEOPLE[0]}/labels": [{"labels": [{"item": NEW, "label": 5}]}],
@@ -283,4 +283,4 @@ def test_routes(client):
         assert client.get(f"/v1/{page}", params={"item": NEW}).status_code == 404
     everyone = client.post("/v1/rank", json={})
     assert everyone.status_code == 200
-    assert everyone.json()["person"] is None
+    assert everyone.json()["user"] is None

@@ -205,7 +205,7 @@ class TestEvaluate:
         words = ("evaluate", "--model", "m.likeminds", *DATA, "--out", "auc.parquet")
         assert run(copy, *words).code == 0
         table = read_table(copy / "auc.parquet")
-        assert table.column_names == ["person", "auc", "consensus_auc"]
+        assert table.column_names == ["user", "auc", "consensus_auc"]
         assert table.num_rows == 40
 
     def test_features_in_another_order_are_the_same(self, copy):
@@ -299,7 +299,7 @@ class TestRank:
         sure = model.item_effect_ - 1.645 * model.item_effect_error_
         effects = dict(zip(model.items_.tolist(), sure.tolist(), strict=True))
         scores = X @ model.consensus_ + [effects[item] for item in table["item"].to_pylist()]
-        assert {row["person"] for row in rows} == {"everyone"}
+        assert {row["user"] for row in rows} == {"everyone"}
         assert [row["item"] for row in rows] == table["item"].to_numpy()[
             np.argsort(-scores)
         ].tolist()
@@ -308,7 +308,7 @@ class TestRank:
         ask = ("rank", "--model", "m.likeminds", "--top", "3")
         together = told(crowd, *ask, "--each-person")["rankings"]
         alone = told(crowd, *ask, "--person", "person-007", "--person", "person-011")["rankings"]
-        found = [row for row in together if row["person"] in {"person-007", "person-011"}]
+        found = [row for row in together if row["user"] in {"person-007", "person-011"}]
         scores = [[row.pop("score") for row in rows] for rows in (found, alone)]
         assert found == alone
         np.testing.assert_allclose(*scores)
@@ -364,7 +364,7 @@ class TestNewcomer:
         text = "person,item,label\nzoe,item-0001,1\nbob,item-0001,0\nzoe,item-0002,0\n"
         (copy / "new.csv").write_text(text)
         found = told(copy, *self.ASK, "--labels", "new.csv", "--top", "1")
-        assert [row["person"] for row in found["rankings"]] == ["bob", "zoe"]
+        assert [row["user"] for row in found["rankings"]] == ["bob", "zoe"]
 
     def test_unknown_items_are_told(self, crowd):
         done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
@@ -398,7 +398,7 @@ class TestExplain:
 
     def test_a_person(self, crowd):
         (found,) = told(crowd, *self.ASK, "--person", "person-007")["explained"]
-        assert found["person"] == "person-007"
+        assert found["user"] == "person-007"
         assert sum(found["standing"].values()) == pytest.approx(1)
         ranked = told(crowd, "rank", "--model", "m.likeminds", "--person", "person-007")
         assert found["best"] == [row["item"] for row in ranked["rankings"][:5]]

@@ -116,7 +116,7 @@ def test_annotators_as_json_lines(studio):
     ask = ("export", "--model", "mood.likeminds", "--out", "soft.jsonl")
     assert told(studio, *ask, "--annotators", "people.jsonl")["people"] == N_PEOPLE
     rows = [json.loads(line) for line in (studio / "people.jsonl").read_text().splitlines()]
-    assert {"person", "verdict", "readiness", "consensus_auc"} <= set(rows[0])
+    assert {"user", "verdict", "readiness", "consensus_auc"} <= set(rows[0])
     soft = [json.loads(line) for line in (studio / "soft.jsonl").read_text().splitlines()]
     assert len(soft) == N_ITEMS
 

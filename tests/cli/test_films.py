@@ -126,7 +126,7 @@ def test_similar_people_and_films(films):
     ask = ("similar", "--model", "films.likeminds", "--top", "4")
     people = told(folder, *ask, "--person", "3")
     assert len(people["similar"]) == 4
-    assert "3" not in [row["person"] for row in people["similar"]]
+    assert "3" not in [row["user"] for row in people["similar"]]
     rows = told(folder, *ask, "--item", "Matrix, The (1980)")["similar"]
     assert "The (" in rows[0]["name"]
     done = run(folder, *ask)

@@ -59,7 +59,7 @@ def test_everybody_s_rankings_have_expected_grades(stars):
     ask = ("rank", "--model", "s.likeminds", "--top", "2")
     rows = told(folder, *ask, "--each-person")["rankings"]
     alone = told(folder, *ask, "--person", "p3")["rankings"]
-    for row, own in zip([row for row in rows if row["person"] == "p3"], alone, strict=True):
+    for row, own in zip([row for row in rows if row["user"] == "p3"], alone, strict=True):
         assert row["item"] == own["item"]
         assert row["expected"] == pytest.approx(own["expected"])
     assert (

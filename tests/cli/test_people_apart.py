@@ -89,8 +89,8 @@ def test_everybody_is_ranked_for_in_a_folder(place, name):
     assert "20 people" in done.err + done.out
     assert len(list((place / out).iterdir())) == (4 if name == "many" else 1)
     assert run(place, *words, "best.parquet").code == 0
-    found = pq.read_table(place / out).to_pandas().set_index(["person", "rank"]).sort_index()
-    table = pq.read_table(place / "best.parquet").to_pandas().set_index(["person", "rank"])
+    found = pq.read_table(place / out).to_pandas().set_index(["user", "rank"]).sort_index()
+    table = pq.read_table(place / "best.parquet").to_pandas().set_index(["user", "rank"])
     assert found["item"].tolist() == table.sort_index()["item"].tolist()
     done = run(place, *words, out, "--unseen")
     assert done.code != 0

@@ -40,7 +40,7 @@ def best_of(folder, *words):
     done = run(folder, "newcomer", "--model", "m.likeminds", "--top", "3", "--json", *words)
     assert done.code == 0, done.err
     return {
-        row["person"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
+        row["user"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
     }
 
 

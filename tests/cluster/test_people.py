@@ -269,16 +269,16 @@ def test_everybody_is_ranked_for_in_one_part_for_each_shard(
 ):
     client, said = crowd
     items, k = items_of(said), 4
-    expected = {one.person: one for one in here.rank_all(items, k=k)}
+    expected = {one.user: one for one in here.rank_all(items, k=k)}
     for one, n_parts in ((kept[0], 3), (load(kept[1]), 3), (here, 1)):
         made = write_rankings(
             one, tmp_path / "best", items, k=k, client=client if on_cluster else None
         )
         assert names_in(made) == [f"part-{n:05d}.parquet" for n in range(n_parts)]
         table = pq.read_table(made)
-        assert table.column_names == ["person", "rank", "item", "score"]
+        assert table.column_names == ["user", "rank", "item", "score"]
         assert table.num_rows == 40 * k
-        for who, rows in table.to_pandas().groupby("person"):
+        for who, rows in table.to_pandas().groupby("user"):
             assert rows["item"].tolist() == expected[who].items.tolist()
             assert rows["rank"].tolist() == [1, 2, 3, 4]
             np.testing.assert_allclose(rows["score"], expected[who].scores, atol=1e-6)

@@ -141,7 +141,7 @@ def test_the_table_and_bad_requests():
     ranker = ThreeLevelRanker().fit(crowd)
     found = diagnose(ranker, crowd, n_folds=2)
     table = found.table()
-    assert table.column_names[:3] == ["person", "verdict", "labels"]
+    assert table.column_names[:3] == ["user", "verdict", "labels"]
     assert table["labels"].to_pylist() == [20] * N
     assert sum(found.counts.values()) == N
     for told, call in (

@@ -134,7 +134,7 @@ def test_items_without_length_are_refused():
     ranker = HierarchicalRanker(n_groups=0)
     ranker.fit(rng.normal(size=(40, 2)), rng.random(40) < 0.5, np.repeat(np.arange(4), 10))
     with pytest.raises(ValueError, match="2D"):
-        ranker.rank_interval(3, 0)
+        ranker.rank_interval(0, 3)
 
 
 def test_many_distinct_numbers_are_announced_as_grades():

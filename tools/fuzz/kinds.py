@@ -169,7 +169,7 @@ def try_table(workshop: Workshop, tally: Tally, drawn: tuple[Any, Any, Any, Any]
 
 def _what_was_lost(people: list[str], out: str) -> str:
     rankings = json.loads(out)["rankings"]
-    if len({str(row["person"]) for row in rankings}) != len(people):
+    if len({str(row["user"]) for row in rankings}) != len(people):
         return f"people became others: {people!r}"
     if any(row["score"] is None for row in rankings):
         return "scores that are no numbers"

@@ -379,7 +379,7 @@ def newcomers() -> Quantities:
     catalogue = said.of_user(said.user_ids[0])
     return _named("few labels", _posterior(few, new)) | {
         "no labels": ranker.newcomer().coef,
-        "next items": _ids(few.next_items(catalogue, new.user_ids[0], n=3)),
+        "next items": _ids(few.next_items(catalogue, user=new.user_ids[0], n=3)),
     }
 
 

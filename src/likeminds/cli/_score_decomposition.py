@@ -59,7 +59,7 @@ def _tell(talk: Output, why: Any, name: str | None, words: dict[str, str]) -> No
         sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
     talk.tell(
         f" on {why.item}{called}: {beside_average(why.score)}{sure}",
-        head=str(why.person),
+        head=str(why.user),
     )
     if why.expected is not None:
         talk.tell(f"Expected grade: {written_grade(why.expected)}")

@@ -173,7 +173,7 @@ def _facts(
     from likeminds.cli._id_lookup import as_known, find_item
 
     if person is not None:
-        return explained.person(as_known(person, explained.levels.users, "person"))
+        return explained.user(as_known(person, explained.levels.users, "person"))
     if school is not None:
         return explained.school(school)
     if item is None:
@@ -263,7 +263,7 @@ def _tell_severity(talk: Output, severity: "Facts | None") -> None:
     if severity is None or not severity["differs"]:
         return
     ends = [severity[end] for end in ("strictest", "mildest")]
-    low, high = (f"yes to {one['share']:.0%} ({one['person']})" for one in ends)
+    low, high = (f"yes to {one['share']:.0%} ({one['user']})" for one in ends)
     half = "{:.0%} to {:.0%}".format(*severity["middle"])
     talk.tell(f": from {low} to {high}; the middle half of people {half}", head="Thresholds differ")
     talk.remark("(share of a person's labels that are yes, whatever they rank first)")
@@ -285,7 +285,7 @@ def _tell_person(talk: Output, facts: "Facts") -> None:
     sure = f"{facts['membership']:.0%} sure"
     where = f"school {school['number']} ({school['name']}), {sure}"
     talk.tell(
-        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["person"])
+        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["user"])
     )
     _tell_standing(talk, facts["standing"], "Scores")
     if facts["loner"]:
@@ -354,7 +354,7 @@ def _tell_item(talk: Output, facts: "Facts") -> None:
     reasons = [_in_words(one) for one in facts["reasons"]]
     talk.tell(rich_table("Why the consensus sees it so", reasons, signed=("moves",)))
     for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
-        said = ", ".join(f"{one['person']} ({one['beats']:.0%})" for one in facts[name])
+        said = ", ".join(f"{one['user']} ({one['beats']:.0%})" for one in facts[name])
         talk.tell(f"{what} for: {said}")
 
 

@@ -149,7 +149,7 @@ class _Newcomers:
         has_labels = any(person in one.users.tolist() for one in self.posterior.values())
         new = AttributeNewcomers(self.model, self.posterior) if has_labels else self.model
         who = person if has_labels else None
-        scores = new.match(shown.features, who, like=like, not_like=not_like)
+        scores = new.match(who, shown.features, like=like, not_like=not_like)
         return best(shown, scores, top, person, as_wish(like, not_like))
 
     def rankings(
@@ -177,10 +177,10 @@ class _Newcomers:
             belief, who = self._belief(name, person)
             left = np.setdiff1d(np.arange(len(shown.ids)), self._rows_labelled(name, person))
             asked = to_score(who, shown.ids[left], shown.features[left])
-            chosen = left[belief.next_items(asked, who, min(n, len(left)))]
+            chosen = left[belief.next_items(asked, user=who, n=min(n, len(left)))]
             named = {"attribute": name} if name else {}
             rows += [
-                {"person": person} | named | {"place": place} | shown.called(shown.ids[i])
+                {"user": person} | named | {"place": place} | shown.called(shown.ids[i])
                 for place, i in enumerate(chosen, start=1)
             ]
         return rows

@@ -135,7 +135,7 @@ def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, 
     items = ItemTableView(ranker, shown.ids, shown.features)
     rows = []
     for found in ranker.rank_all(items, k=top):
-        rows += as_rows(shown, found, found.person, about)
+        rows += as_rows(shown, found, found.user, about)
     return rows
 
 
@@ -163,7 +163,7 @@ def _by_wish(  # noqa: PLR0917 - who wishes for what
         raise ValueError("A wish names its attributes: leave out --attribute.")
     if not model.has_attributes:
         raise ValueError("This model tells no attributes apart: leave out --like and --not.")
-    return model.match(shown.features, person, like=like, not_like=not_like)
+    return model.match(person, shown.features, like=like, not_like=not_like)
 
 
 def best(
@@ -182,7 +182,7 @@ def as_rows(shown: "ModelItems", ranking: Any, person: Any, about: str) -> list[
     """Return items, the best first, as rows of a table."""
     from dataclasses import replace
 
-    for_whom = {"person": _EVERYONE if person is None else person}
+    for_whom = {"user": _EVERYONE if person is None else person}
     named = {"attribute": about} if about else {}
     return [for_whom | named | row for row in replace(ranking, names=shown.names).rows()]
 
@@ -227,7 +227,7 @@ def _print_each(
     for row in rows:
         wanted = ("rank", "item", "name", "score", "expected")
         line = {str(key): row[key] for key in wanted if key in row}
-        tables.setdefault((row["person"], row.get("attribute")), []).append(line)
+        tables.setdefault((row["user"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():
         verb = Verb.of((verbs or {}).get(about or ""))
         title = f"What {person} {(verb.conditional if unseen else verb).most()}"
@@ -243,11 +243,11 @@ def _brief(rows: list[dict[str, Any]]) -> Any:
     lines: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:
         grade = f" ({written_grade(row['expected'])})" if "expected" in row else ""
-        lines.setdefault((row["person"], row.get("attribute")), []).append(
+        lines.setdefault((row["user"], row.get("attribute")), []).append(
             f"{row.get('name') or row['item']}{grade}"
         )
     table = [
-        {"person": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
+        {"user": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
         for (who, about), names in lines.items()
     ]
     return rich_table("Best for each person", table)

@@ -50,7 +50,7 @@ def similar(
     among = dict(zip(shown.ids.tolist(), shown.features, strict=True))
     if person is not None:
         found = ranker.similar_users(as_known(person, ranker.people_, "person"), top, among)
-        rows: list[dict[str, Any]] = [{"person": one, "likeness": like} for one, like in found]
+        rows: list[dict[str, Any]] = [{"user": one, "likeness": like} for one, like in found]
     else:
         assert item is not None
         found = ranker.similar_items(find_item(item, shown.ids, names), top, among)

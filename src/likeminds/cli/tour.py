@@ -121,7 +121,7 @@ def _tell_dissenters(
     for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
         table.add_column(heading)
     for person in ranker.users_[np.argsort(explained.likeness)[:3]]:
-        facts = explained.person(person)
+        facts = explained.user(person)
         table.add_row(
             str(person),
             facts["differs"],

@@ -124,7 +124,7 @@ class Diagnostics:
     def table(self) -> Any:
         """Return a table with a row per person."""
         columns: dict[str, Any] = {
-            "person": self.users.tolist(),
+            "user": self.users.tolist(),
             "verdict": self.verdict.tolist(),
             "labels": self.n_labels,
         }
@@ -151,7 +151,7 @@ class Diagnostics:
         unusual = np.flatnonzero(np.isin(self.verdict, UNUSUAL))
         rows = [
             {
-                "person": self.users[i],
+                "user": self.users[i],
                 "verdict": str(self.verdict[i]),
                 "labels": int(self.n_labels[i]),
                 "yes": float(self.positive_share[i]),

@@ -84,7 +84,7 @@ class Severity:
         """Return the ends and the middle half as plain values, for JSON."""
         ends = {"strictest": self.strictest, "mildest": self.mildest}
         told = {
-            name: {"person": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
+            name: {"user": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
             for name, i in ends.items()
         }
         return {"differs": self.differs, **told, "middle": list(self.middle)}

@@ -65,7 +65,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
     >>> shoes = crowds["pointy"].features
     >>> model.decision_function(shoes, users=[3] * 50).shape
     (50, 2)
-    >>> model.rank(shoes, 3, like=["comfortable"], not_like=["pointy"], k=5).shape
+    >>> model.rank(3, shoes, like=["comfortable"], not_like=["pointy"], k=5).shape
     (5,)
     """
 

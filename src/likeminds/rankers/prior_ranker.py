@@ -117,16 +117,16 @@ class PriorRanker(UpdatableRanker):
         return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), people)
 
     def rank_interval(
-        self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
+        self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and the highest rank that each item may have for a person.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features), or Annotations
-            What is ranked; of `Annotations`, the item of each row.
         user : id
             For whom.
+        items : array of shape (n_items, n_features), or Annotations
+            What is ranked; of `Annotations`, the item of each row.
         level : float, default=0.9
             The probability that an item's rank lies in its interval.
 
@@ -140,15 +140,15 @@ class PriorRanker(UpdatableRanker):
             posterior.see(rows, self._item_ids(items, None, rows)), person, level
         )
 
-    def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
+    def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features), or Annotations
-            What can be asked about; of `Annotations`, the item of each row.
         user : id
             Whom to ask; for new users, ``newcomer(X, y).next_items(items)``.
+        items : array of shape (n_items, n_features), or Annotations
+            What can be asked about; of `Annotations`, the item of each row.
         n : int, default=1
             How many.
 

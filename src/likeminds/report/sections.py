@@ -323,7 +323,7 @@ def _severity(found: Diagnostics) -> str:
 
 
 def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
-    header = ["person", "verdict", "labels", "positive", "yes where others are divided"]
+    header = ["user", "verdict", "labels", "positive", "yes where others are divided"]
     header += ["AUC, own", "interval", "AUC, consensus"]
     cells = [
         [
