@@ -407,7 +407,7 @@ RANKERS = [
     (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
     (lambda: learned().rank(unseen=True), "of persons only"),
     (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
-    (lambda: learned().explain("P1", "i1"), "KeyError: .*no person 'P1'.*Did you mean p1"),
+    (lambda: learned().explain("P1", "i1"), "KeyError: .*no user 'P1'.*Did you mean p1"),
     (lambda: learned().newcomer(user_features={"zoe": {"age": 3}}), "not learned from covariates"),
     (lambda: several().standard_error(TABLE), "There are 2 people: say with users="),
     (lambda: several().standard_error(TABLE[:1], ["c"]), "Nothing is known about c"),

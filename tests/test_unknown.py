@@ -201,22 +201,22 @@ def test_attributes():
 
 
 COMMANDS = {
-    f"rank --person {STRANGER}": STRANGER,
+    f"rank --user {STRANGER}": STRANGER,
     "rank --features items.csv": NEW,
-    "rank --features items.csv --each-person": NEW,
-    "rank --features items.csv --each-person --out folder": NEW,
-    f"explain --person {STRANGER}": STRANGER,
+    "rank --features items.csv --each-user": NEW,
+    "rank --features items.csv --each-user --out folder": NEW,
+    f"explain --user {STRANGER}": STRANGER,
     f"explain --item {NEW}": NEW,
     f"explain --item {NEW} --features items.csv": NEW,
-    f"explain --person {STRANGER} --item {ITEMS[0]}": STRANGER,
-    f"explain --person {PEOPLE[0]} --item {NEW}": NEW,
-    f"explain --person {PEOPLE[0]} --item {NEW} --features items.csv": NEW,
-    f"similar --person {STRANGER}": STRANGER,
+    f"explain --user {STRANGER} --item {ITEMS[0]}": STRANGER,
+    f"explain --user {PEOPLE[0]} --item {NEW}": NEW,
+    f"explain --user {PEOPLE[0]} --item {NEW} --features items.csv": NEW,
+    f"similar --user {STRANGER}": STRANGER,
     f"similar --item {NEW}": NEW,
     f"similar --item {NEW} --features items.csv": NEW,
-    "newcomer --labels new.csv": NEW,
+    "newcomer --annotations new.csv": NEW,
     "newcomer --features items.csv": NEW,
-    "newcomer --labels new.csv --features items.csv": NEW,
+    "newcomer --annotations new.csv --features items.csv": NEW,
     "evaluate --annotations who.csv": STRANGER,
     "evaluate --annotations what.csv": NEW,
     "serve --features items.csv --port 0": NEW,
@@ -226,8 +226,7 @@ COMMANDS = {
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands(folder, line):
     command, *options = line.split()
-    named = [] if command == "serve" else ["--model"]
-    done = run(folder, command, *named, "m.likeminds", *options)
+    done = run(folder, command, "m.likeminds", *options)
     assert done.code == 2
     assert COMMANDS[line] in done.err
 
@@ -235,7 +234,7 @@ def test_commands(folder, line):
 @pytest.mark.parametrize("line", ["rank", "newcomer", "evaluate --annotations who.csv --shots 0"])
 def test_commands_that_ask_for_the_consensus(folder, line):
     command, *options = line.split()
-    assert run(folder, command, "--model", "m.likeminds", *options).code == 0
+    assert run(folder, command, "m.likeminds", *options).code == 0
 
 
 ROUTES = {

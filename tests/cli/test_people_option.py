@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 
 def best_of(folder, *words):
-    done = run(folder, "newcomer", "--model", "m.likeminds", "--top", "3", "--json", *words)
+    done = run(folder, "newcomer", "m.likeminds", "--top", "3", "--json", *words)
     assert done.code == 0, done.err
     return {
         row["user"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
@@ -53,16 +53,16 @@ def test_strangers_get_what_goes_with_their_covariates(folder):
     assert found["ana"] != found["bea"]
     assert set(best_of(folder)) == {"newcomer"}
     assert found["cyn"] == best_of(folder)["newcomer"]
-    some = best_of(folder, "--user-features", "new.csv", "--labels", "said.csv")
+    some = best_of(folder, "--user-features", "new.csv", "--annotations", "said.csv")
     assert set(some) == {"ana", "bea", "cyn", "dot"}
 
 
 def test_explain_says_what_covariates_go_with(folder):
-    done = run(folder, "explain", "--model", "m.likeminds")
+    done = run(folder, "explain", "m.likeminds")
     assert done.code == 0, done.err
     told = " ".join(done.out.split())
     assert "of the differences go with town (A: " in told
-    facts = json.loads(run(folder, "explain", "--model", "m.likeminds", "--json").out)
+    facts = json.loads(run(folder, "explain", "m.likeminds", "--json").out)
     assert facts["explained"][0]["people_by"][0]["share"] > 0.5
 
 
@@ -72,7 +72,7 @@ def test_more_people_come_with_theirs(folder):
     new = [line.replace("p0", "zoe").replace('"zoe"', "zoe") for line in lines if "p0" in line]
     (folder / "more.csv").write_text("\n".join([lines[0], *new]) + "\n")
     (folder / "more_people.csv").write_text("person,town\nzoe,A\n")
-    update = ("update", "--model", "m.likeminds", "--annotations", "more.csv", "--out")
+    update = ("update", "m.likeminds", "--annotations", "more.csv", "--out")
     done = run(folder, *update, "grown.likeminds", "--user-features", "more_people.csv")
     assert done.code == 0, done.err
     assert "1 new person" in done.out
@@ -83,9 +83,7 @@ def test_more_people_come_with_theirs(folder):
 
 
 def test_only_one_table_comes_from_standard_input(folder):
-    done = run(
-        folder, "newcomer", "--model", "m.likeminds", "--labels", "-", "--user-features", "-"
-    )
+    done = run(folder, "newcomer", "m.likeminds", "--annotations", "-", "--user-features", "-")
     assert done.code == 2
     assert "Only one table" in done.err
 
@@ -102,5 +100,5 @@ def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
         tmp_path, "fit", "-a", "labels.csv", "--user-features", people_file, "--out", "m.likeminds"
     )
     assert fit.code == 0, fit.err
-    told = run(tmp_path, "explain", "--model", "m.likeminds")
+    told = run(tmp_path, "explain", "m.likeminds")
     assert "town goes with no difference" in told.out

@@ -305,7 +305,7 @@ def try_report(workshop: Workshop, tally: Tally, drawn: tuple[str, str, str, str
         )
         model = likeminds.HierarchicalRanker(item_effects=False).fit(said)
         likeminds.save(model, workshop.folder / "hostile.likeminds", with_data=True)
-        words = ["report", "--model", "hostile.likeminds", "--out", page.name, "--no-diagnostics"]
+        words = ["report", "hostile.likeminds", "--out", page.name, "--no-diagnostics"]
         ended = run(workshop.folder, [*words, f"--title={title}"])
         if ended.code != 0:
             raise ValueError(ended.err)

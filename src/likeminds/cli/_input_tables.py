@@ -29,8 +29,10 @@ def read_tables(
         tables.append((table, names))
     if pairs.comparisons is not None:
         tables.append((read_pairs(pairs, columns.user), NAMES))
+    if pairs.of_attribute is not None and pairs.export is None:
+        raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
     if pairs.export is not None:
-        exported, texts = _read_export(talk, *pairs.export, columns.attribute)
+        exported, texts = _read_export(talk, *pairs.export, pairs.of_attribute)
         tables += exported
     if not tables:
         raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
@@ -61,7 +63,9 @@ def _tell_of_label(talk: Output, table: Any, names: dict[str, str | None]) -> No
         return
     label = find_columns(as_frame(table), names, ())["label"]
     if label is not None and label not in usual_columns("label", table.column_names):
-        talk.tell(f"{label}: taken for the label, as the only column left (--label names another).")
+        talk.tell(
+            f"{label}: taken for the label, as the only column left (--label-column names another)."
+        )
 
 
 def _read_export(

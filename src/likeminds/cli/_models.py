@@ -65,7 +65,7 @@ def parts_of(said: "Annotations", model: "ReadableModel") -> dict[str, "Annotati
         if len(known) > 1:
             raise ValueError(
                 f"The model is about {listing(known)}, but no column says which of them a label "
-                "is about. Name it with --attribute."
+                "is about. Name it with --attribute-column."
             )
         return {known[0]: said}
     return {str(name): part for name, part in said.by_attribute().items()}

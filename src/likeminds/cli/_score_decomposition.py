@@ -1,4 +1,4 @@
-"""Why an item has its score, as ``likeminds explain --person P --item I`` tells it."""
+"""Why an item has its score, as ``likeminds explain MODEL --user P --item I`` tells it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,12 @@ _MOST_FEATURES = 8
 
 
 def tell_reasons(
-    talk: Output, ranker: Any, person: str, item: str, shown: "ModelItems"
+    talk: Output, ranker: Any, user: str, item: str, shown: "ModelItems"
 ) -> dict[str, Any]:
     """Tell why an item has its score for somebody; return the facts."""
     from likeminds.cli._id_lookup import as_known, find_item
 
-    who = as_known(person, ranker.people_, "person")
+    who = as_known(user, ranker.people_, "user")
     names = shown.names
     what = find_item(item, shown.ids, names)
     items = dict(zip(shown.ids.tolist(), shown.features, strict=True))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
     ask = (
-        "likeminds evaluate --model power.likeminds --annotations power/annotations.csv "
+        "likeminds evaluate power.likeminds --annotations power/annotations.csv "
         "--features power/features.csv"
     )
     command(app, panel="Learn", examples=[DATA, FIT, ask])(evaluate)

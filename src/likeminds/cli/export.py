@@ -13,7 +13,7 @@ from likeminds.cli.fit import DATA, FIT
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds export --model power.likeminds --out offers.csv"
+    ask = "likeminds export power.likeminds --out offers.csv"
     command(app, panel="Ask", examples=[DATA, FIT, ask])(export)
 
 

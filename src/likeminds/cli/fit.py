@@ -339,11 +339,11 @@ def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
     if given or kept_items(model) is not None:
         verbs = {one.chosen_.verb for one in rankers_of(model).values()}
         what = verbs.pop() if len(verbs) == 1 else LIKE
-        steps.append((f"rank --model {file}{given} --top 5", f"what everyone {what.most()}"))
+        steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
     if all(Capability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
-        steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
+        steps.append((f"explain {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
-    steps.append((f"report --model {file} --out {page}", "all of it on one page"))
+    steps.append((f"report {file} --out {page}", "all of it on one page"))
     width = max(len(step) for step, _ in steps) + 4
     lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
     talk.remark("\nNext: " + "\n      ".join(lines))

@@ -23,12 +23,12 @@ _NEW = "newcomer"
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds newcomer --model power.likeminds --features power/features.csv"
+    ask = "likeminds newcomer power.likeminds --features power/features.csv"
     examples = [
         DATA,
         FIT,
         "printf 'item,label\\n7ct-1y-known,1\\n9ct-5y-known,0\\n' > zoe.csv",
-        f"{ask} --labels zoe.csv --top 3 --ask 2",
+        f"{ask} --annotations zoe.csv --top 3 --ask 2",
     ]
     command(app, panel="Ask", examples=examples)(newcomer)
 
@@ -40,11 +40,11 @@ def newcomer(
     items: ItemOptions,
     columns: LabelColumns,
     pairs: ComparisonOptions,
-    labels: Annotated[
+    annotations: Annotated[
         str | None,
         typer.Option(
-            "--labels",
-            "-l",
+            "--annotations",
+            "-a",
             help="What newcomers said: items and labels, as a table or - for CSV on standard "
             "input; with a column of people where there are several. Without it: somebody of "
             "whom nothing is known.",
@@ -73,10 +73,10 @@ def newcomer(
     from likeminds.cli._tables import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
-    refuse_several_from_stdin(labels, items.features, columns.user_features, pairs.comparisons)
+    refuse_several_from_stdin(annotations, items.features, columns.user_features, pairs.comparisons)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
-    said = _read_both(talk, labels, pairs, columns, shown, known)
+    said = _read_both(talk, annotations, pairs, columns, shown, known)
     new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:

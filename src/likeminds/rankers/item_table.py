@@ -161,7 +161,7 @@ def place_of_user(ranker: Any, person: Hashable) -> int:
     if place < 0:
         known = ranker.users_
         raise KeyError(
-            f"There is no person {person!r} in this model, which knows "
+            f"There is no user {person!r} in this model, which knows "
             f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
             f"{did_you_mean(person, known[:_COMPARED].tolist())}"
         )
