@@ -169,7 +169,7 @@ def _graded(ranker: Any, said: Annotations) -> Quantities:
     return found | {"probabilities": predicted.probabilities, "expected": predicted.expected}
 
 
-def _posterior(posterior: Any, rows: Annotations) -> Quantities:
+def _of_new_users(posterior: Any, rows: Annotations) -> Quantities:
     """Return the posteriors of new users."""
     return {
         "coefficients": posterior.coef,
@@ -377,7 +377,7 @@ def newcomers() -> Quantities:
     ranker = HierarchicalRanker(n_item_factors=1).fit(known)
     few = ranker.newcomer(new[::3])
     catalogue = said.of_user(said.user_ids[0])
-    return _named("few labels", _posterior(few, new)) | {
+    return _named("few labels", _of_new_users(few, new)) | {
         "no labels": ranker.newcomer().coef,
         "next items": _ids(few.next_items(catalogue, user=new.user_ids[0], n=3)),
     }
