@@ -180,7 +180,7 @@ def test_baselines(ranker, ask):
     for who, what in ((STRANGER, ITEMS[1]), (PEOPLE[0], NEW)):
         with pytest.raises((ValueError, KeyError), match=f"{STRANGER}|{NEW}"):
             ask(fitted, who, what)
-    ask(lenient(fitted.chosen_), PEOPLE[0], NEW)
+    ask(lenient(fitted._best_model), PEOPLE[0], NEW)
 
 
 def test_items_that_popularity_knows_by_their_features():

@@ -33,7 +33,7 @@ def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
     from likeminds.rankers.item_table import ItemTableView, columns_of
     from likeminds.schools.school_names import LETTERS_IN_A_NAME, is_made, name_feature, shorten
 
-    chosen = ranker.chosen_
+    chosen = ranker._best_model
     rows, ids = ItemTableView(chosen, shown.ids, shown.features).rows, shown.ids.tolist()
 
     def called(place: int) -> str:

@@ -202,7 +202,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
-        about = model.ranker_of(name)
+        about = model._ranker_of(name)
         measure, metric = _judged(test, with_consensus(about).decision_function(test))
         same_for_all = _judged(test, about.consensus_scores(test))[1]
         found[f"{measure} {name}".strip()] = metric.mean
@@ -337,10 +337,10 @@ def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
         )
     steps = []
     if given or kept_items(model) is not None:
-        verbs = {one.chosen_.verb for one in rankers_of(model).values()}
+        verbs = {one._best_model.verb for one in rankers_of(model).values()}
         what = verbs.pop() if len(verbs) == 1 else LIKE
         steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
-    if all(Capability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
+    if all(Capability.LEVELS.of(one._best_model) for one in rankers_of(model).values()):
         steps.append((f"explain {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report {file} --out {page}", "all of it on one page"))

@@ -193,7 +193,7 @@ class _Newcomers:
         if person in self.described or not self.described:
             return stranger, person if self.described else _NEW
         # Labels about something else, and no covariates: what the crowd is like.
-        return self.model.ranker_of(name).newcomer(users=[_NEW]), _NEW
+        return self.model._ranker_of(name).newcomer(users=[_NEW]), _NEW
 
     def _rows_labelled(self, name: str, person: Any) -> Any:
         """Return the items somebody has labelled already."""

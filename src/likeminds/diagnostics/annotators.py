@@ -241,7 +241,7 @@ def diagnose(
 
 def refittable(ranker: Any) -> Ranker:
     """Return an unfitted ranker with the parameters that were used, chosen ones included."""
-    used = ranker.chosen_
+    used = ranker._best_model
     fresh: Ranker = clone(used).set_params(user_column=None)
     asked = fresh.get_params()
     for name in _CHOSEN:
@@ -262,7 +262,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Say whether a prior depends so little on one fold that it need not be learned again."""
-    crowd = ranker.chosen_.learned("crowd_")
+    crowd = ranker._best_model._learned("crowd_")
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 

@@ -120,7 +120,7 @@ class NewUsers(Posterior):
             mine = self.said.of_user(asked.users[0])
             assert mine.grades is not None
             given = dict(zip(mine.items.tolist(), mine.grades.tolist(), strict=True))
-            words = self.ranker.chosen_.label_reading_.grades
+            words = self.ranker._best_model.label_reading_.grades
             for row in np.flatnonzero(has_label).tolist():
                 grade = given[asked.items[row]]
                 expected[row] = words[int(grade)] if expected.dtype == object else grade
@@ -241,12 +241,12 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         if is_graded(self):
             X, y = _as_grades(self, X, y)
         said = as_annotations(self, X, y, users, sample_weight, reset=False)
-        self.chosen_._item_ids(said, None, said.X)
+        self._best_model._item_ids(said, None, said.X)
         if covariates is not None:
             said = said.with_user_features(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    posterior = Posterior.given(crowd, who, points, known, unknown=self.chosen_.unknown)
+    posterior = Posterior.given(crowd, who, points, known, unknown=self._best_model.unknown)
     ways = ways_of(self)
     answered = None if said is None else newcomers.answered(said, posterior)
     if ways is not None:
@@ -281,7 +281,7 @@ def _by_item(
 
 def ways_of(ranker: Any) -> ResponseStyle | None:
     """Return how the people of a ranker turn scores into grades, where they gave grades."""
-    grading: CumulativeLogit | None = ranker.learned("grading_")
+    grading: CumulativeLogit | None = ranker._learned("grading_")
     return None if grading is None else ResponseStyle(grading, ranker.label_reading_)
 
 
@@ -290,7 +290,7 @@ def _as_grades(
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
     """Return labels of yes or no as typical grades; grades as they are."""
     cut, words = ranker.label_reading_.threshold, ranker.label_reading_.grades
-    grading = ranker.learned("grading_")
+    grading = ranker._learned("grading_")
     levels = np.array([cut, cut + 1.0]) if grading is None else grading.scale.levels
     low, high = levels[levels <= cut], levels[levels > cut]
     typical = np.array([low[len(low) // 2], high[len(high) // 2]])

@@ -277,11 +277,11 @@ class PriorRanker(UpdatableRanker):
     @property
     def scores_by_weights(self) -> bool:
         """Not of wide features: they are points times coordinates."""
-        return self.learned("points_") is None
+        return self._learned("points_") is None
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return scores; of wide features in coordinates, without anybody's weights."""
-        points = self.learned("points_")
+        points = self._learned("points_")
         if points is None:
             return super()._scores(rows, people, items)
         crowd = self.crowd_
@@ -357,7 +357,7 @@ class PriorRanker(UpdatableRanker):
 
     def _posterior(self, people: slice | Index = slice(None)) -> Posterior:
         """Return the posteriors of people seen in training."""
-        points = self.learned("points_")
+        points = self._learned("points_")
         if points is None:
             coef, intercept = self.coef_[people], self.intercept_[people]
             points = self.crowd_.coordinates.points(coef, intercept)

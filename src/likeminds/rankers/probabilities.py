@@ -66,7 +66,7 @@ def predict_proba(  # the method of every ranker with a learned prior
     ((600, 2), True)
     """
     check_is_fitted(self)
-    if self.learned("grading_") is not None:
+    if self._learned("grading_") is not None:
         positive = _of_grades(self, X, users, items)
     elif is_graded(self) or self.crowd_.likelihood.is_quadratic:
         raise TypeError(
@@ -174,7 +174,7 @@ def _of_labels(
 ) -> Float:
     posterior, seen, places, people = seen_from(ranker, X, users, items)
     eta, variance = posterior.from_zero(seen, places)
-    counts = ranker.learned("label_doubt_")
+    counts = ranker._learned("label_doubt_")
     if counts is not None:  # of people and items that are new, all of it does
         variance = variance * np.where((people >= 0) & seen.is_known(posterior.items), counts, 1.0)
     return label_probability(eta, np.sqrt(variance))

@@ -159,7 +159,7 @@ def expected_grades(
     """Return the expected grade of each row, or the nearest word; None for models of labels."""
     if not gives_grades(ranker):
         return None
-    return np.asarray(ranker.chosen_.predict_grades(features, users, ids).typical)
+    return np.asarray(ranker._best_model.predict_grades(features, users, ids).typical)
 
 
 def repeated(user: Hashable, n: int) -> IdArray:
@@ -172,7 +172,7 @@ def repeated(user: Hashable, n: int) -> IdArray:
 def sure_scores(ranker: Any, features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
-    known = ranker.chosen_.learned_items()
+    known = ranker._best_model.learned_items()
     return scores if known is None else known.of(ids).at_least(scores)
 
 

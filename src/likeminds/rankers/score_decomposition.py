@@ -208,7 +208,7 @@ def explain(
     ('price', True)
     """
     check_is_fitted(ranker)
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     if not hasattr(ranker, "group_"):
         raise TypeError(
             f"{type(ranker).__name__} does not tell consensus, group and personal apart: use "

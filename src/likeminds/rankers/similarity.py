@@ -100,7 +100,7 @@ def similar_users(ranker: Any, user: Hashable, k: int | None = 10, items: Any = 
     >>> len(ranker.similar_users("household-001", k=3))
     3
     """
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     place = place_of_user(ranker, user)
     shown = ItemTableView.of(ranker, items)
     weights = np.column_stack([weights_of_all(ranker), np.ones(len(ranker.users_))])
@@ -140,7 +140,7 @@ def similar_items(ranker: Any, item: Hashable, k: int | None = 10, items: Any = 
     >>> ranker.similar_items(3, k=2).ids.shape
     (2,)
     """
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
     weights = weights_of_all(ranker)

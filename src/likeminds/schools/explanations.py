@@ -184,11 +184,11 @@ class Explanation:
         ``share`` is that of all disagreement; ``goes_with`` says what people want who have a
         standard deviation more of a number, or are of a category.
         """
-        crowd = self.ranker.chosen_.learned("crowd_")
+        crowd = self.ranker._best_model._learned("crowd_")
         traits = None if crowd is None else crowd.traits
         if traits is None:
             return []
-        shares, shared = self.ranker.chosen_.explained_by_people_, self.levels.consensus
+        shares, shared = self.ranker._best_model.explained_by_people_, self.levels.consensus
         found = [
             {
                 "covariate": name,
@@ -330,7 +330,7 @@ class Explanation:
 
     def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:
         """Return the expected grades of some items; None where labels are not grades."""
-        ranker = self.ranker.chosen_
+        ranker = self.ranker._best_model
         features = items.features[rows][:, : len(ranker.feature_names_)]
         owners = None if user is None else repeated(user, len(rows))
         found = expected_grades(ranker, features, owners, items.ids[rows])

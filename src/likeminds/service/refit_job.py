@@ -94,7 +94,7 @@ def fold_in(
     for one in labels:
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
-    kept = {name: ranker.learned("annotations_") for name, ranker in model.rankers_.items()}
+    kept = {name: ranker._learned("annotations_") for name, ranker in model.rankers_.items()}
     more = {name: _said(said, model, name, catalogue) for name, said in by_attribute.items()}
     left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
     parts = {name: part for name, part in more.items() if part is not None}
@@ -169,7 +169,7 @@ def _said(
     said: list[Label], model: Any, attribute: str, catalogue: ItemCatalogue
 ) -> Annotations | None:
     """Return stored labels as annotations, with people as the model writes them."""
-    scale = AnswerScale.of_ranker(model.ranker_of(attribute).chosen_)
+    scale = AnswerScale.of_ranker(model._ranker_of(attribute)._best_model)
     given = [one for one in said if one.label is not None and scale.holds(one.label)]
     if not given:
         return None
