@@ -9,8 +9,8 @@ SITE = docs/_build/html
 
 # One process per core, and so one thread of BLAS each: more would wait for each other. Files stay
 # whole, so each sets up its fixtures once; tests/conftest.py puts those first that take long.
-# Compiled modules are kept even if PYTHONDONTWRITEBYTECODE is set: each process would compile
-# all libraries anew.
+# Bytecode is kept even if PYTHONDONTWRITEBYTECODE is set: tests start hundreds of processes, and
+# each would compile all libraries anew.
 ONE_THREAD = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10
 
