@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_people
 from likeminds.metrics.concordance import concordance_by_person
@@ -93,7 +93,9 @@ def _leading(rows: Float) -> Float:
     return np.asarray((left * lengths)[:, :_COMPONENTS])
 
 
-def _trial_concordance(ranker: Any, said: Annotations, features: Float, *, weighed: bool) -> Float:
+def _trial_concordance(
+    ranker: Any, said: Annotations, features: FloatArray, *, weighed: bool
+) -> Float:
     """Return each user's concordance on held-out labels; ``weighed``: users weigh features."""
     names = tuple(map(str, range(features.shape[1])))
     train, test = split_within_people(
