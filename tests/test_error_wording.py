@@ -168,6 +168,7 @@ def graded(labels, **options):
 
 GRADES = [
     (lambda: graded(["a", "b", "c"]), "'a', 'b', 'c' are words without an order. Pass grades="),
+    (lambda: graded(["Agree", "Disagree", "Pass"]), "neither yes nor no, such as passes."),
     (
         lambda: graded(["bad", "best"], grades=WORDS),
         "has 'best', but the grades .* are 'bad', 'fair'",

@@ -48,6 +48,8 @@ class PriorFittingMixin(ChoiceReporting):
 
     # A trial is judged by its scores: it says nothing, and learns no more than these take.
     _is_trial, _has_steps = False, True
+    # Whether users weigh features too many for Omega; None: held-out labels decide.
+    _weighs_features: bool | None = None
 
     n_groups: int | str
     item_effects: bool | str
@@ -182,7 +184,11 @@ class PriorFittingMixin(ChoiceReporting):
             and self.consensus is None
             and self._has_items(loss, data)
             and data.item_features() is not None
-            and not users_weigh_features(self, data)
+            and not (
+                users_weigh_features(self, data)
+                if self._weighs_features is None
+                else self._weighs_features
+            )
         )
 
     def _has_items(self, loss: PriorLoss, data: TrainingData) -> bool:
