@@ -9,10 +9,12 @@ SITE = docs/_build/html
 
 # One process per core, and so one thread of BLAS each: more would wait for each other. Files stay
 # whole, so each sets up its fixtures once; tests/conftest.py puts those first that take long.
-ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Bytecode is kept even if PYTHONDONTWRITEBYTECODE is set: tests start hundreds of processes, and
+# each would compile all libraries anew.
+ONE_THREAD = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10
 
-# `make test-all` measures coverage of the usual tests: they reach over 90 % without the slow ones.
+# `make test-all` measures coverage in a part of the usual tests (tests/conftest.py), over 90 %.
 COVER =
 
 # mypy, import-linter and the site have one process each, and so the tests run at their side.

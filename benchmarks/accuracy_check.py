@@ -76,7 +76,9 @@ def _pairs(folder: Path, name: str) -> Annotations:
         rows = data["rows"].astype(np.float64)
     sides = np.stack([rows, np.zeros_like(rows)], axis=1).reshape(-1, rows.shape[1])
     labels = np.column_stack([first, ~first]).ravel()
-    return Annotations(user.repeat(2), None, labels, sides, groups=np.arange(len(user)).repeat(2))
+    return Annotations(
+        user.repeat(2), None, labels, sides, choice_sets=np.arange(len(user)).repeat(2)
+    )
 
 
 def _electricity(folder: Path, name: str) -> Annotations:  # noqa: ARG001 - it is bundled

@@ -79,7 +79,7 @@ class Specification:
             None,
             data["label"],
             X / [self.units.get(names[k], 1.0) for k in kept],
-            groups=data["group"],
+            choice_sets=data["group"],
             feature_names=[names[k] for k in kept],
         )
 
@@ -188,7 +188,7 @@ def _swissmetro(data: "np.lib.npyio.NpzFile") -> Annotations:
         None,
         label[available],
         X[available],
-        groups=which[available],
+        choice_sets=which[available],
         feature_names=["asc_car", "asc_train", "cost", "time"],
     )
 
@@ -266,16 +266,16 @@ def _simulate(
 
 def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
     """Return rows with as many alternatives in every set; those that fill up are not available."""
-    sizes = np.bincount(choices.group_codes)
-    order = np.argsort(choices.group_codes, kind="stable")
+    sizes = np.bincount(choices.choice_set_codes)
+    order = np.argsort(choices.choice_set_codes, kind="stable")
     n_sets, most = len(sizes), sizes.max()
     place = np.concatenate([np.arange(size) for size in sizes])
-    at = choices.group_codes[order] * most + place
+    at = choices.choice_set_codes[order] * most + place
     X = np.zeros((n_sets * most, choices.n_features))
     y, available = np.zeros(n_sets * most), np.zeros(n_sets * most)
     X[at], y[at], available[at] = choices.X[order], choices.labels[order], 1
     panels = np.zeros(n_sets, dtype=np.intp)
-    panels[choices.group_codes] = choices.user_codes
+    panels[choices.choice_set_codes] = choices.user_codes
     ids = np.repeat(np.arange(n_sets), most)
     return X, y, ids, np.tile(np.arange(most), n_sets), np.repeat(panels, most), available
 

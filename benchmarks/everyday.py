@@ -17,13 +17,13 @@ import numpy as np
 
 N_PEOPLE, N_ITEMS, N_LABELS, N_GENRES = 671, 9_066, 100_004, 19
 COMMANDS = {
-    "explain --person": ("explain", "--person", "p7"),
-    "explain --person --item": ("explain", "--person", "p7", "--item", "film 3"),
+    "explain --user": ("explain", "--user", "p7"),
+    "explain --user --item": ("explain", "--user", "p7", "--item", "film 3"),
     "explain --item": ("explain", "--item", "film 3"),
     "explain --school": ("explain", "--school", "1"),
     "explain": ("explain",),
-    "rank --unseen": ("rank", "--person", "p7", "--unseen"),
-    "similar --person": ("similar", "--person", "p7"),
+    "rank --unseen": ("rank", "--user", "p7", "--unseen"),
+    "similar --user": ("similar", "--user", "p7"),
     "similar --item": ("similar", "--item", "film 3"),
 }
 
@@ -91,9 +91,9 @@ def main() -> None:
             cost = cpu_seconds("fit", *tables, "--out", "films.likeminds", folder=folder)
             print(f"{'fit':<28}{cost:8.2f} s")
         for words in COMMANDS.values():  # compiles what was not
-            cpu_seconds(*words, "--model", "films.likeminds", folder=folder)
+            cpu_seconds(*words, "films.likeminds", folder=folder)
         for name, words in COMMANDS.items():
-            cost = cpu_seconds(*words, "--model", "films.likeminds", folder=folder)
+            cost = cpu_seconds(*words, "films.likeminds", folder=folder)
             print(f"{name:<28}{cost:8.2f} s", flush=True)
 
 

@@ -56,7 +56,7 @@ def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS, n_features:
     covered = float((np.abs(away) < _Z90 * ranker.item_effect_error_).mean())
     # What is asked about one person holds of all: they differ in how readily they say yes.
     asked = Annotations(np.zeros(len(judged)), judged, np.arange(len(judged)) % 2, **known)
-    low, high = ranker.rank_interval(asked, ranker.users_[0])
+    low, high = ranker.rank_interval(ranker.users_[0], asked)
     rank = 1 + np.argsort(np.argsort(-whole[judged]))
     ranks_covered = float(((low <= rank) & (rank <= high)).mean())
     crowd = ranker.crowd_

@@ -21,8 +21,8 @@ _HARDLY = 0.1
 
 def sides(said: Annotations) -> tuple[Index, Index]:
     """Return the items of winners and losers, pair by pair."""
-    assert said.group_codes is not None
-    order = np.argsort(said.group_codes, kind="stable")
+    assert said.choice_set_codes is not None
+    order = np.argsort(said.choice_set_codes, kind="stable")
     codes, won = said.item_codes[order], said.labels[order]
     return codes[won], codes[~won]
 
@@ -113,8 +113,8 @@ class LowRankReward:
 
 
 def _owners(said: Annotations) -> Index:
-    assert said.group_codes is not None
-    order = np.argsort(said.group_codes, kind="stable")
+    assert said.choice_set_codes is not None
+    order = np.argsort(said.choice_set_codes, kind="stable")
     return said.user_codes[order][said.labels[order]]
 
 

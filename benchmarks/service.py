@@ -136,12 +136,12 @@ def _services(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     rows = []
     settings = _settings(folder / "few", n_few)
-    body = {"person": "person-03", "limit": 10, "intervals": "scores"}
+    body = {"user": "person-03", "limit": 10, "intervals": "scores"}
     with _serving(settings, 1) as (port, process):
         size = len(_ask(_connect(port), "POST", "/v1/rank", body))
         rows.append(["rank 10, known person", *_load(port, process, "/v1/rank", body, n_requests)])
         view = "/v1/people/zoe/view"
-        _ask(_connect(port), "POST", "/v1/newcomers", {"person": "zoe"})
+        _ask(_connect(port), "POST", "/v1/newcomers", {"user": "zoe"})
         labels = {"labels": [{"item": f"item-{n:07d}", "label": n % 2 == 0} for n in range(8)]}
         path = "/v1/people/zoe/labels"
         rows.append(["store 8 labels", *_load(port, process, path, labels, n_requests // 3)])
@@ -272,7 +272,7 @@ def _shared(settings: Settings) -> dict[str, Any]:
         while len(workers) < 2:
             workers.add(_worker(port))
         for _ in range(6):
-            _ask(_connect(port), "POST", "/v1/rank", {"person": "person-03", "limit": 10})
+            _ask(_connect(port), "POST", "/v1/rank", {"user": "person-03", "limit": 10})
         rows = [
             [f"worker {n}", *(_memory(worker, name) for name in ("Rss", "Pss", "Private_Dirty"))]
             for n, worker in enumerate(sorted(workers), start=1)

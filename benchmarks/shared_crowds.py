@@ -169,7 +169,7 @@ def _annotations(columns: dict[str, np.ndarray]) -> tuple[Annotations, Bool]:
         items=item[asked],
         labels=label[asked],
         **described,
-        groups=None if group is None or len(np.unique(group)) == len(group) else group,
+        choice_sets=None if group is None or len(np.unique(group)) == len(group) else group,
         attributes=columns.get("attribute"),
     )
     return (reduced(said) if said.n_features else said), asked

@@ -23,7 +23,7 @@ items = np.random.default_rng(0).standard_normal((25, 10))
 
 inside = []
 for person, weights in enumerate(crowd.coef):
-    low, high = ranker.rank_interval(items, person)
+    low, high = ranker.rank_interval(person, items)
     rank = 1 + np.argsort(np.argsort(-(items @ weights)))
     inside.append((low <= rank) & (rank <= high))
 covered = np.mean(inside)
@@ -33,7 +33,7 @@ print(f"{covered:.0%} of the true ranks are inside")
 # One of them:
 
 person = int(np.argmin(np.abs(np.mean(inside, axis=1) - covered)))
-low, high = ranker.rank_interval(items, person)
+low, high = ranker.rank_interval(person, items)
 guess = 1 + np.argsort(np.argsort(-ranker.decision_function(items, users=[person] * 25)))
 truth = 1 + np.argsort(np.argsort(-(items @ crowd.coef[person])))
 order = np.argsort(guess)

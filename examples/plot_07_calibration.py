@@ -23,8 +23,8 @@ rng = np.random.default_rng(0)
 said, happened = [], []
 for person in test.user_ids:
     mine = test.of_user(person)
-    for group in np.unique(mine.group_codes):
-        shown = mine.group_codes == group
+    for group in np.unique(mine.choice_set_codes):
+        shown = mine.choice_set_codes == group
         chosen = mine.X[shown & mine.labels][0]
         other = rng.choice(mine.X[shown & ~mine.labels])
         first = rng.random() < 0.5

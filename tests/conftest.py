@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
 from crowds import make_crowd
@@ -12,7 +13,10 @@ from crowds import make_crowd
 settings.register_profile("likeminds", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("likeminds")
 
-FILES = Path(__file__).parent / "data" / "files"
+HERE = Path(__file__).parent
+FILES = HERE / "data" / "files"
+# Short tests reach less of their code.
+MEASURED = ("cli", "cluster", "plots", "report", "service")
 
 
 def pytest_collection_modifyitems(items):
@@ -25,6 +29,20 @@ def pytest_collection_modifyitems(items):
     long = {path for path, names in marks if names & {"seconds", "slow"}}
     mixed = {path for path, names in marks if "slow" not in names}
     items.sort(key=lambda item: (item.path in mixed) + (item.path not in long))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Measure coverage in short tests, and in long ones of some folders: tracing costs time."""
+    measuring = Coverage.current()
+    measured = any(item.path.is_relative_to(HERE / folder) for folder in MEASURED)
+    if measuring is None or measured or not item.get_closest_marker("seconds"):
+        return (yield)
+    measuring.stop()
+    try:
+        return (yield)
+    finally:
+        measuring.start()
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@ def make_choices(mean, covariance, *, n_users=60, n_sets=8, set_size=3, seed=0):
         None,
         chosen.ravel(),
         X.reshape(-1, d),
-        groups=groups,
+        choice_sets=groups,
         feature_names=["price", "size", "speed", "colour"][:d],
     )
     return crowd, weights

@@ -82,7 +82,7 @@ ANNOTATIONS = [
     ({"feature_names": ["twice", "twice"]}, "repeated: twice"),
     ({"users": ["a"]}, "Lengths differ: users has 1, labels has 5"),
     ({"users": "zoeyx"}, "TypeError: users must be a list or an array"),
-    ({"groups": [1, 2]}, "Lengths differ.*groups has 2"),
+    ({"choice_sets": [1, 2]}, "Lengths differ.*choice_sets has 2"),
     ({"attributes": [1, 2]}, "Lengths differ.*attributes has 2"),
     ({"weights": [1, 2]}, "weights has 2 entries, but there are 5 rows"),
     ({"weights": [1, 1, -1, 1, 1]}, r"must not be negative.* 2"),
@@ -119,7 +119,7 @@ USE = [
         r"Item\(s\) a, b, c, d have other features",
     ),
     (lambda: said().concat(said(feature_names=["p", "q"])), "x0, x1 here, p, q there"),
-    (lambda: said().concat(said(groups=[1] * 5)), "Only one of the two has groups"),
+    (lambda: said().concat(said(choice_sets=[1] * 5)), "Only one of the two has choice_sets"),
     (lambda: said().concat(said(attributes=[1] * 5)), "Only one of the two has attributes"),
     (lambda: split_within_users(said(), 1.5), "between 0 and 1"),
     (lambda: said().choices(), "no grades, of which choices"),
@@ -168,6 +168,7 @@ def graded(labels, **options):
 
 GRADES = [
     (lambda: graded(["a", "b", "c"]), "'a', 'b', 'c' are words without an order. Pass grades="),
+    (lambda: graded(["Agree", "Disagree", "Pass"]), "neither yes nor no, such as passes."),
     (
         lambda: graded(["bad", "best"], grades=WORDS),
         "has 'best', but the grades .* are 'bad', 'fair'",
@@ -198,7 +199,7 @@ WIDE = pd.DataFrame({"id": [7, 8], "A_TT": [3, 4], "B_TT": [2, 0], "CHOICE": [2,
 
 
 def to_long(**changes):
-    options = {"alternatives": {1: "A", 2: "B"}, "choice": "CHOICE", "person": "id"}
+    options = {"alternatives": {1: "A", 2: "B"}, "choice": "CHOICE", "user": "id"}
     return wide_to_long(WIDE, **{"columns": "{alternative}_{feature}"} | options | changes)
 
 
@@ -209,7 +210,7 @@ WIDE_TABLES = [
     ({"columns": "{feature}:{alternative}"}, "No column is called like"),
     ({"availability": "{alternative}_THERE"}, "no such column"),
     ({"choice": "chosen"}, "no such column"),
-    ({"person": "who"}, "no such column"),
+    ({"user": "who"}, "no such column"),
 ]
 
 SHOES = {"n_pictures": 24, "users_per_attribute": 2, "pictures_each": 20}
@@ -402,13 +403,13 @@ def priced():
 
 
 RANKERS = [
-    (lambda: learned().rank("p11"), "KeyError: .*no person 'p11'.*8 people"),
+    (lambda: learned().rank("p11"), "KeyError: .*no user 'p11'.*8 people"),
     (lambda: learned().rank("p1", k=0), "k must be at least 1"),
     (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
     (lambda: learned().rank(unseen=True), "of persons only"),
     (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
-    (lambda: learned().explain("P1", "i1"), "KeyError: .*no person 'P1'.*Did you mean p1"),
-    (lambda: learned().newcomer(people={"zoe": {"age": 3}}), "not learned from covariates"),
+    (lambda: learned().explain("P1", "i1"), "KeyError: .*no user 'P1'.*Did you mean p1"),
+    (lambda: learned().newcomer(user_features={"zoe": {"age": 3}}), "not learned from covariates"),
     (lambda: several().standard_error(TABLE), "There are 2 people: say with users="),
     (lambda: several().standard_error(TABLE[:1], ["c"]), "Nothing is known about c"),
     (lambda: several().standard_error(TABLE, ["a"]), "users has 1 entries, but X has 4 rows"),
@@ -417,8 +418,8 @@ RANKERS = [
         "X has 1 features, but there are 2",
     ),
     (lambda: several().probability_above(TABLE[:1], TABLE[:2], ["a"]), "a has shape"),
-    (lambda: several().rank_interval(TABLE, "a", level=1.0), "level must lie between 0 and 1"),
-    (lambda: learned().next_items(TABLE, "p1", n=5), "n must be between 1 and the number of items"),
+    (lambda: several().rank_interval(TABLE, user="a", level=1.0), "level must lie between 0 and 1"),
+    (lambda: learned().next_items("p1", TABLE, n=5), "n must be between 1 and the number of items"),
     (lambda: priced().wtp("cost"), "price names 'cost', but the features are"),
     (lambda: priced().shares([[1.0, 2.0]]), "items have 2 features, but there are 3"),
     (lambda: priced().shares(np.eye(3), available=[False] * 3), "without any item"),

@@ -53,7 +53,7 @@ def asked(method):
 
 
 def for_one(method):
-    return lambda model, user, item: getattr(model, method)(rows_of(PEOPLE[0], item), user)
+    return lambda model, user, item: getattr(model, method)(user, rows_of(PEOPLE[0], item))
 
 
 def pairs(method):
@@ -145,7 +145,7 @@ def test_names_that_are_not_in_the_model(ranker):
     for ask in (ranker.similar_items, lambda item: ranker.newcomer({item: 5})):
         with pytest.raises(KeyError, match=NEW):
             ask(NEW)
-    assert ranker.rank().person is ranker.explain(None, ITEMS[0]).person is None
+    assert ranker.rank().user is ranker.explain(None, ITEMS[0]).user is None
 
 
 @pytest.mark.parametrize("ask", OF_BELIEFS.values(), ids=OF_BELIEFS)
@@ -180,7 +180,7 @@ def test_baselines(ranker, ask):
     for who, what in ((STRANGER, ITEMS[1]), (PEOPLE[0], NEW)):
         with pytest.raises((ValueError, KeyError), match=f"{STRANGER}|{NEW}"):
             ask(fitted, who, what)
-    ask(lenient(fitted.chosen_), PEOPLE[0], NEW)
+    ask(lenient(fitted._best_model), PEOPLE[0], NEW)
 
 
 def test_items_that_popularity_knows_by_their_features():
@@ -201,22 +201,22 @@ def test_attributes():
 
 
 COMMANDS = {
-    f"rank --person {STRANGER}": STRANGER,
+    f"rank --user {STRANGER}": STRANGER,
     "rank --features items.csv": NEW,
-    "rank --features items.csv --each-person": NEW,
-    "rank --features items.csv --each-person --out folder": NEW,
-    f"explain --person {STRANGER}": STRANGER,
+    "rank --features items.csv --each-user": NEW,
+    "rank --features items.csv --each-user --out folder": NEW,
+    f"explain --user {STRANGER}": STRANGER,
     f"explain --item {NEW}": NEW,
     f"explain --item {NEW} --features items.csv": NEW,
-    f"explain --person {STRANGER} --item {ITEMS[0]}": STRANGER,
-    f"explain --person {PEOPLE[0]} --item {NEW}": NEW,
-    f"explain --person {PEOPLE[0]} --item {NEW} --features items.csv": NEW,
-    f"similar --person {STRANGER}": STRANGER,
+    f"explain --user {STRANGER} --item {ITEMS[0]}": STRANGER,
+    f"explain --user {PEOPLE[0]} --item {NEW}": NEW,
+    f"explain --user {PEOPLE[0]} --item {NEW} --features items.csv": NEW,
+    f"similar --user {STRANGER}": STRANGER,
     f"similar --item {NEW}": NEW,
     f"similar --item {NEW} --features items.csv": NEW,
-    "newcomer --labels new.csv": NEW,
+    "newcomer --annotations new.csv": NEW,
     "newcomer --features items.csv": NEW,
-    "newcomer --labels new.csv --features items.csv": NEW,
+    "newcomer --annotations new.csv --features items.csv": NEW,
     "evaluate --annotations who.csv": STRANGER,
     "evaluate --annotations what.csv": NEW,
     "serve --features items.csv --port 0": NEW,
@@ -226,8 +226,7 @@ COMMANDS = {
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands(folder, line):
     command, *options = line.split()
-    named = [] if command == "serve" else ["--model"]
-    done = run(folder, command, *named, "m.likeminds", *options)
+    done = run(folder, command, "m.likeminds", *options)
     assert done.code == 2
     assert COMMANDS[line] in done.err
 
@@ -235,15 +234,15 @@ def test_commands(folder, line):
 @pytest.mark.parametrize("line", ["rank", "newcomer", "evaluate --annotations who.csv --shots 0"])
 def test_commands_that_ask_for_the_consensus(folder, line):
     command, *options = line.split()
-    assert run(folder, command, "--model", "m.likeminds", *options).code == 0
+    assert run(folder, command, "m.likeminds", *options).code == 0
 
 
 ROUTES = {
-    "/v1/rank": [{"person": STRANGER}, {"only": [NEW]}, {"exclude": [NEW]}],
-    "/v1/rank/batch": [{"requests": [{"person": STRANGER}]}, {"requests": [{"only": [NEW]}]}],
-    "/v1/score": [{"person": STRANGER, "items": ITEMS[:1]}, {"items": [NEW]}],
+    "/v1/rank": [{"user": STRANGER}, {"only": [NEW]}, {"exclude": [NEW]}],
+    "/v1/rank/batch": [{"requests": [{"user": STRANGER}]}, {"requests": [{"only": [NEW]}]}],
+    "/v1/score": [{"user": STRANGER, "items": ITEMS[:1]}, {"items": [NEW]}],
     "/v1/score/batch": [{"requests": [{"items": [NEW]}]}],
-    "/v1/explain": [{"person": STRANGER, "item": ITEMS[0]}, {"item": NEW}],
+    "/v1/explain": [{"user": STRANGER, "item": ITEMS[0]}, {"item": NEW}],
     "/v1/compare": [{"a": PEOPLE[0], "b": STRANGER}],
     f"/v1/people/{STRANGER}/labels": [{"labels": [{"item": ITEMS[0], "label": 5}]}],
     f"/v1/people/{PEOPLE[0]}/labels": [{"labels": [{"item": NEW, "label": 5}]}],
@@ -283,4 +282,4 @@ def test_routes(client):
         assert client.get(f"/v1/{page}", params={"item": NEW}).status_code == 404
     everyone = client.post("/v1/rank", json={})
     assert everyone.status_code == 200
-    assert everyone.json()["person"] is None
+    assert everyone.json()["user"] is None

@@ -37,7 +37,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LABELS = ("--annotations", "annotations.csv", "--features", "features.csv")
 WORK = {
     "fit": ("fit", *LABELS, "--out", MODEL),
-    "update": ("update", "--model", MODEL, *LABELS),
+    "update": ("update", MODEL, *LABELS),
 }
 # All that takes long to import is there before the work begins, and the clock with it.
 COMMAND = """
@@ -170,7 +170,7 @@ def pairs(folder: Path, n: int) -> dict[str, Any]:
             person = f"new-{number}-{one}"
             lines = [f"{person},{row.split(',', 1)[1]}" for row in rows[number % 100 :][:7]]
             (folder / f"more-{one}.csv").write_text("\n".join([header, *lines]) + "\n")
-            words = ["update", "--model", MODEL, "--annotations", f"more-{one}.csv"]
+            words = ["update", MODEL, "--annotations", f"more-{one}.csv"]
             call = [sys.executable, "-c", COMMAND, *words, *LABELS[2:]]
             both.append(subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL))
             people.add(person)

@@ -17,9 +17,9 @@ from tools.screenshots import take
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "readme-report.png"
-_DRAW = "data sketch-shoes --out shoes --pictures 300 --people 120 --attribute comfortable"
+_DRAW = "data sketch-shoes --out shoes --pictures 300 --n-users 120 --attribute comfortable"
 _FIT = "fit --annotations shoes/annotations.csv --images shoes/images --out shoes.likeminds"
-_TELL = "report --model shoes.likeminds --images shoes/images --out shoes.html"
+_TELL = "report shoes.likeminds --images shoes/images --out shoes.html"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 880px; margin: 24px auto; color: #1f2328; }
 h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; }

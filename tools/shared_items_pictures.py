@@ -103,7 +103,7 @@ def _draw_shares_of(axes: Any, schools: Schools, judged: Sequence[JudgedItem]) -
 def draw_ranks(ranker: HierarchicalRanker, votes: Annotations, person: str) -> Any:
     """Draw the rank of each statement for somebody, with its interval."""
     shown = Annotations([person] * votes.n_items, votes.item_ids, np.arange(votes.n_items) % 2 > 0)
-    low, high = ranker.rank_interval(shown, person)
+    low, high = ranker.rank_interval(person, shown)
     scores = ranker.decision_function(shown)
     order = np.argsort(-scores, kind="stable")
     judged = np.isin(votes.item_ids, votes.of_user(person).items)[order]

@@ -167,7 +167,7 @@ def _follow_all() -> dict[str, list[str]]:
     crowd = likeminds.make_schools(24, 16, 60, 12, random_state=0).annotations
     with tempfile.TemporaryDirectory() as folder:
         data, model, page = (str(Path(folder) / name) for name in ("data", "model", "page.html"))
-        _run("simulate", "--people", "24", "--out", data)
+        _run("simulate", "--n-users", "24", "--out", data)
         tables = [str(next(Path(data).glob(f"{name}.*"))) for name in ("annotations", "features")]
         fit = ["fit", "--annotations", tables[0], "--features", tables[1], "--out", model]
         above = likeminds.HierarchicalRanker.__mro__
@@ -176,7 +176,7 @@ def _follow_all() -> dict[str, list[str]]:
             "HierarchicalRanker().fit": _follow(lambda: likeminds.HierarchicalRanker().fit(crowd)),
             "ThreeLevelRanker().fit": _follow(lambda: likeminds.ThreeLevelRanker().fit(crowd)),
             "likeminds fit": _follow(lambda: _run(*fit)),
-            "likeminds report": _follow(lambda: _run("report", "--model", model, "--out", page)),
+            "likeminds report": _follow(lambda: _run("report", model, "--out", page)),
         }
 
 

@@ -16,7 +16,7 @@ def test_a_specification_reads_its_features_in_its_units(choices, tmp_path):
     which, X = np.arange(len(choices)), choices.X.astype(np.float32)
     columns = {"user": choices.user_codes, "item": which, "label": choices.labels, "X": X}
     names = np.array(choices.feature_names)
-    np.savez(tmp_path / "cars.npz", features=names, group=choices.group_codes, **columns)
+    np.savez(tmp_path / "cars.npz", features=names, group=choices.choice_set_codes, **columns)
     spec = Specification("cars", -1.0, 10, left_out=("size",), units={"price": 100.0})
     read = spec.read(tmp_path)
     assert list(read.feature_names) == ["price", "speed"]

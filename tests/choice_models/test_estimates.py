@@ -28,10 +28,10 @@ def log_likelihoods(crowd, mean, deviation):
     """Return the log-likelihood of each user's choices, by quadrature over one normal weight."""
     slopes = mean + deviation * NODES
     scores = crowd.X[:, :1] * slopes
-    n_sets = crowd.group_codes.max() + 1
+    n_sets = crowd.choice_set_codes.max() + 1
     found = np.zeros((crowd.n_users, len(NODES)))
     for group in range(n_sets):
-        rows = crowd.group_codes == group
+        rows = crowd.choice_set_codes == group
         chosen = scores[rows][crowd.labels[rows]][0] - logsumexp(scores[rows], axis=0)
         found[crowd.user_codes[rows][0]] += chosen
     return logsumexp(found + LOG_WEIGHTS, axis=1)

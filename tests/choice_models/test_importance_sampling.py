@@ -32,8 +32,8 @@ def by_quadrature(crowd, ranker):
     for person in crowd.user_ids:
         own = crowd.of_user(person)
         total = np.zeros(len(NODES))
-        for group in np.unique(own.group_codes):
-            rows = own.group_codes == group
+        for group in np.unique(own.choice_set_codes):
+            rows = own.choice_set_codes == group
             scores = own.X[rows, :1].astype(float) * slopes
             total += scores[own.labels[rows]][0] - logsumexp(scores, axis=0)
         found.append(logsumexp(total + LOG_WEIGHTS))

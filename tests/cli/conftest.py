@@ -11,7 +11,7 @@ from commands import run
 def crowd(tmp_path_factory):
     """Forty people, 24 items each of 60, in two schools; and a model of them."""
     folder = tmp_path_factory.mktemp("crowd")
-    words = ("--people", "40", "--labels", "24", "--items", "60", "--features", "4")
+    words = ("--n-users", "40", "--n-labels", "24", "--n-items", "60", "--n-features", "4")
     done = run(folder, "simulate", "--out", ".", *words, "--schools", "2")
     assert done.code == 0, done.err
     tables = ("--annotations", "annotations.csv", "--features", "features.csv")

@@ -29,10 +29,10 @@ def test_alternatives_and_availability_are_read_and_announced(folder):
     assert "by 20 people, 3 features" in done.out
     assert "relative to 1" in done.err
     assert "not available" in done.err
-    ask = ("explain", "--model", "m.likeminds", "--table", "--json")
+    ask = ("explain", "m.likeminds", "--table", "--json")
     (facts,) = json.loads(run(folder, *ask).out)["explained"]
     assert [row["feature"] for row in facts["rows"]] == ["price", "alt: 2", "alt: 3"]
-    again = run(folder, "evaluate", "--model", "m.likeminds", "--annotations", "long.csv")
+    again = run(folder, "evaluate", "m.likeminds", "--annotations", "long.csv")
     assert again.code == 0, again.err
     assert "choices" in run(folder, "card", "m.likeminds").out
 

@@ -49,14 +49,14 @@ def test_the_model_is_that_of_python(folder):
 
 
 def test_evaluate_with_shots(folder):
-    words = "evaluate --model m.likeminds --comparisons test.csv --shots 0 5 10"
+    words = "evaluate m.likeminds --comparisons test.csv --shots 0 5 10"
     rows = told(folder, *words.split())["scores"]
     assert [(row["people"], row["shots"]) for row in rows] == [
         *[("seen", 0), ("unseen", 0), ("unseen", 5), ("unseen", 10)]
     ]
     assert rows[3]["accuracy"] > rows[1]["accuracy"]
     assert all(0 < row["log_loss"] < 1 for row in rows)
-    words = "evaluate --model m.likeminds --comparisons test.csv --out people.csv"
+    words = "evaluate m.likeminds --comparisons test.csv --out people.csv"
     assert run(folder, *words.split()).code == 0
     people = list(csv.DictReader((folder / "people.csv").read_text().splitlines()))
     assert {row["people"] for row in people} == {"seen", "unseen"}
@@ -65,23 +65,21 @@ def test_evaluate_with_shots(folder):
 
 def test_newcomers_compare(folder):
     (folder / "zoe.csv").write_text("winner,loser\ni5,i0\ni4,i1\ni5,i1\ni4,i0\n")
-    words = ["newcomer", "--model", "m.likeminds", "--comparisons", "zoe.csv", "--top", "2"]
+    words = ["newcomer", "m.likeminds", "--comparisons", "zoe.csv", "--top", "2"]
     rows = told(folder, *words, "--labelled")["rankings"]
     assert rows[0]["item"] in {"i4", "i5"}
     (folder / "unknown.csv").write_text("winner,loser\ni5,i99\n")
-    done = run(folder, *["newcomer", "--model", "m.likeminds", "--comparisons", "unknown.csv"])
+    done = run(folder, *["newcomer", "m.likeminds", "--comparisons", "unknown.csv"])
     assert done.code == 2
     assert "i99" in done.err
 
 
 def test_update_and_rank(folder):
-    words = "update --model m.likeminds --comparisons more.csv --out grown.likeminds"
+    words = "update m.likeminds --comparisons more.csv --out grown.likeminds"
     done = run(folder, *words.split())
     assert done.code == 0, done.err
     assert "1 new person" in done.out
-    rows = told(folder, *["rank", "--model", "grown.likeminds", "--person", "u77", "--top", "3"])[
-        "rankings"
-    ]
+    rows = told(folder, *["rank", "grown.likeminds", "--user", "u77", "--top", "3"])["rankings"]
     assert len(rows) == 3
 
 

@@ -25,7 +25,7 @@ def shoes(tmp_path_factory):
     """Drawn shoes, three attributes, and a model taught with the pictures."""
     folder = tmp_path_factory.mktemp("shoes")
     attributes = ("--attribute", "open", "--attribute", "pointy")
-    words = ("--pictures", "30", "--people", "10", *attributes)
+    words = ("--pictures", "30", "--n-users", "10", *attributes)
     assert run(folder, "data", "sketch-shoes", "--out", ".", *words).code == 0
     words = ("--images", "images", "--out", "m.likeminds", "--jobs", "1", "--ranker", "three-level")
     done = run(folder, "fit", *SAID, *words)
@@ -44,7 +44,7 @@ class TestData:
         )
         bundled = likeminds.load_electricity()
         assert likeminds.fingerprint(said) == likeminds.fingerprint(bundled)
-        np.testing.assert_array_equal(said.group_codes, bundled.group_codes)
+        np.testing.assert_array_equal(said.choice_set_codes, bundled.choice_set_codes)
 
     def test_simulated_schools_are_told_apart_by_the_truth(self, crowd):
         truth = read_table(crowd / "truth.csv").to_pydict()
@@ -76,10 +76,10 @@ class TestFit:
 
     def test_without_labels_nobodys_are_in_the_file(self, copy):
         assert told(copy, *FIT, "--no-data")["card"]["takes_updates"] is False
-        done = run(copy, "update", "--model", "m.likeminds", *DATA)
+        done = run(copy, "update", "m.likeminds", *DATA)
         assert done.code == 2
         assert "fit it with --keep-data" in done.err
-        done = run(copy, "rank", "--model", "m.likeminds")
+        done = run(copy, "rank", "m.likeminds")
         assert done.code == 2
         assert "Which items?" in done.err
 
@@ -107,13 +107,22 @@ class TestFit:
         renamed = table.rename_columns(["wer", "was", "urteil"]).to_pandas()
         renamed["urteil"] = renamed["urteil"].map({1: "ja", 0: "nein"})
         write_table(pa.Table.from_pandas(renamed), copy / "de.parquet")
-        names = ("--person", "wer", "--item", "was", "--label", "urteil", "--positive", "Ja")
+        names = (
+            "--user-column",
+            "wer",
+            "--item-column",
+            "was",
+            "--label-column",
+            "urteil",
+            "--positive",
+            "Ja",
+        )
         data = ("--annotations", "de.parquet", "--features", "features.csv", "--out", "de")
         data += ("--ranker", "consensus")
         assert told(copy, "fit", *data, *names)["card"]["labels"] == 960
         done = run(copy, "fit", *data)
         assert done.code == 2
-        assert "Pass --person to name the column of the person; there are wer, was" in done.err
+        assert "Pass --user-column to name the column of the user; there are wer, was" in done.err
 
     def test_ratings_and_ids_that_are_numbers_here_and_texts_there(self, tmp_path):
         rng = np.random.default_rng(0)
@@ -136,14 +145,14 @@ class TestFit:
         write_table(pa.table(columns | {"rating": grade}), tmp_path / "labels.csv")
         card = told(tmp_path, "fit", *data)["card"]
         assert card["label_reading"]["grades"] == []
-        found = told(tmp_path, "evaluate", "--model", "m", "--annotations", "labels.csv")
+        found = told(tmp_path, "evaluate", "m", "--annotations", "labels.csv")
         assert found["scores"][0]["concordance"] > 0.6
         words = np.array(["", "bad", "poor", "fair", "good"])[grade]
         write_table(pa.table(columns | {"rating": words}), tmp_path / "labels.csv")
         assert "--grades with all of them from worst to best" in run(tmp_path, "fit", *data).err
         card = told(tmp_path, "fit", *data, "--grades", "bad,poor, fair,good")["card"]
         assert card["label_reading"]["grades"] == ["bad", "poor", "fair", "good"]
-        again = told(tmp_path, "evaluate", "--model", "m", "--annotations", "labels.csv")
+        again = told(tmp_path, "evaluate", "m", "--annotations", "labels.csv")
         assert again["scores"][0]["concordance"] == found["scores"][0]["concordance"]
 
     def test_numpy_files_and_one_table_for_all(self, tmp_path):
@@ -187,7 +196,7 @@ class TestFit:
 
 class TestEvaluate:
     def test_scores_are_the_models_own(self, crowd):
-        (found,) = told(crowd, "evaluate", "--model", "m.likeminds", *DATA)["scores"]
+        (found,) = told(crowd, "evaluate", "m.likeminds", *DATA)["scores"]
         said = likeminds.Annotations.from_csv(
             crowd / "annotations.csv", features=crowd / "features.csv"
         )
@@ -197,21 +206,21 @@ class TestEvaluate:
         assert found["people"] == 40
 
     def test_it_notes_that_the_labels_are_known(self, crowd):
-        done = run(crowd, "evaluate", "--model", "m.likeminds", *DATA)
+        done = run(crowd, "evaluate", "m.likeminds", *DATA)
         assert "the score flatters it" in done.err
         assert "0 " in done.out
 
     def test_everybodys_auc_goes_to_a_file(self, copy):
-        words = ("evaluate", "--model", "m.likeminds", *DATA, "--out", "auc.parquet")
+        words = ("evaluate", "m.likeminds", *DATA, "--out", "auc.parquet")
         assert run(copy, *words).code == 0
         table = read_table(copy / "auc.parquet")
-        assert table.column_names == ["person", "auc", "consensus_auc"]
+        assert table.column_names == ["user", "auc", "consensus_auc"]
         assert table.num_rows == 40
 
     def test_features_in_another_order_are_the_same(self, copy):
         table = read_table(copy / "features.csv")
         write_table(table.select(["x3", "item", "x1", "x0", "x2"]), copy / "turned.csv")
-        ask = ("evaluate", "--model", "m.likeminds", *SAID, "--features")
+        ask = ("evaluate", "m.likeminds", *SAID, "--features")
         assert told(copy, *ask, "turned.csv") == told(copy, *ask, "features.csv")
         write_table(table.select(["item", "x1"]), copy / "few.csv")
         done = run(copy, *ask, "few.csv")
@@ -243,7 +252,7 @@ class TestUpdate:
         (copy / "rest.csv").write_text("\n".join([lines[0], *lines[half:]]))
         data = ("--features", "features.csv")
         told(copy, "fit", "--annotations", "first.csv", *data, "--out", "half")
-        found = told(copy, "update", "--model", "half", "--annotations", "rest.csv", *data)
+        found = told(copy, "update", "half", "--annotations", "rest.csv", *data)
         assert found["new_people"] == 20
         whole = likeminds.load(copy / "m.likeminds")
         grown = likeminds.load(copy / "half")
@@ -256,7 +265,7 @@ class TestUpdate:
 
     def test_known_items_need_no_features(self, copy):
         (copy / "more.csv").write_text("person,item,label\nzoe,item-0003,1\nzoe,item-0004,0\n")
-        ask = ("update", "--model", "m.likeminds", "--annotations", "more.csv")
+        ask = ("update", "m.likeminds", "--annotations", "more.csv")
         found = told(copy, *ask, "--out", "grown")
         assert (found["added"], found["new_people"]) == (2, 1)
         (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
@@ -267,12 +276,12 @@ class TestUpdate:
         (tmp_path / "more.csv").write_text("\n".join(lines[:20]).replace("person-000", "zoe"))
         words = ("--annotations", str(tmp_path / "more.csv"), "--images", "images")
         out = ("--out", str(tmp_path / "grown"))
-        found = told(shoes, "update", "--model", "m.likeminds", *words, *out)
+        found = told(shoes, "update", "m.likeminds", *words, *out)
         assert found["new_people"] == 1
         # How pictures were reduced travels with the model.
-        ask = ("rank", "--model", str(tmp_path / "grown"), "--images", "images", "--person", "zoe")
+        ask = ("rank", str(tmp_path / "grown"), "--images", "images", "--user", "zoe")
         assert told(shoes, *ask, "--top", "1")["rankings"]
-        plain = ("update", "--model", "m.likeminds", "--annotations", str(tmp_path / "plain.csv"))
+        plain = ("update", "m.likeminds", "--annotations", str(tmp_path / "plain.csv"))
         (tmp_path / "plain.csv").write_text("person,image,label\nzoe,shoe-00001.png,1\n")
         done = run(shoes, *plain, "--images", "images", *out)
         assert "no column says which of them a label is about" in done.err
@@ -280,8 +289,8 @@ class TestUpdate:
 
 class TestRank:
     def test_the_best_are_those_with_the_highest_scores(self, crowd):
-        ask = ("rank", "--model", "m.likeminds", "--features", "features.csv", "--top", "3")
-        rows = told(crowd, *ask, "--person", "person-007")["rankings"]
+        ask = ("rank", "m.likeminds", "--features", "features.csv", "--top", "3")
+        rows = told(crowd, *ask, "--user", "person-007")["rankings"]
         table = read_table(crowd / "features.csv")
         X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
         items = table["item"].to_pylist()
@@ -292,29 +301,29 @@ class TestRank:
         assert [row["rank"] for row in rows] == [1, 2, 3]
 
     def test_everyone_is_the_consensus_as_far_as_it_is_sure(self, crowd):
-        rows = told(crowd, "rank", "--model", "m.likeminds", "--top", "60")["rankings"]
+        rows = told(crowd, "rank", "m.likeminds", "--top", "60")["rankings"]
         table = read_table(crowd / "features.csv")
         X = np.column_stack([table[f"x{k}"].to_numpy() for k in range(4)])
         model = likeminds.load(crowd / "m.likeminds")
         sure = model.item_effect_ - 1.645 * model.item_effect_error_
         effects = dict(zip(model.items_.tolist(), sure.tolist(), strict=True))
         scores = X @ model.consensus_ + [effects[item] for item in table["item"].to_pylist()]
-        assert {row["person"] for row in rows} == {"everyone"}
+        assert {row["user"] for row in rows} == {"everyone"}
         assert [row["item"] for row in rows] == table["item"].to_numpy()[
             np.argsort(-scores)
         ].tolist()
 
     def test_each_person_is_ranked_as_if_alone(self, crowd):
-        ask = ("rank", "--model", "m.likeminds", "--top", "3")
-        together = told(crowd, *ask, "--each-person")["rankings"]
-        alone = told(crowd, *ask, "--person", "person-007", "--person", "person-011")["rankings"]
-        found = [row for row in together if row["person"] in {"person-007", "person-011"}]
+        ask = ("rank", "m.likeminds", "--top", "3")
+        together = told(crowd, *ask, "--each-user")["rankings"]
+        alone = told(crowd, *ask, "--user", "person-007", "--user", "person-011")["rankings"]
+        found = [row for row in together if row["user"] in {"person-007", "person-011"}]
         scores = [[row.pop("score") for row in rows] for rows in (found, alone)]
         assert found == alone
         np.testing.assert_allclose(*scores)
 
     def test_each_person_in_a_file_or_on_standard_output(self, copy):
-        ask = ("rank", "--model", "m.likeminds", "--each-person", "--top", "2", "--out")
+        ask = ("rank", "m.likeminds", "--each-user", "--top", "2", "--out")
         assert run(copy, *ask, "all.csv").code == 0
         done = run(copy, *ask, "-")
         assert done.out == (copy / "all.csv").read_text()
@@ -323,17 +332,17 @@ class TestRank:
         assert "both want standard output" in done.err
 
     def test_who_is_not_there_is_told(self, crowd):
-        done = run(crowd, "rank", "--model", "m.likeminds", "--person", "zoe")
+        done = run(crowd, "rank", "m.likeminds", "--user", "zoe")
         assert done.code == 2
-        assert "There is no person 'zoe'; there are person-000" in done.err
-        done = run(crowd, "rank", "--model", "m.likeminds", "--attribute", "open")
+        assert "There is no user 'zoe'; there are person-000" in done.err
+        done = run(crowd, "rank", "m.likeminds", "--attribute", "open")
         assert "leave out --attribute" in done.err
-        done = run(crowd, "rank", "--model", "m.likeminds", "--like", "open")
+        done = run(crowd, "rank", "m.likeminds", "--like", "open")
         assert "tells no attributes apart" in done.err
 
     def test_attributes_one_by_one_and_as_a_wish(self, shoes):
-        ask = ("rank", "--model", "m.likeminds", "--images", "images", "--top", "2")
-        rows = told(shoes, *ask, "--person", "person-003")["rankings"]
+        ask = ("rank", "m.likeminds", "--images", "images", "--top", "2")
+        rows = told(shoes, *ask, "--user", "person-003")["rankings"]
         assert [row["attribute"] for row in rows] == ["open", "open", "pointy", "pointy"]
         rows = told(shoes, *ask, "--like", "open", "--not", "pointy")["rankings"]
         assert [row["attribute"] for row in rows] == ["open and not pointy"] * 2
@@ -343,13 +352,13 @@ class TestRank:
 
 
 class TestNewcomer:
-    ASK = ("newcomer", "--model", "m.likeminds", "--features", "features.csv")
+    ASK = ("newcomer", "m.likeminds", "--features", "features.csv")
 
     def test_labels_in_ranking_out(self, crowd):
         liked = told(crowd, *self.ASK, "--top", "60")["rankings"]
         worst = liked[-1]["item"]
         text = f"item,label\n{worst},1\n{liked[0]['item']},0\n"
-        ask = (*self.ASK, "--labels", "-", "--top", "60", "--ask", "3", "--labelled")
+        ask = (*self.ASK, "--annotations", "-", "--top", "60", "--ask", "3", "--labelled")
         found = told(crowd, *ask, stdin=text)
         before, after = (
             {row["item"]: row["score"] for row in rows} for rows in (liked, found["rankings"])
@@ -363,15 +372,15 @@ class TestNewcomer:
     def test_several_newcomers(self, copy):
         text = "person,item,label\nzoe,item-0001,1\nbob,item-0001,0\nzoe,item-0002,0\n"
         (copy / "new.csv").write_text(text)
-        found = told(copy, *self.ASK, "--labels", "new.csv", "--top", "1")
-        assert [row["person"] for row in found["rankings"]] == ["bob", "zoe"]
+        found = told(copy, *self.ASK, "--annotations", "new.csv", "--top", "1")
+        assert [row["user"] for row in found["rankings"]] == ["bob", "zoe"]
 
     def test_unknown_items_are_told(self, crowd):
-        done = run(crowd, *self.ASK, "--labels", "-", stdin="item,label\nnone,1\n")
+        done = run(crowd, *self.ASK, "--annotations", "-", stdin="item,label\nnone,1\n")
         assert done.err == "Error: There is no item 'none' among these 60 items.\n"
 
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):
-        ask = ("newcomer", "--model", "m.likeminds", "--images", "images", "--labels", "-")
+        ask = ("newcomer", "m.likeminds", "--images", "images", "--annotations", "-")
         text = "attribute,image,label\nopen,shoe-00003,1\nopen,shoe-00004.png,0\n"
         found = told(shoes, *ask, "--top", "1", "--ask", "1", stdin=text)
         assert [row["attribute"] for row in found["rankings"]] == ["open", "pointy"]
@@ -386,7 +395,7 @@ class TestNewcomer:
 
 
 class TestExplain:
-    ASK = ("explain", "--model", "m.likeminds")
+    ASK = ("explain", "m.likeminds")
 
     def test_schools_are_those_of_the_truth(self, crowd):
         (found,) = told(crowd, *self.ASK, "--schools", "2")["explained"]
@@ -397,10 +406,10 @@ class TestExplain:
         assert len(first & set(school["members"])) in {0, 1, 2, 18, 19, 20}
 
     def test_a_person(self, crowd):
-        (found,) = told(crowd, *self.ASK, "--person", "person-007")["explained"]
-        assert found["person"] == "person-007"
+        (found,) = told(crowd, *self.ASK, "--user", "person-007")["explained"]
+        assert found["user"] == "person-007"
         assert sum(found["standing"].values()) == pytest.approx(1)
-        ranked = told(crowd, "rank", "--model", "m.likeminds", "--person", "person-007")
+        ranked = told(crowd, "rank", "m.likeminds", "--user", "person-007")
         assert found["best"] == [row["item"] for row in ranked["rankings"][:5]]
 
     def test_an_item(self, crowd):
@@ -409,14 +418,14 @@ class TestExplain:
         assert 0 <= found["consensus"] <= 1
 
     def test_all_in_words(self, crowd):
-        for what in ((), ("--person", "person-001"), ("--school", "1"), ("--item", "item-0001")):
+        for what in ((), ("--user", "person-001"), ("--school", "1"), ("--item", "item-0001")):
             done = run(crowd, *self.ASK, "--schools", "2", *what)
             assert done.code == 0
             assert len(done.out.splitlines()) > 3
 
     def test_without_items_it_says_what_it_cannot_know(self, copy):
         likeminds.save(likeminds.load(copy / "m.likeminds"), copy / "bare.likeminds")
-        done = run(copy, "explain", "--model", "bare.likeminds")
+        done = run(copy, "explain", "bare.likeminds")
         assert done.code == 0
         assert "which features go together" in " ".join(done.out.split())
         assert "which features go together" not in run(copy, *self.ASK).out
@@ -425,14 +434,14 @@ class TestExplain:
         text = (copy / "annotations.csv").read_text().replace("person-007", "[red]zoe[/red]")
         (copy / "annotations.csv").write_text(text)
         told(copy, *FIT)
-        done = run(copy, *self.ASK, "--person", "[red]zoe[/red]")
+        done = run(copy, *self.ASK, "--user", "[red]zoe[/red]")
         assert done.out.startswith("[red]zoe[/red]: ")
 
     def test_one_thing_at_a_time(self, crowd, shoes):
-        done = run(crowd, *self.ASK, "--person", "person-001", "--school", "1")
-        choice = "one of --person, --school, --item, --items and --table, or --person and --item"
+        done = run(crowd, *self.ASK, "--user", "person-001", "--school", "1")
+        choice = "one of --user, --school, --item, --items and --table, or --user and --item"
         assert done.err == f"Error: Give {choice}.\n"
-        done = run(shoes, *self.ASK, "--person", "person-001")
+        done = run(shoes, *self.ASK, "--user", "person-001")
         assert done.err == "Error: Which attribute? Give --attribute: open, pointy.\n"
         done = run(crowd, *self.ASK, "--schools", "2", "--school", "7")
         assert done.err == "Error: There is no school 7; they are numbered 1 to 2.\n"
@@ -447,7 +456,7 @@ class TestExplain:
 class TestReport:
     @pytest.mark.slow
     def test_one_page_with_thumbnails(self, shoes, tmp_path):
-        words = ("report", "--model", "m.likeminds", "--images", "images", *SAID)
+        words = ("report", "m.likeminds", "--images", "images", *SAID)
         page = tmp_path / "page.html"
         found = told(shoes, *words, "--no-diagnostics", "--out", str(page))
         assert found["bytes"] == page.stat().st_size
@@ -457,20 +466,20 @@ class TestReport:
     def test_what_takes_labels_is_not_announced_without_them(self, crowd, tmp_path):
         bare = str(tmp_path / "bare.likeminds")
         likeminds.save(likeminds.load(crowd / "m.likeminds"), bare, with_data=False)
-        done = run(crowd, "report", "--model", bare, "--out", str(tmp_path / "p.html"))
+        done = run(crowd, "report", bare, "--out", str(tmp_path / "p.html"))
         assert done.code == 0
         assert "has kept no labels to judge people by" in done.err
         assert "more fits" not in done.err
 
     @pytest.mark.usefixtures("no_matplotlib")
     def test_a_missing_extra_is_asked_for(self, crowd, tmp_path):
-        done = run(crowd, "report", "--model", "m.likeminds", "--out", str(tmp_path / "p.html"))
+        done = run(crowd, "report", "m.likeminds", "--out", str(tmp_path / "p.html"))
         assert done.code == 1
         assert "likeminds[plots]" in done.err
 
 
 def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
-    words = ("rank", "--model", str(crowd / "m.likeminds"), "--images", "images")
+    words = ("rank", str(crowd / "m.likeminds"), "--images", "images")
     done = run(shoes, *words)
     assert done.code == 2
     assert "was not taught with pictures" in done.err

@@ -36,15 +36,15 @@ needs_proc = pytest.mark.skipif(
         ("data", "sketch-shoes", "--out", "/proc/shoes"),
         ("simulate", "--out", "/proc/crowd"),
         ("fit", *LABELS, "--out", "/proc/m"),
-        ("update", "--model", "none", *LABELS, "--out", "/proc/m"),
-        ("evaluate", "--model", "none", *LABELS, "--out", "/proc/aucs.csv"),
+        ("update", "none", *LABELS, "--out", "/proc/m"),
+        ("evaluate", "none", *LABELS, "--out", "/proc/aucs.csv"),
         ("compare", *LABELS, "--out", "/proc/found.md"),
         ("compare", *LABELS, "--out", "/proc/found.csv"),
         ("compare", *LABELS, "--plot", "/proc/found.png"),
         ("compare", *LABELS, "--folder", "/proc/found"),
-        ("rank", "--model", "none", "--out", "/proc/best.csv"),
-        ("newcomer", "--model", "none", "--out", "/proc/best.csv"),
-        ("report", "--model", "none", "--out", "/proc/page.html"),
+        ("rank", "none", "--out", "/proc/best.csv"),
+        ("newcomer", "none", "--out", "/proc/best.csv"),
+        ("report", "none", "--out", "/proc/page.html"),
         ("reproduce", "fig3", "--scale", "tiny", "--out", "/proc/reproduced"),
     ],
 )
@@ -79,7 +79,7 @@ class _Bell(Progress):
 
 
 FIT = ("fit", "--annotations", "annotations.csv", "--features", "features.csv")
-UPDATE = ("update", "--model", "m.likeminds", *FIT[1:])
+UPDATE = ("update", "m.likeminds", *FIT[1:])
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs the signals of Unix")
@@ -206,7 +206,7 @@ def test_the_network_is_not_used(copy, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     assert run(copy, *UPDATE).code == 0
     for verb in ("rank", "explain"):
-        assert run(copy, verb, "--model", "m.likeminds").code == 0
+        assert run(copy, verb, "m.likeminds").code == 0
 
 
 # Two at a time.
@@ -269,7 +269,7 @@ def ended(folder, line):
     )
 
 
-RANK = "likeminds rank --model m.likeminds"
+RANK = "likeminds rank m.likeminds"
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 
 
@@ -284,7 +284,7 @@ def test_closed_standard_output_is_one_sentence(crowd, command):
 
 @pytest.mark.slow
 @needs_bash
-@pytest.mark.parametrize("command", [RANK, f"{RANK} --each-person --out -", "likeminds fit --help"])
+@pytest.mark.parametrize("command", [RANK, f"{RANK} --each-user --out -", "likeminds fit --help"])
 def test_who_has_read_enough_is_no_error(crowd, command):
     # The pipe is closed before anything is written to it.
     line = f"{{ sleep 0.1; {command}; echo $? >&2; }} | :"
@@ -295,11 +295,11 @@ def test_who_has_read_enough_is_no_error(crowd, command):
 @pytest.mark.slow
 @needs_bash
 def test_closed_standard_error_is_no_failure(crowd):
-    done = ended(crowd, "likeminds rank --model none 2>&-")
+    done = ended(crowd, "likeminds rank none 2>&-")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
     done = ended(crowd, f"{RANK} --out - <&- 2>&-")
     assert done.returncode == 0
-    assert done.stdout.startswith("person,rank,item,score\n")
+    assert done.stdout.startswith("user,rank,item,score\n")
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.seconds
 def test_agreed_and_divisive_items(folder):
-    ask = ("explain", "--model", folder[0] / "kept.likeminds", "--items")
+    ask = ("explain", folder[0] / "kept.likeminds", "--items")
     first = {}
     for which in ("agreed", "divisive"):
         told = json.loads(run(*ask, which, "--json").stdout)["explained"][0]
@@ -55,12 +55,12 @@ def test_agreed_and_divisive_items(folder):
     assert "What every school agrees with, surest first" in shown
     assert "More than half in every school would agree with 6 of 24 items." in shown
     assert run(*ask, "both").exit_code == 2
-    assert "Give one of" in run(*ask, "agreed", "--person", 3).output
+    assert "Give one of" in run(*ask, "agreed", "--user", 3).output
 
 
 @pytest.mark.seconds
 def test_texts_are_told_instead_of_ids(folder):
-    ask = ("explain", "--model", folder[0] / "kept.likeminds", "--texts", folder[0] / "texts.csv")
+    ask = ("explain", folder[0] / "kept.likeminds", "--texts", folder[0] / "texts.csv")
     told = json.loads(run(*ask, "--json").stdout)["explained"][0]
     assert told["schools"][0]["name"].startswith('agrees with "We should do more about')
     assert told["agreed"][0]["text"].startswith("We should do more about a")
@@ -71,12 +71,12 @@ def test_texts_are_told_instead_of_ids(folder):
 
 def test_a_table_of_texts_has_one_column_of_them(folder, tmp_path):
     (tmp_path / "two.csv").write_text("item,remark,note\na0,hello,there\n")
-    ask = ("explain", "--model", folder[0] / "kept.likeminds", "--texts", tmp_path / "two.csv")
+    ask = ("explain", folder[0] / "kept.likeminds", "--texts", tmp_path / "two.csv")
     assert "needs one column of texts beside item, but there are remark, note" in run(*ask).output
 
 
 def test_a_model_that_cannot_know_says_so(folder):
-    told = run("explain", "--model", folder[0] / "bare.likeminds", "--items", "agreed")
+    told = run("explain", folder[0] / "bare.likeminds", "--items", "agreed")
     assert told.exit_code == 2
     assert "Nothing says who would say yes" in told.output
 

@@ -45,11 +45,11 @@ def studio(tmp_path_factory):
 
 def test_predictions_for_label_studio(studio):
     shares = {}
-    assert told(studio, "export", "--model", "mood.likeminds", "--out", "soft.csv")["items"] == 10
+    assert told(studio, "export", "mood.likeminds", "--out", "soft.csv")["items"] == 10
     with (studio / "soft.csv").open() as file:
         shares = {int(row["item"]): float(row["share"]) for row in csv.DictReader(file)}
     back = ("--back-to", "label-studio", "export.json", "--out", "back.json")
-    assert run(studio, "export", "--model", "mood.likeminds", *back).code == 0
+    assert run(studio, "export", "mood.likeminds", *back).code == 0
     tasks = json.loads((studio / "back.json").read_text())
     assert [task["id"] for task in tasks] == [100 + j for j in range(N_ITEMS)]
     for task in tasks:
@@ -91,7 +91,7 @@ def test_suggestions_for_argilla(tmp_path, version):
     source = ("--from", "argilla", "records.json", "--positive", "glad")
     assert run(tmp_path, "fit", *source, "--out", "mood.likeminds").code == 0
     back = ("--back-to", "argilla", "records.json", "--out", "back.json")
-    assert run(tmp_path, "export", "--model", "mood.likeminds", *back).code == 0
+    assert run(tmp_path, "export", "mood.likeminds", *back).code == 0
     first, *_, last = json.loads((tmp_path / "back.json").read_text())
     suggestions = first["suggestions"]
     found = suggestions["mood"] if version == 2 else suggestions[0]
@@ -103,7 +103,7 @@ def test_suggestions_for_argilla(tmp_path, version):
 
 
 def test_what_cannot_go_back_is_said(studio, tmp_path):
-    ask = ("export", "--model", "mood.likeminds", "--out", "x.json", "--back-to")
+    ask = ("export", "mood.likeminds", "--out", "x.json", "--back-to")
     assert "there are label-studio, argilla" in run(studio, *ask, "prodigy", "export.json").err
     (tmp_path / "other.json").write_text(json.dumps([{"id": 1, "data": {}}]))
     done = run(studio, *ask, "label-studio", str(tmp_path / "other.json"))
@@ -113,10 +113,10 @@ def test_what_cannot_go_back_is_said(studio, tmp_path):
 
 @pytest.mark.seconds
 def test_annotators_as_json_lines(studio):
-    ask = ("export", "--model", "mood.likeminds", "--out", "soft.jsonl")
+    ask = ("export", "mood.likeminds", "--out", "soft.jsonl")
     assert told(studio, *ask, "--annotators", "people.jsonl")["people"] == N_PEOPLE
     rows = [json.loads(line) for line in (studio / "people.jsonl").read_text().splitlines()]
-    assert {"person", "verdict", "readiness", "consensus_auc"} <= set(rows[0])
+    assert {"user", "verdict", "readiness", "consensus_auc"} <= set(rows[0])
     soft = [json.loads(line) for line in (studio / "soft.jsonl").read_text().splitlines()]
     assert len(soft) == N_ITEMS
 

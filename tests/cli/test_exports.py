@@ -25,9 +25,9 @@ def test_a_conversation_of_polis(conversation):
     assert done.code == 0, done.err
     assert f"{passes} records left out, since it is a pass: vote" in done.out
     assert "by 14 people on 8 items" in done.out
-    ask = ("rank", "--model", "m.likeminds", "--person", "3", "--top", "2")
+    ask = ("rank", "m.likeminds", "--user", "3", "--top", "2")
     assert len(told(folder, *ask)["rankings"]) == 2
-    again = told(folder, "evaluate", "--model", "m.likeminds", "--from", "polis", "votes.csv")
+    again = told(folder, "evaluate", "m.likeminds", "--from", "polis", "votes.csv")
     assert 0.5 < again["scores"][0]["auc"] <= 1.0
 
 
@@ -39,7 +39,7 @@ def test_statements_are_shown_and_their_words_learned_from(conversation):
     (folder / "comments.csv").write_text(table)
     ask = ("fit", "--from", "polis", ".", "--out", "m.likeminds")
     assert "0 features" in run(folder, *ask).out
-    ranked = told(folder, "rank", "--model", "m.likeminds")["rankings"]
+    ranked = told(folder, "rank", "m.likeminds")["rankings"]
     assert {row["name"] for row in ranked} == {f"more {word}" for word in "abcdefgh"}
     assert "8 items, 0 features" not in run(folder, *ask, "--texts", ".").out
     (folder / "comments.csv").unlink()
@@ -69,7 +69,7 @@ def test_chosen_and_rejected_answers(tmp_path):
     (tmp_path / "pairs.jsonl").write_text(text)
     done = run(tmp_path, "fit", "--from", "preferences", "pairs.jsonl", "--out", "m.likeminds")
     assert done.code == 0, done.err
-    ranked = told(tmp_path, "rank", "--model", "m.likeminds")["rankings"]
+    ranked = told(tmp_path, "rank", "m.likeminds")["rankings"]
     assert [row["item"] for row in ranked] == ["answer 1", "answer 2", "answer 3", "answer 4"]
 
 

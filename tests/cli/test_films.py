@@ -35,29 +35,29 @@ def films(tmp_path_factory):
 def test_one_command_makes_the_model(films):
     folder, done = films
     assert "title: what items are called, and no feature." in done.out
-    card = told(folder, "explain", "--model", "films.likeminds")
+    card = told(folder, "explain", "films.likeminds")
     assert "'wish': 'no Crime'" in str(card)
     assert "timestamp" not in str(card)
 
 
 def test_how_many_like_the_surest_at_the_least(films):
     folder, _ = films
-    facts = told(folder, "explain", "--model", "films.likeminds")["explained"][0]
+    facts = told(folder, "explain", "films.likeminds")["explained"][0]
     least = min(one["at_least"] for one in facts["agreed"][:5])
-    out = run(folder, "explain", "--model", "films.likeminds").out
+    out = run(folder, "explain", "films.likeminds").out
     assert f"At least {least:.0%} of people would like each of these: " in " ".join(out.split())
 
 
 def test_genres_are_told_without_their_column(films):
     folder, _ = films
-    told_first = run(folder, "explain", "--model", "films.likeminds").out.splitlines()[0]
+    told_first = run(folder, "explain", "films.likeminds").out.splitlines()[0]
     assert "no Crime" in told_first
     assert "genres" not in told_first
 
 
 def test_genres_that_no_new_film_has_are_none(films):
     folder, _ = films
-    ask = ("rank", "--model", "films.likeminds", "--features", "new.csv", "--person", "3")
+    ask = ("rank", "films.likeminds", "--features", "new.csv", "--user", "3")
     rows = told(folder, *ask)["rankings"]
     assert {row["item"] for row in rows} == {"98", "99"}
 
@@ -73,7 +73,7 @@ def test_unseen_films_only(films):
     folder, _ = films
     rated = (folder / "ratings.csv").read_text().splitlines()[1:]
     seen = {row.split(",")[1] for row in rated if row.startswith("3,")}
-    ask = ("rank", "--model", "films.likeminds", "--person", "3", "--top", "30")
+    ask = ("rank", "films.likeminds", "--user", "3", "--top", "30")
     assert len(told(folder, *ask)["rankings"]) == 30
     rows = told(folder, *ask, "--unseen")["rankings"]
     assert {row["item"] for row in rows} == {str(j) for j in range(30)} - seen
@@ -81,7 +81,7 @@ def test_unseen_films_only(films):
 
 def test_titles_are_told_beside_genres(films):
     folder, _ = films
-    ask = ("explain", "--model", "films.likeminds", "--items", "agreed", "--texts", "movies.csv")
+    ask = ("explain", "films.likeminds", "--items", "agreed", "--texts", "movies.csv")
     done = run(folder, *ask)
     assert done.code == 0, done.err
     assert "Godfather, The (" in done.out
@@ -89,16 +89,16 @@ def test_titles_are_told_beside_genres(films):
 
 def test_items_are_told_by_their_titles(films):
     folder, _ = films
-    row = told(folder, "rank", "--model", "films.likeminds", "--person", "3")["rankings"][0]
+    row = told(folder, "rank", "films.likeminds", "--user", "3")["rankings"][0]
     assert row["name"].endswith(f"The ({1980 + int(row['item'])})")
-    done = run(folder, "explain", "--model", "films.likeminds", "--items", "agreed")
+    done = run(folder, "explain", "films.likeminds", "--items", "agreed")
     assert "Godfather, The (" in done.out
     assert "item_names_" not in done.err
 
 
 def test_why_a_film_has_its_score(films):
     folder, _ = films
-    ask = ("explain", "--model", "films.likeminds", "--person", "3", "--item")
+    ask = ("explain", "films.likeminds", "--user", "3", "--item")
     by_id = told(folder, *ask, "7")["explained"][0]
     assert by_id == told(folder, *ask, "Godfather, The (1987)")["explained"][0]
     assert sum(by_id["levels"].values()) == pytest.approx(by_id["score"])
@@ -111,7 +111,7 @@ def test_why_a_film_has_its_score(films):
 
 def test_close_matches_are_suggested(films):
     folder, _ = films
-    ask = ("explain", "--model", "films.likeminds", "--item")
+    ask = ("explain", "films.likeminds", "--item")
     done = run(folder, *ask, "Matrix (1983)")
     assert done.code == 2
     assert "Did you mean Matrix, The (1983)" in done.err
@@ -123,15 +123,15 @@ def test_close_matches_are_suggested(films):
 
 def test_similar_people_and_films(films):
     folder, _ = films
-    ask = ("similar", "--model", "films.likeminds", "--top", "4")
-    people = told(folder, *ask, "--person", "3")
+    ask = ("similar", "films.likeminds", "--top", "4")
+    people = told(folder, *ask, "--user", "3")
     assert len(people["similar"]) == 4
-    assert "3" not in [row["person"] for row in people["similar"]]
+    assert "3" not in [row["user"] for row in people["similar"]]
     rows = told(folder, *ask, "--item", "Matrix, The (1980)")["similar"]
     assert "The (" in rows[0]["name"]
     done = run(folder, *ask)
     assert done.code == 2
-    assert "--person or --item" in done.err
+    assert "--user or --item" in done.err
 
 
 def test_new_users_name_films_by_title(films):
@@ -140,7 +140,7 @@ def test_new_users_name_films_by_title(films):
     (folder / "by_title.csv").write_text(
         'title,rating\n"Matrix, The (1980)",1\n"Godfather, The (1984)",0\n'
     )
-    ask = ("newcomer", "--model", "films.likeminds", "--top", "30", "--labels")
+    ask = ("newcomer", "films.likeminds", "--top", "30", "--annotations")
     found = told(folder, *ask, "by_title.csv")["rankings"]
     assert found == told(folder, *ask, "by_id.csv")["rankings"]
     assert not {"0", "4"} & {row["item"] for row in found}
@@ -164,14 +164,14 @@ def test_labels_by_title_are_those_by_id(films):
     done = run(folder, "fit", "-a", "titled.csv", "-f", "movies.csv", "--out", "titled.likeminds")
     assert done.code == 0, done.err
     assert "'title' as the items" in done.out
-    ask = ("--person", "3", "--top", "5")
-    by_title = told(folder, "rank", "--model", "titled.likeminds", *ask)["rankings"]
-    assert by_title == told(folder, "rank", "--model", "films.likeminds", *ask)["rankings"]
+    ask = ("--user", "3", "--top", "5")
+    by_title = told(folder, "rank", "titled.likeminds", *ask)["rankings"]
+    assert by_title == told(folder, "rank", "films.likeminds", *ask)["rankings"]
 
 
 def test_a_table_without_items_is_named(films):
     folder, _ = films
     (folder / "no_item.csv").write_text("userId,rating\nzoe,1\n")
-    done = run(folder, "newcomer", "--model", "films.likeminds", "--labels", "no_item.csv")
+    done = run(folder, "newcomer", "films.likeminds", "--annotations", "no_item.csv")
     assert done.code != 0
     assert "features" not in done.err

@@ -91,15 +91,15 @@ def test_an_indexed_frame_in_a_file_is_a_table_of_features(folder):
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        (("explain", "--person", "anne-3"), "ann-3"),
+        (("explain", "--user", "anne-3"), "ann-3"),
         (("explain", "--item", "itm-7"), "item-7"),
-        (("explain", "--person", "ann-3", "--item", "itm-7"), "item-7"),
-        (("similar", "--person", "anne-3"), "ann-3"),
-        (("rank", "--person", "ann-3", "--features", "slip.csv"), "wieght"),
+        (("explain", "--user", "ann-3", "--item", "itm-7"), "item-7"),
+        (("similar", "--user", "anne-3"), "ann-3"),
+        (("rank", "--user", "ann-3", "--features", "slip.csv"), "wieght"),
     ],
 )
 def test_close_matches_of_people_items_and_features(folder, words, meant):
-    done = run(folder, *words, "--model", "m.likeminds")
+    done = run(folder, *words, "m.likeminds")
     assert done.code == 2
     assert f"Did you mean {meant}" in done.err
 
@@ -107,7 +107,7 @@ def test_close_matches_of_people_items_and_features(folder, words, meant):
 def test_what_asks_a_model_loads_little(folder):
     code = (
         "import sys\nfrom likeminds.cli import main\n"
-        "main(['explain', '--model', 'm.likeminds', '--person', 'ann-3'])\n"
+        "main(['explain', 'm.likeminds', '--user', 'ann-3'])\n"
         "print(*sys.modules, file=sys.stderr)\n"
         "import pandas, scipy.stats\n"
         "assert pandas.Series([1, 2]).sum() == 3 and scipy.stats.norm.cdf(0.0) == 0.5"
@@ -120,11 +120,11 @@ def test_what_asks_a_model_loads_little(folder):
 
 
 def test_close_matches_of_columns(folder):
-    done = run(folder, "fit", "-a", "labels.csv", "--person", "persn", "--out", "x.likeminds")
+    done = run(folder, "fit", "-a", "labels.csv", "--user-column", "persn", "--out", "x.likeminds")
     assert done.code == 2
     assert "Did you mean person?" in done.err
     table = rows("usr", "item", "label")
-    with pytest.raises(ValueError, match=r"to name the column of the person.* Is it usr"):
+    with pytest.raises(ValueError, match=r"to name the column of the user.* Is it usr"):
         Annotations.from_frame(table)
 
 
@@ -151,9 +151,9 @@ def test_names_of_items_come_from_the_column_that_is_named(folder):
     things.to_csv(folder / "named.csv", index=False)
     fit = ("fit", "-a", "labels.csv", "-f", "named.csv", "--item-name", "called")
     assert "called: what items are called" in run(folder, *fit, "--out", "n.likeminds").out
-    best = told(folder, "rank", "--model", "n.likeminds", "--top", "1")["rankings"][0]
+    best = told(folder, "rank", "n.likeminds", "--top", "1")["rankings"][0]
     assert best["name"] == f"Thing {best['item'].removeprefix('item-')}"
-    ask = ("explain", "--model", "n.likeminds", "--person", "ann-3")
+    ask = ("explain", "n.likeminds", "--user", "ann-3")
     assert "Thing" in run(folder, *ask).out.splitlines()[-1]
 
 
@@ -165,17 +165,15 @@ def test_the_threshold_that_was_fitted_holds_later(folder):
     said.to_csv(folder / "ratings.csv", index=False)
     files = ("-a", "ratings.csv", "-f", "things.csv")
     told(folder, "fit", *files, "--threshold", "3", "--out", "r.likeminds")
-    as_fitted = told(folder, "evaluate", "--model", "r.likeminds", *files)
-    assert told(folder, "evaluate", "--model", "r.likeminds", *files, "--threshold", "3") == (
-        as_fitted
-    )
-    refused = run(folder, "evaluate", "--model", "r.likeminds", *files, "--threshold", "2")
+    as_fitted = told(folder, "evaluate", "r.likeminds", *files)
+    assert told(folder, "evaluate", "r.likeminds", *files, "--threshold", "3") == (as_fitted)
+    refused = run(folder, "evaluate", "r.likeminds", *files, "--threshold", "2")
     assert refused.code == 2
     assert "is not how labels were read" in refused.err
     # A newcomer's 3 is a no, as it was for everybody: to be told so changes nothing.
     new = pd.DataFrame({"movieId": [f"item-{j}" for j in (0, 1, 10, 11)], "rating": [3, 3, 4, 5]})
     new.to_csv(folder / "new.csv", index=False)
-    ask = ("newcomer", "--model", "r.likeminds", "--labels", "new.csv", "--top", "3")
+    ask = ("newcomer", "r.likeminds", "--annotations", "new.csv", "--top", "3")
     by_ratings = told(folder, *ask)["rankings"]
     new.assign(rating=[1, 1, 5, 5]).to_csv(folder / "new.csv", index=False)
     assert told(folder, *ask)["rankings"] == by_ratings

@@ -31,7 +31,7 @@ def test_fit_tells_the_concordance(stars):
 
 def test_evaluate_tells_the_concordance(stars):
     folder, _ = stars
-    ask = ("evaluate", "--model", "s.likeminds", "-a", "stars.csv")
+    ask = ("evaluate", "s.likeminds", "-a", "stars.csv")
     (total,) = told(folder, *ask)["scores"]
     assert 0.6 < total["consensus_concordance"] <= 1.0
     assert "auc" not in total
@@ -56,29 +56,29 @@ def test_fit_tells_a_baseline(stars):
 
 def test_everybody_s_rankings_have_expected_grades(stars):
     folder, _ = stars
-    ask = ("rank", "--model", "s.likeminds", "--top", "2")
-    rows = told(folder, *ask, "--each-person")["rankings"]
-    alone = told(folder, *ask, "--person", "p3")["rankings"]
-    for row, own in zip([row for row in rows if row["person"] == "p3"], alone, strict=True):
+    ask = ("rank", "s.likeminds", "--top", "2")
+    rows = told(folder, *ask, "--each-user")["rankings"]
+    alone = told(folder, *ask, "--user", "p3")["rankings"]
+    for row, own in zip([row for row in rows if row["user"] == "p3"], alone, strict=True):
         assert row["item"] == own["item"]
         assert row["expected"] == pytest.approx(own["expected"])
     assert (
-        f"{alone[0]['item']} ({alone[0]['expected']:.1f})" in run(folder, *ask, "--each-person").out
+        f"{alone[0]['item']} ({alone[0]['expected']:.1f})" in run(folder, *ask, "--each-user").out
     )
-    assert run(folder, *ask, "--each-person", "--out", "everybody").code == 0
+    assert run(folder, *ask, "--each-user", "--out", "everybody").code == 0
     table = pq.read_table(folder / "everybody").to_pylist()
     assert [row["expected"] for row in table] == pytest.approx([row["expected"] for row in rows])
 
 
 def test_a_person_s_explanation_has_expected_grades(stars):
     folder, _ = stars
-    (found,) = told(folder, "explain", "--model", "s.likeminds", "--person", "p3")["explained"]
-    ask = ("rank", "--model", "s.likeminds", "--top", "5", "--person", "p3")
+    (found,) = told(folder, "explain", "s.likeminds", "--user", "p3")["explained"]
+    ask = ("rank", "s.likeminds", "--top", "5", "--user", "p3")
     rows = told(folder, *ask)["rankings"]
     assert found["best"] == [row["item"] for row in rows]
     assert found["expected"] == pytest.approx([row["expected"] for row in rows])
     assert found["labelled"] == found["best"]
-    shown = run(folder, "explain", "--model", "s.likeminds", "--person", "p3").out
+    shown = run(folder, "explain", "s.likeminds", "--user", "p3").out
     assert f"Likes best: {rows[0]['item']} ({rows[0]['expected']:.1f})" in shown
     assert "Would like" not in shown
 
@@ -86,13 +86,13 @@ def test_a_person_s_explanation_has_expected_grades(stars):
 @pytest.mark.slow
 def test_the_report_says_where_grades_are_cut(stars):
     folder, _ = stars
-    assert run(folder, "report", "--model", "s.likeminds", "--out", "s.html").code == 0
+    assert run(folder, "report", "s.likeminds", "--out", "s.html").code == 0
     assert "Grades above 2 count as a yes." in (folder / "s.html").read_text()
 
 
 def test_unseen_items_are_those_that_newcomers_would_like(stars):
     folder, _ = stars
     (folder / "new.csv").write_text("item,label\ns1,5\ns2,1\n")
-    ask = ("newcomer", "--model", "s.likeminds", "--labels", "new.csv", "--top", "2")
+    ask = ("newcomer", "s.likeminds", "--annotations", "new.csv", "--top", "2")
     assert "What newcomer would like best" in run(folder, *ask).out
     assert "What newcomer likes best" in run(folder, *ask, "--labelled").out

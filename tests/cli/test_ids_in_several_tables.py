@@ -14,7 +14,7 @@ from likeminds.data.sources import write_table
 ITEMS = 12
 FEATURES = np.random.default_rng(0).normal(size=(ITEMS, 2))
 FIT = ("fit", "--annotations", "labels.csv", "--features", "features.csv", "--out", "m.likeminds")
-UPDATE = ("update", "--model", "m.likeminds", "--annotations", "more.csv")
+UPDATE = ("update", "m.likeminds", "--annotations", "more.csv")
 
 
 def said(people, items=None, low=0, high=1):
@@ -68,10 +68,10 @@ def test_ids_of_csv_are_texts(tmp_path, people):
     assert sorted(likeminds.load(tmp_path / "m.likeminds").users_) == sorted(people)
     write(tmp_path, "more.csv", said(people[:2], items))
     assert succeed(tmp_path, *UPDATE)["new_people"] == 0
-    ranked = run(tmp_path, "rank", "--model", "m.likeminds", "--each-person", "--out", "-")
+    ranked = run(tmp_path, "rank", "m.likeminds", "--each-user", "--out", "-")
     assert ranked.code == 0
     assert {line.split(",")[0].strip('"') for line in ranked.out.splitlines()[1:]} == set(people)
-    assert succeed(tmp_path, "rank", "--model", "m.likeminds", "--person", people[0])
+    assert succeed(tmp_path, "rank", "m.likeminds", "--user", people[0])
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ class TestTypedColumns:
         grown = likeminds.load(folder / "m.likeminds")
         assert grown.users_.tolist() == [7, 8, 9, 10, 12345]
         assert grown.annotations_.n_items == ITEMS
-        words = ("--annotations", "more.csv", "--model", "m.likeminds")
+        words = ("--annotations", "more.csv", "m.likeminds")
         assert succeed(folder, "evaluate", *words)["scores"][0]["people"] > 0
 
     @pytest.mark.seconds
@@ -117,7 +117,7 @@ class TestTypedColumns:
 
     @pytest.mark.seconds
     def test_numbers_are_shown_as_they_are(self, folder):
-        done = run(folder, "rank", "--model", "m.likeminds", "--each-person", "--top", "1")
+        done = run(folder, "rank", "m.likeminds", "--each-user", "--top", "1")
         assert "12345" in done.out
         assert "12,345" not in done.out
 
@@ -125,7 +125,7 @@ class TestTypedColumns:
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
         write(folder, "more.csv", said(["zoe"], [str(k) for k in range(100, 100 + ITEMS)]))
         assert succeed(folder, *UPDATE)["new_people"] == 1
-        done = run(folder, "rank", "--model", "m.likeminds", "--each-person", "--out", "-")
+        done = run(folder, "rank", "m.likeminds", "--each-user", "--out", "-")
         assert done.code == 0
         assert {line.split(",")[0] for line in done.out.splitlines()[1:]} >= {"7", "zoe"}
 
@@ -144,7 +144,7 @@ def test_newcomers_name_items_exactly(tmp_path):
     items = [f"v{k}.1" for k in range(ITEMS)]
     write_crowd(tmp_path, ["ann", "bob", "eve"], items)
     succeed(tmp_path, *FIT)
-    words = ("newcomer", "--model", "m.likeminds", "--labels", "-")
+    words = ("newcomer", "m.likeminds", "--annotations", "-")
     assert "no item 'v1'" in refused(tmp_path, *words, stdin="item,label\nv1,1\n")
     assert succeed(tmp_path, *words, stdin="item,label\nv1.1,1\n")
 
@@ -162,7 +162,7 @@ class TestLabels:
         assert read == {"positive": None, "negative": None, "threshold": 3.0, "grades": None}
         worst = said(["dan"], low=1, high=1)
         write(tmp_path, "more.csv", worst)
-        new = ("newcomer", "--model", "m.likeminds", "--labels", "more.csv", "--top", "1")
+        new = ("newcomer", "m.likeminds", "--annotations", "more.csv", "--top", "1")
         by_worst = succeed(tmp_path, *new)
         assert succeed(tmp_path, *new, "--threshold", "3") == by_worst
         assert "threshold=4.0 is not how" in refused(tmp_path, *new, "--threshold", "4")
@@ -181,7 +181,7 @@ class TestLabels:
         assert not grown.annotations_.of_user("dan").labels.any()
         write(tmp_path, "more.csv", said(["dan"], low=0, high=1))
         assert "does not fit how labels were read before: 2 is pos" in refused(tmp_path, *UPDATE)
-        evaluate = ("evaluate", "--model", "m.likeminds", "--annotations", "more.csv")
+        evaluate = ("evaluate", "m.likeminds", "--annotations", "more.csv")
         assert "does not fit" in refused(tmp_path, *evaluate)
 
     @pytest.mark.seconds

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def test_table_in_words_and_for_programs(folder):
-    ask = ("explain", "--model", folder / "kept.likeminds", "--table", "--price", "price")
+    ask = ("explain", folder / "kept.likeminds", "--table", "--price", "price")
     shown = run(*ask).stdout
     for words in ("Part-worths", "Correlations between people", "Willingness to pay", "size"):
         assert words in shown
@@ -41,11 +41,11 @@ def test_what_is_missing_is_said(folder):
     asked = {
         "bare": (("--table",), "fit it with --keep-data"),
         "other": (("--table",), "has no table of part-worths"),
-        "kept": (("--table", "--person", "p001"), "Give one of"),
+        "kept": (("--table", "--user", "p001"), "Give one of"),
     }
     for name, (options, message) in asked.items():
-        done = run("explain", "--model", folder / f"{name}.likeminds", *options)
+        done = run("explain", folder / f"{name}.likeminds", *options)
         assert done.exit_code == 2
         assert message in " ".join(done.output.split())
-    done = run("explain", "--model", folder / "kept.likeminds", "--price", "price")
+    done = run("explain", folder / "kept.likeminds", "--price", "price")
     assert "belongs to --table" in done.output

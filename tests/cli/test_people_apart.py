@@ -36,18 +36,17 @@ def place(said, tmp_path_factory):
 @pytest.mark.parametrize(
     "words",
     [
-        ["rank", "--person", "p07", "--top", "4"],
-        ["rank", "--each-person", "--top", "2"],
-        ["explain", "--person", "p07"],
+        ["rank", "--user", "p07", "--top", "4"],
+        ["rank", "--each-user", "--top", "2"],
+        ["explain", "--user", "p07"],
         ["explain"],
-        ["similar", "--person", "p07"],
+        ["similar", "--user", "p07"],
         ["evaluate", "--annotations", "votes.parquet"],
     ],
 )
 def test_commands_answer_as_with_one_file(place, words):
     found, expected = (
-        run(place, words[0], "--model", f"{name}.likeminds", *words[1:], "--json")
-        for name in ("many", "one")
+        run(place, words[0], f"{name}.likeminds", *words[1:], "--json") for name in ("many", "one")
     )
     assert found.code == expected.code == 0, found.err
     told = [json.loads(one.out) for one in (found, expected)]
@@ -59,7 +58,7 @@ def test_commands_answer_as_with_one_file(place, words):
 
 
 def test_somebody_unknown_is_said(place):
-    done = run(place, "rank", "--model", "many.likeminds", "--person", "p7")
+    done = run(place, "rank", "many.likeminds", "--user", "p7")
     assert done.code != 0
     assert "Did you mean p07" in done.err
 
@@ -74,7 +73,7 @@ def test_cards_and_updates(place, said):
         users_per_file=6,
         with_data=True,
     )
-    done = run(place, "update", "--model", "grown.likeminds", "--annotations", "votes.parquet")
+    done = run(place, "update", "grown.likeminds", "--annotations", "votes.parquet")
     assert done.code == 0, done.err
     assert load(place / "grown.likeminds").n_labels_ == 2 * len(said)
     assert len({one.name for one in (place / "grown.likeminds").glob("people-*")}) == 8
@@ -83,14 +82,14 @@ def test_cards_and_updates(place, said):
 @pytest.mark.parametrize("name", ["many", "one"])
 def test_everybody_is_ranked_for_in_a_folder(place, name):
     out = f"best-{name}"
-    words = ["rank", "--model", f"{name}.likeminds", "--each-person", "--top", "3", "--out"]
+    words = ["rank", f"{name}.likeminds", "--each-user", "--top", "3", "--out"]
     done = run(place, *words, out)
     assert done.code == 0, done.err
     assert "20 people" in done.err + done.out
     assert len(list((place / out).iterdir())) == (4 if name == "many" else 1)
     assert run(place, *words, "best.parquet").code == 0
-    found = pq.read_table(place / out).to_pandas().set_index(["person", "rank"]).sort_index()
-    table = pq.read_table(place / "best.parquet").to_pandas().set_index(["person", "rank"])
+    found = pq.read_table(place / out).to_pandas().set_index(["user", "rank"]).sort_index()
+    table = pq.read_table(place / "best.parquet").to_pandas().set_index(["user", "rank"])
     assert found["item"].tolist() == table.sort_index()["item"].tolist()
     done = run(place, *words, out, "--unseen")
     assert done.code != 0

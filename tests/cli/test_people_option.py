@@ -11,7 +11,7 @@ from likeminds.data.sources import write_table
 
 ITEMS, PEOPLE = 30, 24
 FIT = ("fit", "--annotations", "labels.csv", "--features", "features.csv", "--out", "m.likeminds")
-WITH = ("--people", "people.csv")
+WITH = ("--user-features", "people.csv")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,10 @@ def folder(tmp_path_factory):
 
 
 def best_of(folder, *words):
-    done = run(folder, "newcomer", "--model", "m.likeminds", "--top", "3", "--json", *words)
+    done = run(folder, "newcomer", "m.likeminds", "--top", "3", "--json", *words)
     assert done.code == 0, done.err
     return {
-        row["person"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
+        row["user"]: row["item"] for row in json.loads(done.out)["rankings"] if row["rank"] == 1
     }
 
 
@@ -48,21 +48,21 @@ def best_of(folder, *words):
 def test_strangers_get_what_goes_with_their_covariates(folder):
     (folder / "new.csv").write_text("person,town\nana,A\nbea,B\ncyn,C\n")
     (folder / "said.csv").write_text("person,item,label\nbea,0,1\ndot,0,1\n")
-    found = best_of(folder, "--people", "new.csv")
+    found = best_of(folder, "--user-features", "new.csv")
     assert set(found) == {"ana", "bea", "cyn"}
     assert found["ana"] != found["bea"]
     assert set(best_of(folder)) == {"newcomer"}
     assert found["cyn"] == best_of(folder)["newcomer"]
-    some = best_of(folder, "--people", "new.csv", "--labels", "said.csv")
+    some = best_of(folder, "--user-features", "new.csv", "--annotations", "said.csv")
     assert set(some) == {"ana", "bea", "cyn", "dot"}
 
 
 def test_explain_says_what_covariates_go_with(folder):
-    done = run(folder, "explain", "--model", "m.likeminds")
+    done = run(folder, "explain", "m.likeminds")
     assert done.code == 0, done.err
     told = " ".join(done.out.split())
     assert "of the differences go with town (A: " in told
-    facts = json.loads(run(folder, "explain", "--model", "m.likeminds", "--json").out)
+    facts = json.loads(run(folder, "explain", "m.likeminds", "--json").out)
     assert facts["explained"][0]["people_by"][0]["share"] > 0.5
 
 
@@ -72,18 +72,18 @@ def test_more_people_come_with_theirs(folder):
     new = [line.replace("p0", "zoe").replace('"zoe"', "zoe") for line in lines if "p0" in line]
     (folder / "more.csv").write_text("\n".join([lines[0], *new]) + "\n")
     (folder / "more_people.csv").write_text("person,town\nzoe,A\n")
-    update = ("update", "--model", "m.likeminds", "--annotations", "more.csv", "--out")
-    done = run(folder, *update, "grown.likeminds", "--people", "more_people.csv")
+    update = ("update", "m.likeminds", "--annotations", "more.csv", "--out")
+    done = run(folder, *update, "grown.likeminds", "--user-features", "more_people.csv")
     assert done.code == 0, done.err
     assert "1 new person" in done.out
     (folder / "wrong.csv").write_text("person,height\nzoe,3\n")
-    done = run(folder, *update, "no.likeminds", "--people", "wrong.csv")
+    done = run(folder, *update, "no.likeminds", "--user-features", "wrong.csv")
     assert done.code == 2
     assert "unknown covariate(s) height" in done.err
 
 
 def test_only_one_table_comes_from_standard_input(folder):
-    done = run(folder, "newcomer", "--model", "m.likeminds", "--labels", "-", "--people", "-")
+    done = run(folder, "newcomer", "m.likeminds", "--annotations", "-", "--user-features", "-")
     assert done.code == 2
     assert "Only one table" in done.err
 
@@ -96,7 +96,9 @@ def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
     table = {"person": [f"p{i}" for i in people], "item": items, "label": said}
     write_table(pa.table(table), tmp_path / "labels.csv")
     people_file = str(folder / "people.csv")
-    fit = run(tmp_path, "fit", "-a", "labels.csv", "--people", people_file, "--out", "m.likeminds")
+    fit = run(
+        tmp_path, "fit", "-a", "labels.csv", "--user-features", people_file, "--out", "m.likeminds"
+    )
     assert fit.code == 0, fit.err
-    told = run(tmp_path, "explain", "--model", "m.likeminds")
+    told = run(tmp_path, "explain", "m.likeminds")
     assert "town goes with no difference" in told.out

@@ -63,7 +63,7 @@ def test_every_ranker_proposes_what_works(folder, ranker):
     for words in commands:
         if words[0] != "report" or ranker not in ALIKE:
             assert_works(folder, words)
-    explained = run(folder, "explain", "--model", model)
+    explained = run(folder, "explain", model)
     assert ("explain" in verbs) == (explained.code == 0)
 
 

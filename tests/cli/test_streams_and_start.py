@@ -116,8 +116,8 @@ def test_version_and_help(tmp_path):
             ["fit", "--out", "m"],
             "What did people say? Give --annotations, --comparisons, or --from.",
         ),
-        (["rank"], "Missing option '--model' / '-m'. See likeminds rank --help."),
-        (["rank", "--model", "none"], "There is no model at none."),
+        (["rank"], "Missing argument 'model'. See likeminds rank --help."),
+        (["rank", "none"], "There is no model at none."),
         (["demo", "--out", "no/m"], "There is no folder no to write the model in."),
         (["data", "shoes", "--out", "d"], "There is no bundled data called 'shoes'; there are "),
     ],
@@ -181,8 +181,8 @@ class TestHowItEnds:
 
 
 def test_messages_name_options_instead_of_arguments():
-    assert in_options("No column. Pass person= to name it; x=3 stays.") == (
-        "No column. Pass --person to name it; x=3 stays."
+    assert in_options("No column. Pass user= to name it; x=3 stays.") == (
+        "No column. Pass --user-column to name it; x=3 stays."
     )
     assert sentence(KeyError("quoted")) == "quoted"
 
@@ -220,7 +220,7 @@ def test_passwords_are_not_shown_even_to_who_debugs(tmp_path):
     said = "postgrsql://ann:p@g let@127.0.0.1/shop SELECT 1"
     for words in (
         ("fit", "--annotations", said, "--out", "m.likeminds", "--debug"),
-        ("rank", "--model", said, "--debug"),
+        ("rank", said, "--debug"),
         ("rank", said),
     ):
         done = run(tmp_path, *words)

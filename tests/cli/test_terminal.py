@@ -47,10 +47,10 @@ class TestControlCharacters:
         "words",
         [
             ["rank", "--top", "2"],
-            ["rank", "--each-person"],
-            ["rank", "--person", f"{HOSTILE}0"],
-            ["rank", "--person", f"nobody{HOSTILE}"],
-            ["rank", "--person", f"nobody{HOSTILE}", "--debug"],
+            ["rank", "--each-user"],
+            ["rank", "--user", f"{HOSTILE}0"],
+            ["rank", "--user", f"nobody{HOSTILE}"],
+            ["rank", "--user", f"nobody{HOSTILE}", "--debug"],
             ["rank", "--features", f"{HOSTILE}.csv"],
             ["explain"],
             ["newcomer", "--ask", "2"],
@@ -59,12 +59,12 @@ class TestControlCharacters:
         ids=" ".join,
     )
     def test_they_never_reach_the_terminal(self, folder, words):
-        done = run(folder, *words, *([] if words[0][0] == "-" else ["--model", "m.likeminds"]))
+        done = run(folder, *words, *([] if words[0][0] == "-" else ["m.likeminds"]))
         assert not UNSEEN.search(done.out + done.err)
         assert r"\x1b[2J" in done.out + done.err
 
     def test_csv_is_for_programs_unless_somebody_looks(self, folder):
-        words = ("rank", "--model", "m.likeminds", "--top", "1", "--out", "-")
+        words = ("rank", "m.likeminds", "--top", "1", "--out", "-")
         assert HOSTILE.replace("\r", "") in run(folder, *words).out.replace("\r", "")
         assert not UNSEEN.search(run(folder, *words, terminal=True).out)
 
@@ -85,9 +85,9 @@ class TestWidth:
     @pytest.mark.parametrize("columns", ["0", "", "wide", "²", "9" * 30])
     def test_no_usable_width_is_an_unknown_one(self, folder, monkeypatch, columns):
         monkeypatch.delenv("COLUMNS", raising=False)
-        expected = run(folder, "rank", "--model", "m.likeminds", "--top", "2")
+        expected = run(folder, "rank", "m.likeminds", "--top", "2")
         monkeypatch.setenv("COLUMNS", columns)
-        assert run(folder, "rank", "--model", "m.likeminds", "--top", "2") == expected
+        assert run(folder, "rank", "m.likeminds", "--top", "2") == expected
         monkeypatch.setenv("COLUMNS", columns)
         assert "Usage" in run(folder, "rank", "--help").out
 
@@ -107,11 +107,11 @@ class TestWidth:
 class TestColour:
     def test_no_color_writes_text_only(self, folder, monkeypatch):
         monkeypatch.setenv("TERM", "xterm-256color")
-        coloured = run(folder, "rank", "--model", "m.likeminds", "--person", "x", terminal=True)
+        coloured = run(folder, "rank", "m.likeminds", "--user", "x", terminal=True)
         assert "\x1b[" in coloured.err
         monkeypatch.setenv("NO_COLOR", "1")
-        for words in (["--person", "x"], ["--top", "1"]):
-            done = run(folder, "rank", "--model", "m.likeminds", *words, terminal=True)
+        for words in (["--user", "x"], ["--top", "1"]):
+            done = run(folder, "rank", "m.likeminds", *words, terminal=True)
             assert not UNSEEN.search(done.out + done.err)
 
     def test_a_screen_without_it_shows_bold(self, monkeypatch):

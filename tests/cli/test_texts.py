@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 def test_words_are_features_and_are_shown(folder):
     model = folder / "rude.likeminds"
     told = run(
-        *("fit", "--annotations", folder / "labels.csv", "--label", "rude", "--out", model),
+        *("fit", "--annotations", folder / "labels.csv", "--label-column", "rude", "--out", model),
         *("--texts", folder / "comments.csv", "--holdout", "0.3", "--verb", "find rude"),
     )
     assert told.exit_code == 0, told.output
@@ -63,11 +63,11 @@ def test_words_are_features_and_are_shown(folder):
     assert fitted.verb.one("it") == "finds it rude"
     assert not fitted.standardize
     assert any("nitwit" in name for name in fitted.feature_names_)
-    explained = json.loads(run("explain", "--model", model, "--json").stdout)["explained"][0]
+    explained = json.loads(run("explain", model, "--json").stdout)["explained"][0]
     assert explained["verb"] == "find rude"
     assert any("nitwit" in one["text"] or "scoundrel" in one["text"] for one in explained["agreed"])
     assert explained["consensus"][0]["wish"].startswith("texts with")
-    shown = run("explain", "--model", model).stdout
+    shown = run("explain", model).stdout
     assert "What people find rude" in shown
     assert " 1 features" not in shown
 
@@ -75,7 +75,7 @@ def test_words_are_features_and_are_shown(folder):
 def test_what_nobody_wrote_is_named(folder, tmp_path):
     lines = (folder / "comments.csv").read_text().splitlines()
     (tmp_path / "few.csv").write_text("\n".join(lines[:-3]))
-    asked = ("fit", "--annotations", folder / "labels.csv", "--label", "rude", "--out")
+    asked = ("fit", "--annotations", folder / "labels.csv", "--label-column", "rude", "--out")
     told = run(*asked, tmp_path / "m", "--texts", tmp_path / "few.csv")
     assert told.exit_code == 2
     assert "has no text for 0" in told.output
@@ -88,6 +88,6 @@ def test_bad_labels_are_told_before_texts_are_processed(folder, tmp_path, monkey
     said = (folder / "labels.csv").read_text().replace(",1\n", ",rude\n").replace(",0\n", ",fine\n")
     (tmp_path / "words.csv").write_text(said)
     fit = ("fit", "--annotations", tmp_path / "words.csv", "--texts", folder / "comments.csv")
-    told = run(*fit, "--label", "rude", "--out", tmp_path / "m.likeminds")
+    told = run(*fit, "--label-column", "rude", "--out", tmp_path / "m.likeminds")
     assert told.exit_code == 2
     assert "--positive" in told.output

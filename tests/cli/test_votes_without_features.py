@@ -38,21 +38,21 @@ def test_votes_in_words_of_participants_on_comments(votes, tmp_path):
 
 def test_rank_knows_what_all_see_in_an_item(votes):
     folder, _, liked = votes
-    rows = told(folder, "rank", "--model", "v.likeminds", "--top", "20")["rankings"]
+    rows = told(folder, "rank", "v.likeminds", "--top", "20")["rankings"]
     ranked = liked[[int(row["item"][1:]) for row in rows]]
     assert np.corrcoef(ranked, -np.arange(20))[0, 1] > 0.8
 
 
 def test_the_consensus_is_evaluated_with_it(votes):
     folder, *_ = votes
-    (total,) = told(folder, "evaluate", "--model", "v.likeminds", "-a", "votes.csv")["scores"]
+    (total,) = told(folder, "evaluate", "v.likeminds", "-a", "votes.csv")["scores"]
     assert total["consensus_auc"] > 0.7
     assert total["auc"] > 0.7
 
 
 def test_newcomers_are_ranked_and_asked(votes):
     folder, *_ = votes
-    ask = ("newcomer", "--model", "v.likeminds", "--labels", "new.csv", "--ask", "2")
+    ask = ("newcomer", "v.likeminds", "--annotations", "new.csv", "--ask", "2")
     found = told(folder, *ask, "--top", "3")
     assert len({row["score"] for row in found["rankings"]}) == 3
     assert not {"s1", "s2", "s3"} & {row["item"] for row in found["ask"]}
@@ -60,12 +60,12 @@ def test_newcomers_are_ranked_and_asked(votes):
 
 def test_update_takes_new_people_and_new_items(votes):
     folder, *_ = votes
-    done = run(folder, "update", "--model", "v.likeminds", "-a", "more.csv", "--out", "w.likeminds")
+    done = run(folder, "update", "v.likeminds", "-a", "more.csv", "--out", "w.likeminds")
     assert done.code == 0
     heard = " ".join((done.out + done.err).split())
     assert "new people," in heard or "new person," in heard
     assert "new item" in heard
-    rows = told(folder, "rank", "--model", "w.likeminds", "--person", "zoe")["rankings"]
+    rows = told(folder, "rank", "w.likeminds", "--user", "zoe")["rankings"]
     assert len(rows) > 5
 
 

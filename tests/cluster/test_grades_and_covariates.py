@@ -105,8 +105,8 @@ def people(judged):
 @pytest.mark.parametrize("item_effects", [False, True])
 def test_covariates_of_people_are_the_same(client, judged, people, item_effects):
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
-    here = HierarchicalRanker(**given).fit(judged.with_people(people))
-    shards = spread(judged, client, scattered(judged), n_shards=3, people=people)
+    here = HierarchicalRanker(**given).fit(judged.with_user_features(people))
+    shards = spread(judged, client, scattered(judged), n_shards=3, user_features=people)
     there = HierarchicalRanker(**given).fit(shards)
     same(there, here)
     np.testing.assert_allclose(there.crowd_.traits.slopes, here.crowd_.traits.slopes, atol=1e-6)

@@ -82,7 +82,7 @@ def test_people_stay_in_files_and_are_those_of_the_fit_here(kept, here, said):
 
 def test_people_stay_who_chose(client, tmp_path):
     homes = load_electricity().of_users([f"household-{n:03d}" for n in range(1, 13)])
-    given = {"n_shards": 3, "group": "group"}
+    given = {"n_shards": 3, "choice_set": "choice_set"}
     shards = spread(homes, client, [homes], **given)
     there = ranker().fit(shards.saved_to(tmp_path / "m"))
     same_people(there, ranker().fit(homes))
@@ -151,18 +151,18 @@ def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_e
         del people[unknown]
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
     given["unknown"] = "consensus"
-    known = said.with_people(people)
+    known = said.with_user_features(people)
     here = HierarchicalRanker(**given).fit(known)
     assert here.crowd_.traits is not None
-    shards = spread(said, client, n_shards=3, people=people)
+    shards = spread(said, client, n_shards=3, user_features=people)
     there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
     assert there.label_doubt_ == here.label_doubt_
     for one in (there, load(tmp_path / "m")):
         same_people(one, here)
         same_predictions(one, here, said)
     new = known._with(user_ids=np.array([f"q{one}" for one in said.user_ids], dtype=object))
-    new = new.with_people({f"q{who}": about for who, about in people.items()})
-    strangers = spread(new, client, n_shards=2, people=new.people)
+    new = new.with_user_features({f"q{who}": about for who, about in people.items()})
+    strangers = spread(new, client, n_shards=2, user_features=new.user_features)
     assert there.score(strangers) == pytest.approx(here.score(new), abs=1e-9)
     found, expected = there.newcomer(strangers), here.newcomer(new)
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
@@ -269,16 +269,16 @@ def test_everybody_is_ranked_for_in_one_part_for_each_shard(
 ):
     client, said = crowd
     items, k = items_of(said), 4
-    expected = {one.person: one for one in here.rank_all(items, k=k)}
+    expected = {one.user: one for one in here.rank_all(items, k=k)}
     for one, n_parts in ((kept[0], 3), (load(kept[1]), 3), (here, 1)):
         made = write_rankings(
             one, tmp_path / "best", items, k=k, client=client if on_cluster else None
         )
         assert names_in(made) == [f"part-{n:05d}.parquet" for n in range(n_parts)]
         table = pq.read_table(made)
-        assert table.column_names == ["person", "rank", "item", "score"]
+        assert table.column_names == ["user", "rank", "item", "score"]
         assert table.num_rows == 40 * k
-        for who, rows in table.to_pandas().groupby("person"):
+        for who, rows in table.to_pandas().groupby("user"):
             assert rows["item"].tolist() == expected[who].items.tolist()
             assert rows["rank"].tolist() == [1, 2, 3, 4]
             np.testing.assert_allclose(rows["score"], expected[who].scores, atol=1e-6)

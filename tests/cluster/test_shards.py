@@ -73,7 +73,7 @@ def test_losses_of_labels_and_the_form_of_omega_are_the_same(client, said, loss)
 def test_choices_and_weights_are_the_same(client):
     homes = load_electricity()
     homes = homes.of_users(homes.user_ids[:30])
-    shards = spread(homes, client, [homes[:500], homes[500:]], group="group", n_shards=3)
+    shards = spread(homes, client, [homes[:500], homes[500:]], choice_set="choice_set", n_shards=3)
     there, here = HierarchicalRanker(n_groups=1).fit(shards), HierarchicalRanker(n_groups=1)
     same(there, here.fit(homes))
     assert there.loss_ == "choice"
@@ -83,15 +83,15 @@ def test_choices_and_weights_are_the_same(client):
 def test_choices_beside_labels_of_single_items_are_the_same(client):
     homes = load_electricity()
     homes = homes.of_users(homes.user_ids[:20])
-    groups = homes.group_codes.copy()
+    groups = homes.choice_set_codes.copy()
     single = np.arange(len(homes)) % 16 < 4  # the first choice of some is four labels
     groups[single] = groups.max() + 1 + np.arange(single.sum())
-    table = table_of(homes, group=groups)
-    shards = spread(homes, client, [table[::2], table[1::2]], group="group", n_shards=3)
+    table = table_of(homes, choice_set=groups)
+    shards = spread(homes, client, [table[::2], table[1::2]], choice_set="choice_set", n_shards=3)
     there = HierarchicalRanker(n_groups=1).fit(shards)
     items = {"item_ids": homes.item_ids, "features_per": "item"}
     said = Annotations(
-        homes.users, homes.items, homes.labels, homes.features, groups=groups, **items
+        homes.users, homes.items, homes.labels, homes.features, choice_sets=groups, **items
     )
     same(there, HierarchicalRanker(n_groups=1).fit(said))
     assert there.loss_ == "mixed"
@@ -109,7 +109,7 @@ def test_simulated_likelihoods_are_the_same(client, given):
     homes = load_electricity()
     homes = homes.of_users(homes.user_ids[:25])
     asked = HierarchicalRanker(n_groups=1, draws=16, max_iter=2, **given)
-    shards = spread(homes, client, [homes[:300], homes[300:]], group="group", n_shards=3)
+    shards = spread(homes, client, [homes[:300], homes[300:]], choice_set="choice_set", n_shards=3)
     with pytest.warns(ConvergenceWarning):
         there, here = clone(asked).fit(shards), clone(asked).fit(homes)
     same(there, here)

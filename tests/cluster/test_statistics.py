@@ -194,7 +194,7 @@ def test_choices_count_as_labels_as_they_do_here(client):
     homes = load_electricity()
     homes = homes.of_users(homes.user_ids[:20])
     parts = [homes[:300], homes[300:]]
-    shards = spread(homes, client, parts, group="group", n_shards=2, statistics=True)
+    shards = spread(homes, client, parts, choice_set="choice_set", n_shards=2, statistics=True)
     same(asked().fit(shards), asked().fit(homes), atol=1e-9)
 
 

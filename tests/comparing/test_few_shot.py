@@ -72,7 +72,7 @@ def test_strangers_are_judged_on_the_same_choices(homes, ranker):
 
 
 def test_labels_are_judged_by_their_auc(homes, ranker):
-    votes = homes[1]._with(group_codes=None, group_ids=None)
+    votes = homes[1]._with(choice_set_codes=None, choice_set_ids=None)
     found = score_shots(ranker, votes, [0, 10])
     assert [list(one.measures) for one in found] == [["auc"]] * 3
 

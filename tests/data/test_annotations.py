@@ -25,7 +25,7 @@ def small(**changes) -> Annotations:
 
 
 def same(first: Annotations, second: Annotations) -> bool:
-    names = ("users", "items", "labels", "X", "attributes", "weights", "group_codes")
+    names = ("users", "items", "labels", "X", "attributes", "weights", "choice_set_codes")
     pairs = [(getattr(first, name), getattr(second, name)) for name in names]
     return first.feature_names == second.feature_names and all(
         np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in pairs
@@ -97,12 +97,12 @@ def test_features_are_not_copied_and_stay_writeable_for_their_owner():
 
 
 def test_a_group_is_of_one_person():
-    said = small(groups=["g", "g", "g", "g", "h"])
-    zoe, ann, zoe_again, bob, ann_other = said.group_codes
+    said = small(choice_sets=["g", "g", "g", "g", "h"])
+    zoe, ann, zoe_again, bob, ann_other = said.choice_set_codes
     assert zoe == zoe_again
     assert len({zoe, ann, bob, ann_other}) == 4
-    assert sorted(set(said.group_codes.tolist())) == [0, 1, 2, 3]
-    assert sorted(set(said.take([0, 2, 3]).group_codes.tolist())) == [0, 1]
+    assert sorted(set(said.choice_set_codes.tolist())) == [0, 1, 2, 3]
+    assert sorted(set(said.take([0, 2, 3]).choice_set_codes.tolist())) == [0, 1]
 
 
 def test_attributes_split_and_leave_their_column():
@@ -134,7 +134,7 @@ def test_median_is_of_the_person_and_the_attribute():
 
 
 def test_nothing_can_be_changed():
-    said = small(weights=np.ones(5), groups=[1] * 5, attributes=[1] * 5)
+    said = small(weights=np.ones(5), choice_sets=[1] * 5, attributes=[1] * 5)
     with pytest.raises(AttributeError):
         said.labels = np.zeros(5, bool)
     with pytest.raises(AttributeError):
@@ -157,7 +157,7 @@ def test_what_was_passed_in_may_change_afterwards():
 
 @pytest.mark.parametrize("twin", [lambda a: pickle.loads(pickle.dumps(a)), copy.deepcopy])
 def test_copies_are_the_same(twin):
-    said = small(weights=np.arange(5), groups=[1, 1, 2, 2, 1], attributes=list("ppqqp"))
+    said = small(weights=np.arange(5), choice_sets=[1, 1, 2, 2, 1], attributes=list("ppqqp"))
     said.user_index()
     assert same(said, twin(said))
     assert same(said.of_user("ann"), twin(said).of_user("ann"))
@@ -240,7 +240,7 @@ def test_take_is_what_numpy_masks_give(crowd, per_row):
         features,
         attributes,
         weights=users + 1,
-        groups=items,
+        choice_sets=items,
         features_per="row" if per_row else "item",
     )
     part = said.take(mask)
@@ -253,7 +253,7 @@ def test_take_is_what_numpy_masks_give(crowd, per_row):
     assert part.user_ids.tolist() == sorted(set(users[mask].tolist()))
     pairs = list(zip(users[mask].tolist(), items[mask].tolist(), strict=True))
     numbers = {pair: number for number, pair in enumerate(sorted(set(pairs)))}
-    assert part.group_codes.tolist() == [numbers[pair] for pair in pairs]
+    assert part.choice_set_codes.tolist() == [numbers[pair] for pair in pairs]
 
 
 @given(crowds, st.integers(0, 4), st.booleans())
@@ -309,19 +309,19 @@ def test_concat_stacks_features_per_row():
 
 
 def test_concat_joins_the_groups_of_one_person():
-    whole = small(groups=["a", "b", "a", "a", "b"])
+    whole = small(choice_sets=["a", "b", "a", "a", "b"])
     joined = whole[:2].concat(whole[2:])
-    np.testing.assert_array_equal(joined.group_codes, whole.group_codes)
-    assert joined.group_ids.tolist() == whole.group_ids.tolist()
-    more = whole[[0]].concat(small(groups=["b", "b", "c", "b", "b"]))
-    assert more.group_codes[0] not in more.group_codes[1:]
+    np.testing.assert_array_equal(joined.choice_set_codes, whole.choice_set_codes)
+    assert joined.choice_set_ids.tolist() == whole.choice_set_ids.tolist()
+    more = whole[[0]].concat(small(choice_sets=["b", "b", "c", "b", "b"]))
+    assert more.choice_set_codes[0] not in more.choice_set_codes[1:]
 
 
 def test_concat_keeps_groups_without_names_apart():
     # Files of old do not hold what groups are called.
-    grouped = small(groups=[1, 1, 1, 1, 1])._with(group_ids=None)
+    grouped = small(choice_sets=[1, 1, 1, 1, 1])._with(choice_set_ids=None)
     joined = grouped.concat(grouped)
-    assert not set(joined.group_codes[:5]) & set(joined.group_codes[5:])
+    assert not set(joined.choice_set_codes[:5]) & set(joined.choice_set_codes[5:])
 
 
 def test_concat_fills_weights():

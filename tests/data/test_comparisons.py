@@ -30,7 +30,7 @@ def test_features_are_there_once_per_item():
     assert np.shares_memory(said.features, table)
     assert said.labels.sum() == 100
     np.testing.assert_array_equal(said.items[:4], [0, 2, 1, 0])
-    np.testing.assert_array_equal(said.group_codes[:4], [0, 0, 50, 50])
+    np.testing.assert_array_equal(said.choice_set_codes[:4], [0, 0, 50, 50])
 
 
 def test_items_without_features_are_known_by_their_ids():
@@ -45,7 +45,7 @@ def test_annotations_say_what_items_are_like():
     both = first.concat(second)
     assert both.n_users == 2
     assert len(both.features) == 2
-    assert both.group_codes.tolist() == [0, 0, 1, 1]
+    assert both.choice_set_codes.tolist() == [0, 0, 1, 1]
 
 
 def test_two_rows_of_features_for_each_pair():
@@ -97,7 +97,9 @@ def test_sets_are_not_parted():
     rng = np.random.default_rng(0)
     said = Annotations.from_comparisons(rng.integers(5, size=60), [0] * 60, [1] * 60)
     train, test = split_within_users(said, 0.3, 0)
-    assert set(np.bincount(train.group_codes)) == set(np.bincount(test.group_codes)) == {2}
+    assert (
+        set(np.bincount(train.choice_set_codes)) == set(np.bincount(test.choice_set_codes)) == {2}
+    )
 
 
 def pairs(winners, losers, **options):
@@ -144,7 +146,7 @@ def test_grades_are_preferences_over_what_was_graded_lower():
     assert said.features is graded.features
     assert {len(lost) for _, lost in _sets_of(graded.choices(most=1))} == {1}
     pairs = Annotations.from_comparisons(["cid"], ["a"], ["b"], features=said)
-    assert len(np.unique(said.concat(pairs).group_codes)) == len(_sets_of(said)) + 1
+    assert len(np.unique(said.concat(pairs).choice_set_codes)) == len(_sets_of(said)) + 1
     with pytest.raises(ValueError):
         graded.concat(pairs)
     with pytest.raises(ValueError):
@@ -154,7 +156,7 @@ def test_grades_are_preferences_over_what_was_graded_lower():
 def _sets_of(said):
     return [
         (said.items[mine & said.labels], said.items[mine & ~said.labels])
-        for mine in (said.group_codes == group for group in np.unique(said.group_codes))
+        for mine in (said.choice_set_codes == group for group in np.unique(said.choice_set_codes))
     ]
 
 
@@ -232,7 +234,7 @@ def test_more_comparisons_can_be_added_and_single_labels_cannot():
 
 
 def replace_groups(said):
-    return said._with(group_codes=None)
+    return said._with(choice_set_codes=None)
 
 
 def test_what_was_compared_survives_files(tmp_path):

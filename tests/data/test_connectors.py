@@ -305,8 +305,8 @@ def test_one_of_several_attributes(tmp_path):
         tmp_path,
         {"id": 1, "data": {}, "annotations": [annotation(5, chose("a"), chose("b", control="c"))]},
     )
-    assert export.to_table().column_names == ["person", "item", "label", "attribute"]
-    assert export.to_table("c").to_pylist() == [{"person": 5, "item": 1, "label": "b"}]
+    assert export.to_table().column_names == ["user", "item", "label", "attribute"]
+    assert export.to_table("c").to_pylist() == [{"user": 5, "item": 1, "label": "b"}]
     with pytest.raises(ValueError):
         export.to_table("d")
 

@@ -20,7 +20,11 @@ PEOPLE = {
 
 def labels(people=None, users=("ann", "bob", "ann")):
     return Annotations(
-        users=users, items=None, labels=[1, 0, 0], features=[[1.0], [2.0], [3.0]], people=people
+        users=users,
+        items=None,
+        labels=[1, 0, 0],
+        features=[[1.0], [2.0], [3.0]],
+        user_features=people,
     )
 
 
@@ -65,7 +69,7 @@ def test_what_does_not_differ_is_said():
             pa.table({"person": ["a", "a"], "age": [1, 2]}),
             "distinct, but more than once there is a",
         ),
-        (pa.table({"age": [1, 2]}), "No column is called person"),
+        (pa.table({"age": [1, 2]}), "No column is called user"),
     ],
 )
 def test_what_is_wrong_is_said(people, told):
@@ -84,10 +88,10 @@ def test_other_covariates_than_those_learned_are_refused():
 def test_files_have_texts_for_ids(tmp_path):
     (tmp_path / "people.csv").write_text("person,age,town\n007,31,A\n7,,B\n")
     (tmp_path / "labels.csv").write_text("person,label,x\n007,1,0.5\n7,0,1\n")
-    said = Annotations.from_csv(tmp_path / "labels.csv", people=tmp_path / "people.csv")
-    assert said.people.ids.tolist() == ["007", "7"]
-    np.testing.assert_array_equal(said.people.columns[0], [31.0, np.nan])
-    assert said.people.columns[1].tolist() == ["A", "B"]
+    said = Annotations.from_csv(tmp_path / "labels.csv", user_features=tmp_path / "people.csv")
+    assert said.user_features.ids.tolist() == ["007", "7"]
+    np.testing.assert_array_equal(said.user_features.columns[0], [31.0, np.nan])
+    assert said.user_features.columns[1].tolist() == ["A", "B"]
 
 
 def test_a_named_index_is_a_column():
@@ -100,19 +104,19 @@ def test_a_named_index_is_a_column():
 
 def test_ids_are_written_as_the_labels_have_them():
     said = labels({"1": {"age": 3}, "2": {"age": 4}}, users=[1, 2, 1])
-    assert said.people.ids.tolist() == [1, 2]
-    assert said[:1].people is said.people
-    assert said.with_people({1: {"age": 9}}).people.columns[0].tolist() == [9.0]
+    assert said.user_features.ids.tolist() == [1, 2]
+    assert said[:1].user_features is said.user_features
+    assert said.with_user_features({1: {"age": 9}}).user_features.columns[0].tolist() == [9.0]
 
 
 def test_people_are_joined():
     ours = labels(PEOPLE)
     both = ours.concat(labels({"zoe": {"age": 3}, "flo": {"age": 9}}, users=("zoe", "zoe", "ann")))
-    assert both.people.ids.tolist() == [*PEOPLE, "zoe"]
-    found = both.people.of(["flo", "zoe", "nobody"])
+    assert both.user_features.ids.tolist() == [*PEOPLE, "zoe"]
+    found = both.user_features.of(["flo", "zoe", "nobody"])
     np.testing.assert_array_equal(found.columns[0], [9.0, 3.0, np.nan])
     assert found.columns[1].tolist() == ["B", None, None]
-    assert ours.concat(labels()).people is ours.people
+    assert ours.concat(labels()).user_features is ours.user_features
     with pytest.raises(ValueError):
         ours.concat(labels({"ann": {"age": 21}}))
     with pytest.raises(ValueError):

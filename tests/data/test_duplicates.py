@@ -44,7 +44,7 @@ def test_duplicates_are_refused_by_name():
         judged("drop")
 
 
-@pytest.mark.parametrize("column", ["attributes", "groups"])
+@pytest.mark.parametrize("column", ["attributes", "choice_sets"])
 def test_another_question_or_another_choice_is_no_duplicate(column):
     assert len(judged("error", **{column: [1, 2, 1, 1, 3]})) == 5
 

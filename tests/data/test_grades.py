@@ -120,15 +120,15 @@ def test_grades_become_choices_among_lower_ones():
     said = Annotations(users, np.arange(40), grades, rng.normal(size=(40, 2)))
     sets = said.choices(most=3)
     assert sets.grades is None
-    for group in np.unique(sets.group_codes):
-        rows = sets[sets.group_codes == group]
+    for group in np.unique(sets.choice_set_codes):
+        rows = sets[sets.choice_set_codes == group]
         best, *others = grades[rows.items.astype(int)]
         assert rows.labels.tolist() == [True] + [False] * len(others)
         assert 1 <= len(others) <= 3
         assert max(others) < best
         assert rows.n_users == 1
     lowest = sum(int((grades[users == i] == grades[users == i].min()).sum()) for i in (0, 1))
-    assert len(np.unique(sets.group_codes)) == 40 - lowest
+    assert len(np.unique(sets.choice_set_codes)) == 40 - lowest
     with pytest.raises(ValueError):
         sets.choices()
     with pytest.raises(ValueError):

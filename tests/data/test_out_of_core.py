@@ -363,7 +363,7 @@ def test_folders_without_labels_are_refused(tmp_path):
         AnnotationFolder(in_parts(tmp_path / "empty", a_table().slice(0, 0)))
 
 
-@pytest.mark.parametrize("column", ["attribute", "group"])
+@pytest.mark.parametrize("column", ["attribute", "choice_set"])
 def test_what_is_not_read_is_refused(tmp_path, column):
     path = in_parts(tmp_path / "labels", a_table().append_column(column, a_table()["item"]))
     with pytest.raises(ValueError, match=f"column {column}: leave it out"):

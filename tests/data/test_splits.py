@@ -14,7 +14,7 @@ def test_whole_groups_stay_together(seed, test_size):
     groups = rng.integers(0, 8, 60)
     said = Annotations(
         users=users, items=None, labels=rng.random(60) < 0.5, features=np.arange(60.0)[:, None],
-        groups=groups,
+        choice_sets=groups,
     )  # fmt: skip
     train, test = split_within_users(said, test_size, seed)
     rows = np.sort(np.concatenate([train.X, test.X])[:, 0])
@@ -27,7 +27,7 @@ def test_a_third_of_twelve_choice_sets():
     households = load_electricity()
     train, test = split_within_users(households, 0.3, 0)
     assert train.n_users == test.n_users == 361
-    sets = [np.unique(side.group_codes[side.user_codes == 0]).size for side in (train, test)]
+    sets = [np.unique(side.choice_set_codes[side.user_codes == 0]).size for side in (train, test)]
     assert sets == [8, 4]
     again = split_within_users(households, 0.3, 0)[1]
     np.testing.assert_array_equal(again.X, test.X)
@@ -79,14 +79,14 @@ def test_folds_depend_on_ids_alone():
         items=households.item_codes[order].astype(str),
         labels=households.labels[order],
         features=dict(zip(np.arange(len(features))[::-1].astype(str), features[::-1], strict=True)),
-        groups=households.group_codes[order],
+        choice_sets=households.choice_set_codes[order],
     )
     numbers = Annotations(
         users=households.user_codes,
         items=households.item_codes,
         labels=households.labels,
         features=features,
-        groups=households.group_codes,
+        choice_sets=households.choice_set_codes,
     )
     np.testing.assert_array_equal(
         folds_within_users(written, 5, 3), folds_within_users(numbers, 5, 3)[order]

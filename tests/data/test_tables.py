@@ -49,7 +49,7 @@ def check(said: Annotations) -> None:
     assert said.labels.tolist() == [True, False, False, True]
     assert said.attributes.tolist() == COLUMNS["attribute"]
     assert said.weights.tolist() == COLUMNS["weight"]
-    assert said.group_codes.tolist() == [2, 0, 3, 1]
+    assert said.choice_set_codes.tolist() == [2, 0, 3, 1]
 
 
 def test_columns_are_found_by_themselves(framed):
@@ -70,7 +70,7 @@ def test_second_frame_with_one_row_per_item(framed):
 def test_columns_can_be_named(framed):
     frame = framed({"a": ["p", "q"], "b": [5, 3], "c": [2, 4], "d": [7.0, 8.0], "e": [1, 2]})
     said = Annotations.from_frame(
-        frame, person="a", item="e", label="b", threshold=4, features=["d", "c"]
+        frame, user="a", item="e", label="b", threshold=4, features=["d", "c"]
     )
     assert said.users.tolist() == ["p", "q"]
     assert said.items.tolist() == [1, 2]
@@ -78,7 +78,7 @@ def test_columns_can_be_named(framed):
     assert said.X.tolist() == [[7, 2], [8, 4]]
     items = framed({"key": [2, 1], "f": [0.2, 0.1]})
     said = Annotations.from_frame(
-        frame, person="a", item="e", label="b", threshold=4, features=items, item_column="key"
+        frame, user="a", item="e", label="b", threshold=4, features=items, item_column="key"
     )
     assert said.X.ravel().tolist() == [0.1, 0.2]
 
@@ -149,10 +149,10 @@ def test_columns_with_numbers_for_names():
 @pytest.mark.parametrize(
     ("drop", "options", "error", "message"),
     [
-        ("Annotator", {}, ValueError, "Pass person=.*there are image, answer"),
+        ("Annotator", {}, ValueError, "Pass user=.*there are image, answer"),
         ("answer", {}, ValueError, "Pass label=.*there are Annotator, image"),
         ("image", {"features": pd.DataFrame(ITEMS)}, ValueError, "Pass item="),
-        ("", {"person": "who"}, KeyError, r"person: no such column\(s\) who; there are Annot"),
+        ("", {"user": "who"}, KeyError, r"user: no such column\(s\) who; there are Annot"),
         ("", {"features": ["size", "mass"]}, KeyError, r"features: no such column\(s\) mass"),
         ("", {"features": ["size", "note"]}, ValueError, "columns are not: note"),
         ("image", {"features": []}, ValueError, "features is empty"),
@@ -187,7 +187,7 @@ def test_two_candidates_are_not_guessed_between():
     frame = pd.DataFrame({"user": [1], "worker": [2], "label": [1], "x": [0.5]})
     with pytest.raises(ValueError):
         Annotations.from_frame(frame)
-    said = Annotations.from_frame(frame, person="worker")
+    said = Annotations.from_frame(frame, user="worker")
     assert said.users.tolist() == [2]
 
 
@@ -295,7 +295,7 @@ def test_frames_that_are_indexed_by_item():
 @pytest.mark.parametrize("kind", [pa.table, pl.DataFrame, pd.DataFrame])
 def test_a_column_may_have_several_roles(kind):
     frame = kind({"user": [3, 1, 3], "label": [1, 0, 0], "size": [0.5, 2.0, 1.0]})
-    said = Annotations.from_frame(frame, person="user", features=["size", "user"])
+    said = Annotations.from_frame(frame, user="user", features=["size", "user"])
     np.testing.assert_array_equal(said.X, [[0.5, 3.0], [2.0, 1.0], [1.0, 3.0]])
     assert said.users.tolist() == [3, 1, 3]
     assert frame.shape == (3, 3)

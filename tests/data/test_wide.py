@@ -21,15 +21,15 @@ OPTIONS = {
     "alternatives": {1: "TRAIN", 2: "CAR"},
     "choice": "CHOICE",
     "columns": "{alternative}_{feature}",
-    "person": "id",
+    "user": "id",
 }
 
 
 def test_a_row_per_alternative_that_was_there():
     wide = WIDE.drop(columns=["TRAIN_"]).rename(columns=lambda c: c.replace("_AV", "AV"))
     long = wide_to_long(wide, availability="{alternative}AV", **OPTIONS)
-    assert long.column_names == ["person", "choice_set", "alternative", "label", "TT", "WAIT"]
-    assert long["person"].to_pylist() == [7, 7, 7, 8, 8]
+    assert long.column_names == ["user", "choice_set", "alternative", "label", "TT", "WAIT"]
+    assert long["user"].to_pylist() == [7, 7, 7, 8, 8]
     assert long["choice_set"].to_pylist() == [0, 0, 1, 2, 2]
     assert long["alternative"].to_pylist() == ["TRAIN", "CAR", "TRAIN", "TRAIN", "CAR"]
     assert long["label"].to_pylist() == [0, 1, 1, 1, 0]
@@ -38,7 +38,7 @@ def test_a_row_per_alternative_that_was_there():
     said = Annotations.from_frame(long)
     assert said.feature_names == ("TT", "WAIT", "alternative: TRAIN")
     assert said.X[:, 2].tolist() == [1, 0, 1, 1, 0]
-    assert said.group_codes.tolist() == [0, 0, 1, 2, 2]
+    assert said.choice_set_codes.tolist() == [0, 0, 1, 2, 2]
 
 
 def test_what_was_chosen_was_there():

@@ -37,9 +37,13 @@ def test_has_every_household_and_offer():
 
 def test_one_of_four_is_chosen_in_every_choice_set():
     data = load_electricity()
-    np.testing.assert_array_equal(np.bincount(data.group_codes), np.full(4308, 4))
-    np.testing.assert_array_equal(np.bincount(data.group_codes, weights=data.labels), np.ones(4308))
-    households_per_set = {*zip(data.group_codes.tolist(), data.user_codes.tolist(), strict=True)}
+    np.testing.assert_array_equal(np.bincount(data.choice_set_codes), np.full(4308, 4))
+    np.testing.assert_array_equal(
+        np.bincount(data.choice_set_codes, weights=data.labels), np.ones(4308)
+    )
+    households_per_set = {
+        *zip(data.choice_set_codes.tolist(), data.user_codes.tolist(), strict=True)
+    }
     assert len(households_per_set) == 4308
 
 
@@ -54,6 +58,8 @@ def test_is_the_source():
     # The digest was taken of the features, choices, households and choice sets of the source.
     data = load_electricity()
     assert (
-        digest(data.features[data.feature_rows], data.labels, data.user_codes, data.group_codes)
+        digest(
+            data.features[data.feature_rows], data.labels, data.user_codes, data.choice_set_codes
+        )
         == "1a1b0e25285330ad51fae61f06f8e090df2226b811e0b4b10ce0da930ca8da2d"
     )

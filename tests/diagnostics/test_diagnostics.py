@@ -118,7 +118,7 @@ def test_choice_sets_are_compared_inside():
     assert found.counts["agrees"] > 10
     person = households.of_user(found.users[0])
     scores = np.zeros(len(person))
-    strata = Strata(person.user_codes, person.group_codes, person.labels, 1)
+    strata = Strata(person.user_codes, person.choice_set_codes, person.labels, 1)
     assert strata.n_pairs() == person.labels.sum() * 3
     assert strata.auc(scores) == 0.5
     np.testing.assert_allclose(found.positive_share, 0.25)
@@ -141,7 +141,7 @@ def test_the_table_and_bad_requests():
     ranker = ThreeLevelRanker().fit(crowd)
     found = diagnose(ranker, crowd, n_folds=2)
     table = found.table()
-    assert table.column_names[:3] == ["person", "verdict", "labels"]
+    assert table.column_names[:3] == ["user", "verdict", "labels"]
     assert table["labels"].to_pylist() == [20] * N
     assert sum(found.counts.values()) == N
     for told, call in (

@@ -76,6 +76,16 @@ class TestTextFeatures:
         assert any(word in said for word in expected_information)
         assert len(set(names)) == len(names)
 
+    def test_words_of_one_text_and_endless_words_name_no_component(self):
+        subjects = [f"subject{letter}" for letter in "abcdefghijklmno"]
+        texts = [f"{subjects[k % 15]} {'qz' * (k % 15 + 3 + k)}" for k in range(120)]
+        texts += ["active" * 20] * 6
+        names = TextFeatures(30, characters=False, random_state=0).fit(texts)
+        said = " ".join(names.get_feature_names_out())
+        assert any(word in said for word in subjects)
+        assert "qz" not in said
+        assert "active" not in said
+
     def test_components_have_much_of_the_words_they_are_called_by(self):
         features = TextFeatures(4, random_state=0).fit(TEXTS)
         for column, name in enumerate(features.get_feature_names_out()):

@@ -13,8 +13,8 @@ def test_choices_are_judged_set_by_set():
     scores = np.random.default_rng(0).normal(size=len(homes)).round(1)  # with ties
     found = score_choices(homes, scores)
     right, loss = {}, {}
-    for group in np.unique(homes.group_codes):
-        rows = homes.group_codes == group
+    for group in np.unique(homes.choice_set_codes):
+        rows = homes.choice_set_codes == group
         mine, chosen = scores[rows], scores[rows][homes.labels[rows]][0]
         person = homes.users[rows][0]
         tied = (mine == mine.max()).sum()
@@ -45,8 +45,8 @@ def test_ties_are_half_right_and_the_worst_has_the_lowest_score():
 
 
 def test_what_is_no_choice_is_refused():
-    said = Annotations(["ann"] * 3, list("abc"), [1, 1, 0], groups=[1, 1, 1])
+    said = Annotations(["ann"] * 3, list("abc"), [1, 1, 0], choice_sets=[1, 1, 1])
     with pytest.raises(ValueError):
         score_choices(said, [1.0, 2.0, 3.0])
     with pytest.raises(ValueError):
-        score_choices(said._with(group_codes=None), [1.0, 2.0, 3.0])
+        score_choices(said._with(choice_set_codes=None), [1.0, 2.0, 3.0])

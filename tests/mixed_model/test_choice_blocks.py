@@ -167,7 +167,7 @@ def test_choices_are_made_within_groups_or_by_the_person():
     X = np.random.default_rng(0).normal(size=(7, 2))
     labels = [True, False, False, False, True, True, False]
     crowd = Annotations(
-        users=["ann"] * 7, items=None, labels=labels, features=X, groups=[1, 1, 1, 2, 2, 2, 2]
+        users=["ann"] * 7, items=None, labels=labels, features=X, choice_sets=[1, 1, 1, 2, 2, 2, 2]
     )
     assert not are_choices(crowd)
     assert are_choices(crowd[:3])

@@ -34,8 +34,8 @@ def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):
     chances = chances_of_sets(posterior, homes, ranker.decision_function(homes), people)
     rows = posterior.see(homes.X).rows
     rng = np.random.default_rng(0)
-    for group in range(homes.group_codes.max() + 1):
-        mine = homes.group_codes == group
+    for group in range(homes.choice_set_codes.max() + 1):
+        mine = homes.choice_set_codes == group
         person = people[mine][0]
         draws = rng.multivariate_normal(
             posterior.points[person], posterior.covariance(person), 4000

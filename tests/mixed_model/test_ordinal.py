@@ -196,9 +196,9 @@ def test_grades_go_with_covariates_and_without_items(loss):
     said = make_grades(np.random.default_rng(0), n_users=24)
     ages = {person: {"age": float(person % 5)} for person in range(24)}
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0)
-    ranker.fit(said.with_people(ages))
+    ranker.fit(said.with_user_features(ages))
     assert set(ranker.explained_by_people_) == {"age"}
-    assert ranker.newcomer(users=["x"], people={"x": {"age": 2.0}}).coef.shape == (1, 3)
+    assert ranker.newcomer(users=["x"], user_features={"x": {"age": 2.0}}).coef.shape == (1, 3)
     ranker.set_params(item_effects=False).fit(said)
     assert not ranker.item_effects_
     assert ranker.score(said) > 0.7

@@ -125,15 +125,15 @@ def test_scores_of_a_regression_are_no_log_odds(schools, items):
 
 def test_rank_intervals_contain_the_rank_and_widen_with_the_level(fitted, items):
     rank = (-fitted.decision_function(items, [4] * 25)).argsort().argsort() + 1
-    low, high = fitted.rank_interval(items, 4)
-    wide_low, wide_high = fitted.rank_interval(items, 4, level=0.99)
+    low, high = fitted.rank_interval(4, items)
+    wide_low, wide_high = fitted.rank_interval(4, items, level=0.99)
     assert (low <= rank).all()
     assert (rank <= high).all()
     assert (wide_low <= low).all()
     assert (wide_high >= high).all()
     assert low.min() == 1
     assert high.max() == 25
-    stranger_low, stranger_high = fitted.rank_interval(items, "somebody new")
+    stranger_low, stranger_high = fitted.rank_interval("somebody new", items)
     assert (stranger_high - stranger_low).mean() > (high - low).mean()
 
 
@@ -154,7 +154,7 @@ def test_nine_of_ten_ranks_lie_in_their_intervals(crowd):
         items = np.random.default_rng(seed).standard_normal((30, crowd["n_features"]))
         truth = made.coef @ items.T
         for person in range(0, crowd["n_users"], 2):
-            low, high = ranker.rank_interval(items, person)
+            low, high = ranker.rank_interval(person, items)
             rank = (-truth[person]).argsort().argsort() + 1
             inside.append(((low <= rank) & (rank <= high)).mean())
             above = ranker.probability_above(items[:15], items[15:], [person] * 15)
@@ -173,7 +173,7 @@ def test_what_to_ask_next_beats_chance(fitted):
         labels = pool[chosen] @ truth > 0
         return fitted.newcomer(pool[chosen], labels).standard_error(pool).mean()
 
-    asked = fitted.next_items(pool, "somebody new", n=6)
+    asked = fitted.next_items("somebody new", pool, n=6)
     assert len(set(asked.tolist())) == 6
     at_random = [unsure_after(rng.choice(60, 6, replace=False)) for _ in range(30)]
     assert unsure_after(asked) < np.quantile(at_random, 0.2)
@@ -183,7 +183,7 @@ def test_what_to_ask_next_after_some_labels(fitted, items):
     belief = fitted.newcomer(items[:4], [True, False, False, True])
     first = belief.next_items(items)
     np.testing.assert_array_equal(first, belief.next_items(items, n=3)[:1])
-    known = fitted.next_items(items, 5, n=25)
+    known = fitted.next_items(5, items, n=25)
     assert sorted(known.tolist()) == list(range(25))
     for n in (0, 26):
         with pytest.raises(ValueError):
@@ -192,10 +192,10 @@ def test_what_to_ask_next_after_some_labels(fitted, items):
 
 def test_next_items_of_the_auc_loss(schools, items):
     ranker = HierarchicalRanker(1, "auc", unknown="consensus").fit(schools.annotations)
-    assert len(ranker.next_items(items, 0, n=2)) == 2
+    assert len(ranker.next_items(0, items, n=2)) == 2
     # Far from the mean tells most where all labels tell alike.
     far = np.linalg.norm((items - ranker.crowd_.coordinates.origin) / ranker.scale_, axis=1)
-    assert far[ranker.next_items(items, "somebody new")[0]] > np.median(far)
+    assert far[ranker.next_items("somebody new", items)[0]] > np.median(far)
 
 
 def test_beliefs_refuse_what_they_do_not_know(fitted, items):
@@ -215,4 +215,4 @@ def test_beliefs_refuse_what_they_do_not_know(fitted, items):
     with pytest.raises(ValueError):
         fitted.probability_above(items[:1], items[:2])
     with pytest.raises(ValueError):
-        several.rank_interval(items, "a", level=1.0)
+        several.rank_interval(items, user="a", level=1.0)

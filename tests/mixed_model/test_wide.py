@@ -52,7 +52,7 @@ def some_choices(rng, n_users=12, d=N_FEATURES):
     X = rng.normal(size=(n, d))
     labels = np.zeros(n, dtype=bool)
     labels[np.arange(0, n, 4) + rng.integers(0, 4, size=n // 4)] = True
-    return Annotations(users, None, labels, X, groups=sets, features_per="row")
+    return Annotations(users, None, labels, X, choice_sets=sets, features_per="row")
 
 
 CROWDS = {

@@ -45,7 +45,7 @@ def test_scores_that_are_no_products_are_ranked_person_by_person():
     said = make_schools(6, 20, 30, 8, 2, random_state=0).annotations
     ranker = Popularity().fit(said)
     for one in ranker.rank_all(said, k=4):
-        assert one.items.tolist() == ranker.rank(one.person, said, k=4).items.tolist()
+        assert one.items.tolist() == ranker.rank(one.user, said, k=4).items.tolist()
 
 
 @pytest.mark.slow
@@ -57,9 +57,9 @@ def test_everybody_gets_what_each_person_gets(ranker, monkeypatch):
     ranker.fit(said)
     monkeypatch.setattr(batch_topk, "_BLOCK_BYTES", 3 * 4 * said.n_items)
     found = list(ranker.rank_all(said, k=5))
-    assert [one.person for one in found] == ranker.users_.tolist()
+    assert [one.user for one in found] == ranker.users_.tolist()
     for one in found:
-        alone = ranker.rank(one.person, said, k=5)
+        alone = ranker.rank(one.user, said, k=5)
         assert one.items.tolist() == alone.items.tolist()
         np.testing.assert_allclose(one.scores, alone.scores)
 

@@ -45,10 +45,10 @@ def test_every_model_answers_the_same_questions(crowd, tmp_path):
             assert sorted(model.people_.tolist()) == sorted(crowd.user_ids.tolist())
             assert model.feature_names_.tolist() == list(crowd.feature_names)
             for name in attributes:
-                users = model.ranker_of(name).people_
+                users = model._ranker_of(name).people_
                 np.testing.assert_array_equal(users, model.rankers_[name].users_)
             with pytest.raises(KeyError):
-                model.ranker_of("wide")
+                model._ranker_of("wide")
 
 
 @pytest.mark.seconds
@@ -71,11 +71,11 @@ def test_fingerprints_are_known_by_attribute(crowd, tmp_path):
 
 def test_what_not_every_model_learns_is_none(crowd):
     ranker = ThreeLevelRanker().fit(crowd)
-    assert ranker.learned("pictures_") is None
-    assert ranker.learned("n_groups_") == ranker.n_groups_
-    assert ranker.chosen_ is ranker
+    assert ranker._learned("pictures_") is None
+    assert ranker._learned("n_groups_") == ranker.n_groups_
+    assert ranker._best_model is ranker
     searched = RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd)
-    assert searched.chosen_ is searched.best_estimator_
+    assert searched._best_model is searched.best_estimator_
 
 
 def test_abilities_are_asked_by_name(crowd):
@@ -134,7 +134,7 @@ def test_items_without_length_are_refused():
     ranker = HierarchicalRanker(n_groups=0)
     ranker.fit(rng.normal(size=(40, 2)), rng.random(40) < 0.5, np.repeat(np.arange(4), 10))
     with pytest.raises(ValueError, match="2D"):
-        ranker.rank_interval(3, 0)
+        ranker.rank_interval(0, 3)
 
 
 def test_many_distinct_numbers_are_announced_as_grades():

@@ -62,7 +62,7 @@ def test_means_have_errors_that_differ_by_units(crowd, table):
         None,
         crowd.labels,
         crowd.X * np.array([100.0, 1.0, 1.0]),
-        groups=crowd.group_codes,
+        choice_sets=crowd.choice_set_codes,
         feature_names=list(crowd.feature_names),
     )
     other = HierarchicalRanker(covariance="diagonal", draws=100).fit(scaled).summary(draws=100)
@@ -139,8 +139,8 @@ def test_a_bounded_mode_is_the_best_within_the_bounds():
     def cost(weights):
         away = weights * coordinates.scale - prior.mean
         total = 0.5 * away @ precision @ away
-        for group in np.unique(own.group_codes):
-            rows = own.group_codes == group
+        for group in np.unique(own.choice_set_codes):
+            rows = own.choice_set_codes == group
             scores = own.X[rows] @ weights
             total += np.log(np.exp(scores).sum()) - scores[own.labels[rows]][0]
         return total
@@ -225,7 +225,7 @@ def test_features_that_follow_from_others_cannot_be_fixed():
     brand = np.eye(3)[rng.integers(0, 3, 300)]
     users, groups = np.repeat(np.arange(10), 30), np.repeat(np.arange(100), 3)
     labels = np.arange(300) % 3 == 0
-    crowd = Annotations(users, None, labels, brand, groups=groups)
+    crowd = Annotations(users, None, labels, brand, choice_sets=groups)
     with pytest.raises(ValueError):
         HierarchicalRanker(fixed=[0]).fit(crowd)
 

@@ -1,6 +1,7 @@
 """The ranker with a learned prior: what it finds, and its manners."""
 
 from copy import copy
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from crowds import make_crowd
 from likeminds import (
+    Annotations,
     HierarchicalRanker,
     load,
     make_schools,
@@ -17,6 +19,7 @@ from likeminds import (
     split_within_users,
 )
 from likeminds.baselines import ConsensusOnly
+from likeminds.rankers import prior_fitting
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
@@ -263,3 +266,20 @@ def test_users_weigh_many_features_where_that_ranks_held_out_labels_better():
     ranker = HierarchicalRanker().fit(train)
     assert np.abs(ranker.coef_ - ranker.consensus_).max() > 0
     assert ranker.score(test) > ConsensusOnly().fit(train).score(test) + 0.05
+
+
+@pytest.mark.parametrize("as_grades", [False, True])
+def test_users_do_not_weigh_many_features_that_tell_of_items_alone(as_grades, monkeypatch):
+    """Features that predict item effects do not count as weights that users differ by."""
+    choose = Mock(wraps=prior_fitting.choose_grade_loss)
+    monkeypatch.setattr(prior_fitting, "choose_grade_loss", choose)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 80))
+    users, items = np.repeat(np.arange(40), 30), np.tile(np.arange(150), 8)
+    scores = (X @ rng.normal(0, 0.15, 80))[items] + rng.normal(0, 1, 40)[users]
+    noisy = scores + rng.logistic(size=len(users))
+    labels = np.clip(np.round(noisy + 3), 1, 5) if as_grades else noisy > 0
+    said = Annotations(users, items, labels, X)
+    ranker = HierarchicalRanker().fit(said)
+    assert np.abs(ranker.coef_ - ranker.consensus_).max() < 0.01
+    assert choose.call_count == as_grades  # trials of weights do not choose again

@@ -28,7 +28,12 @@ def make_log_choices(n_users=80, n_sets=8, seed=0, set_size=3):
     people = np.repeat(np.arange(n_users), n_sets * set_size)
     groups = np.repeat(np.arange(n_users * n_sets), set_size)
     said = Annotations(
-        people, None, chosen.ravel(), X.reshape(-1, 2), groups=groups, feature_names=["price", "x"]
+        people,
+        None,
+        chosen.ravel(),
+        X.reshape(-1, 2),
+        choice_sets=groups,
+        feature_names=["price", "x"],
     )
     return said, weights
 
@@ -62,8 +67,8 @@ def test_the_likelihood_of_log_normal_weights_is_that_of_draws_from_the_prior(lo
         own = crowd.of_user(crowd.user_ids[place])
         scores = (drawn / scale) @ own.X.T.astype(float)
         chance = np.ones(len(drawn))
-        for group in np.unique(own.group_codes):
-            inside = own.group_codes == group
+        for group in np.unique(own.choice_set_codes):
+            inside = own.choice_set_codes == group
             odds = np.exp(scores[:, inside] - scores[:, inside].max(axis=1, keepdims=True))
             chance *= odds[:, own.labels[inside]][:, 0] / odds.sum(axis=1)
         error = chance.std() / chance.mean() / np.sqrt(len(chance))
@@ -128,7 +133,7 @@ def test_newcomers_updates_and_files_keep_log_normal_weights(log_ranker, tmp_pat
     np.testing.assert_allclose(again.newcomer(own).coef, new.coef)
     assert again.log_likelihood(draws=50).value == ranker.log_likelihood(draws=50).value
     assert again.shares([[0.5, 0.0], [2.0, 1.0]]).rows == ranker.shares([[0.5, 0], [2, 1]]).rows
-    named = {"groups": own.group_codes, "feature_names": list(crowd.feature_names)}
+    named = {"choice_sets": own.choice_set_codes, "feature_names": list(crowd.feature_names)}
     again.update(Annotations([99] * 24, None, own.labels, own.X, **named))
     assert again.coef_[-1, 0] < 0
     assert again.crowd_.logs is not None
@@ -156,7 +161,7 @@ def test_log_normal_beside_censored_and_fixed_weights():
 def test_log_normal_weights_do_not_move_with_covariates(crowd):
     people = {person: {"age": k % 7} for k, person in enumerate(crowd.user_ids)}
     with pytest.raises(ValueError):
-        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_people(people))
+        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_user_features(people))
 
 
 def test_what_is_interrupted_has_the_signs(crowd):

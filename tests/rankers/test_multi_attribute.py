@@ -135,33 +135,33 @@ def test_wishes(model, items):
     }
     wish = {"like": ["comfortable", "open"], "not_like": ["pointy"]}
     expected = (places["comfortable"] + places["open"] + 1 - places["pointy"]) / 3
-    np.testing.assert_allclose(model.match(items, "all1", **wish), expected)
-    best = model.rank(items, "all1", **wish, k=7)
+    np.testing.assert_allclose(model.match("all1", items, **wish), expected)
+    best = model.rank("all1", items, **wish, k=7)
     np.testing.assert_array_equal(best, np.argsort(-expected, kind="stable")[:7])
-    assert sorted(model.rank(items, "all1", **wish).tolist()) == list(range(n))
+    assert sorted(model.rank("all1", items, **wish).tolist()) == list(range(n))
     # Liking one attribute is its ranking, not liking it the reverse.
     scores = model.decision_function(items, attribute="open")
-    np.testing.assert_array_equal(model.rank(items, like=["open"]), np.argsort(-scores))
-    np.testing.assert_array_equal(model.rank(items, not_like=["open"]), np.argsort(scores))
-    everything = model.match(items, like=model.attributes_)
-    np.testing.assert_allclose(model.match(items), everything)
+    np.testing.assert_array_equal(model.rank(None, items, like=["open"]), np.argsort(-scores))
+    np.testing.assert_array_equal(model.rank(None, items, not_like=["open"]), np.argsort(scores))
+    everything = model.match(None, items, like=model.attributes_)
+    np.testing.assert_allclose(model.match(None, items), everything)
 
 
 def test_equal_items_match_alike(model, items):
-    match = model.match(np.vstack([items[:3], items[:3]]), "all1")
+    match = model.match("all1", np.vstack([items[:3], items[:3]]))
     np.testing.assert_allclose(match[:3], match[3:])
-    np.testing.assert_allclose(model.match(items[:1], "all1"), [0.5])
+    np.testing.assert_allclose(model.match("all1", items[:1]), [0.5])
 
 
 def test_wishes_that_make_no_sense(model, items):
     with pytest.raises(ValueError):
-        model.rank(items, like=["open"], not_like=["open"])
+        model.rank(None, items, like=["open"], not_like=["open"])
     with pytest.raises(TypeError):
-        model.rank(items, like="open")
+        model.rank(None, items, like="open")
     with pytest.raises(KeyError):
-        model.rank(items, like=["shiny"])
+        model.rank(None, items, like=["shiny"])
     with pytest.raises(ValueError):
-        model.rank(items, k=0)
+        model.rank(None, items, k=0)
 
 
 def test_newcomers(model, crowds, items):
@@ -178,8 +178,10 @@ def test_newcomers(model, crowds, items):
         items @ model.rankers_["pointy"].consensus_,
     )
     assert new.decision_function(items, ["zoe"] * 40).shape == (40, 3)
-    wish = new.rank(items, "zoe", like=["open"], not_like=["pointy"], k=3)
-    np.testing.assert_array_equal(wish, new.rank(items, like=["open"], not_like=["pointy"], k=3))
+    wish = new.rank("zoe", items, like=["open"], not_like=["pointy"], k=3)
+    np.testing.assert_array_equal(
+        wish, new.rank(None, items, like=["open"], not_like=["pointy"], k=3)
+    )
     assert len(wish) == 3
 
 

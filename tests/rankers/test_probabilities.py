@@ -160,7 +160,7 @@ def test_of_choices_among_what_is_shown_together():
     some = households.of_users(households.user_ids[:40])
     ranker = HierarchicalRanker(n_groups=1).fit(some)
     chance = ranker.predict_proba(some)[:, 1]
-    assert np.bincount(some.group_codes, chance) == pytest.approx(1.0)
+    assert np.bincount(some.choice_set_codes, chance) == pytest.approx(1.0)
     assert chance[some.labels].mean() > 0.4
     with pytest.raises(ValueError):
         ranker.predict_proba(some.X[:4])

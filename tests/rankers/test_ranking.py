@@ -63,7 +63,7 @@ def test_what_was_judged_is_left_out(ranker, crowd):
 
 def test_for_everyone(ranker):
     ranking = ranker.rank()
-    assert ranking.person is None
+    assert ranking.user is None
     assert repr(ranking).startswith("Ranking for everyone: i")
 
 
@@ -89,7 +89,7 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
     explained = Explanation.of_ranker(ranker)
     best = [one["item"] for one in explained.crowd()["best"]]
     assert best == ranking.items[: len(best)].tolist()
-    assert explained.person(0)["best_by_consensus"] == best
+    assert explained.user(0)["best_by_consensus"] == best
 
 
 def test_new_items_need_features_or_a_lenient_ranker():

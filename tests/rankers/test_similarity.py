@@ -41,7 +41,7 @@ def test_items_by_the_correlation_of_their_scores_over_people(fitted):
 def test_as_a_table_and_a_page(fitted):
     ranker, people, crowd, _ = fitted
     found = ranker.similar_users(people[0], k=4, items=crowd)
-    assert found.table().column_names == ["person", "likeness"]
+    assert found.table().column_names == ["user", "likeness"]
     assert [one for one, _ in found] == found.ids.tolist()
     assert "<table>" in ranker.similar_items(crowd.item_ids[0], items=crowd)._repr_html_()
     assert repr(found).startswith(f"People most like {people[0]}: ")

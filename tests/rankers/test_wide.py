@@ -85,9 +85,9 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
     np.testing.assert_array_equal(again.coef_, ranker.coef_)
     somebody = test.users[0]
     for asked in (ranker, again):
-        low, high = asked.rank_interval(few, somebody)
+        low, high = asked.rank_interval(somebody, few)
         assert ((low >= 1) & (high <= 9) & (low <= high)).all()
-        assert len(set(asked.next_items(few, somebody, n=3).tolist())) == 3
+        assert len(set(asked.next_items(somebody, few, n=3).tolist())) == 3
     error = ranker.standard_error(test)
     np.testing.assert_allclose(again.standard_error(test), error)
     strangers = ranker.standard_error(few, ["nobody"] * 9)
@@ -161,7 +161,7 @@ def test_crowds_that_do_not_differ_get_the_consensus(kind):
     if kind == "noise":
         rng = np.random.default_rng(0)
         labels = np.repeat(rng.random(len(train) // 2) < 0.5, 2)
-        order = np.argsort(train.group_codes, kind="stable")
+        order = np.argsort(train.choice_set_codes, kind="stable")
         flipped = train.labels.copy()
         flipped[order] ^= labels
         train = train._with(labels=flipped)

@@ -38,7 +38,7 @@ class TestLikeness:
         shared = crowd.features @ ranker.consensus_
         naive = [np.corrcoef(crowd.features @ own, shared)[0, 1] for own in ranker.coef_]
         np.testing.assert_allclose(explained.likeness, naive)
-        assert explained.person(ranker.users_[3])["likeness"] == pytest.approx(naive[3])
+        assert explained.user(ranker.users_[3])["likeness"] == pytest.approx(naive[3])
 
     def test_weights_that_tell_nothing_apart(self):
         spread = np.diag([1.0, 1.0, 0.0])
@@ -75,7 +75,7 @@ class TestFacts:
         assert told.pop("verb") == whole["verb"] == "like"
         assert told == whole["schools"][0]
         person = explained.schools.members(1)[0]
-        assert explained.person(person)["school"] == told
+        assert explained.user(person)["school"] == told
         assert explained.crowd().items() >= whole.items()
 
     def test_an_item_beats_as_many_for_a_school_as_the_school_says(self, explained):
@@ -86,20 +86,20 @@ class TestFacts:
 
     def test_all_of_it_is_plain(self, explained):
         person, item = explained.levels.users.tolist()[0], explained.items.ids.tolist()[0]
-        told = [explained.crowd(), explained.person(person), explained.item(item)]
-        assert json.loads(json.dumps(told))[1]["person"] == person
+        told = [explained.crowd(), explained.user(person), explained.item(item)]
+        assert json.loads(json.dumps(told))[1]["user"] == person
 
     def test_who_is_not_there_has_no_facts(self, explained):
         with pytest.raises(KeyError):
-            explained.person("nobody")
+            explained.user("nobody")
         with pytest.raises(KeyError):
             explained.item("nothing")
 
     def test_without_items_there_are_words_still(self, explained):
         bare = Explanation(explained.ranker)
         assert bare.crowd()["items"] == 0
-        assert "best" not in bare.person(3)
-        assert bare.person(3)["differs"]
+        assert "best" not in bare.user(3)
+        assert bare.user(3)["differs"]
         with pytest.raises(KeyError):
             bare.item(1)
 

@@ -58,14 +58,14 @@ def test_unlabelled_items_are_those_a_person_would_like(crowd):
     explained = Explanation.of_ranker(ranker)
     titles = set()
     for person in range(10):
-        facts = explained.person(person)
+        facts = explained.user(person)
         seen = set(said.of_user(person).items.tolist())
         assert facts["labelled"] == [item for item in facts["best"] if item in seen]
         assert facts["expected"] is None
         titles.add(len(facts["labelled"]))
     assert len(titles) > 1
     without = Explanation(ranker, explained.items, said=said[said.users != 0])
-    assert without.person(0)["labelled"] == []
+    assert without.user(0)["labelled"] == []
 
 
 def test_log_odds_are_scores_and_intercepts(crowd):
@@ -83,7 +83,7 @@ def test_everything_that_is_told_works(crowd, tmp_path):
     explained = Explanation.of_ranker(ranker)
     assert explained.crowd()["best"][0]["item"].startswith("s")
     assert explained.item("a3")["schools"][0]["beats"] > 0.5
-    assert explained.person(0)["best"]
+    assert explained.user(0)["best"]
     page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()
     assert "What every school likes" in page
 
@@ -98,7 +98,7 @@ def test_a_learned_feature_is_named_after_the_items_with_most_and_least_of_it(cr
     words = f"{ends[0]} rather than {ends[1]}"
     assert explained.feature_words == (words, "popularity")
     assert find_schools(ranker).feature_words == explained.feature_words
-    facts = explained.person(0)
+    facts = explained.user(0)
     assert facts["features"][0]["words"] == words
     assert facts["differs"].startswith(("likes a", "likes b", "dislikes "))
     assert "learned" not in facts["differs"]

@@ -73,7 +73,7 @@ def choices(*, features: bool = True) -> Any:
         [f"offer-{n}" for n in items],
         best,
         rows if features else np.eye(N_ITEMS),
-        groups=np.repeat(np.arange(sets), 4),
+        choice_sets=np.repeat(np.arange(sets), 4),
         item_ids=[f"offer-{n}" for n in range(N_ITEMS)],
         feature_names=["local", "price"] if features else None,
     )
@@ -90,7 +90,7 @@ def comparisons() -> Any:
         items,
         best,
         np.eye(N_ITEMS),
-        groups=np.repeat(np.arange(len(people) // 2), 2),
+        choice_sets=np.repeat(np.arange(len(people) // 2), 2),
         item_ids=np.arange(N_ITEMS),
     )
     return HierarchicalRanker(loss="choice").fit(said)

@@ -39,7 +39,7 @@ def test_a_model_of_stars_takes_stars_and_gives_expected_stars(stars):
     client, _ = stars
     wording = client.get("/v1/model").json()["wording"][""]
     assert [one["label"] for one in wording["answers"]] == [n / 2 for n in range(1, 11)]
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     path = "/v1/people/zoe/ranking"
 
     def expected():
@@ -61,7 +61,7 @@ def test_a_model_of_stars_takes_stars_and_gives_expected_stars(stars):
 @pytest.mark.parametrize("label", [7, -1, "splendid", [3]])
 def test_an_answer_that_is_not_on_the_scale_is_refused(stars, label):
     client, _ = stars
-    client.post("/v1/newcomers", json={"person": "yves"})
+    client.post("/v1/newcomers", json={"user": "yves"})
     refused = tell(client, "yves", **{"film-1": label})
     assert refused.status_code == 422
     assert client.get("/v1/people/yves/labels").json()["labels"] == []
@@ -69,13 +69,13 @@ def test_an_answer_that_is_not_on_the_scale_is_refused(stars, label):
 
 def test_stars_are_folded_into_the_model_with_the_titles(stars):
     client, settings = stars
-    client.post("/v1/newcomers", json={"person": "ida"})
+    client.post("/v1/newcomers", json={"user": "ida"})
     tell(client, "ida", **{"film-1": 5, "film-0": 0.5, "film-3": 4})
     assert "labels" in refresh_file(settings)
     grown = load(settings.refreshed)
     assert sorted(grown.kept_.of_user("ida").grades.tolist()) == [0.5, 4.0, 5.0]
     assert grown.item_names["film-1"] == TITLES["film-1"]
-    assert grown.learned("kept_schools_") is not None
+    assert grown._learned("kept_schools_") is not None
 
 
 def test_titles_are_everywhere_in_the_api(stars):
@@ -96,7 +96,7 @@ def test_votes_are_words_and_their_chances_are_told(votes):
     wording = client.get("/v1/model").json()["wording"][""]
     assert [one["text"] for one in wording["answers"]] == ["Disagree", "Agree"]
     assert (wording["skip"], wording["noun"]) == ("Pass", "statement")
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     tell(client, "zoe", s1="agree", s3=True, s0="Disagree", s2=False)
     told = client.get("/v1/people/zoe/labels").json()["labels"]
     assert [one["label"] for one in told] == [True, True, False, False]
@@ -107,7 +107,7 @@ def test_votes_are_words_and_their_chances_are_told(votes):
 
 def test_without_schools_none_is_named(stars):
     client, _ = stars
-    client.post("/v1/newcomers", json={"person": "una"})
+    client.post("/v1/newcomers", json={"user": "una"})
     found = client.get("/v1/people/una/standing").json()
     several = len(client.get("/v1/schools").json()["schools"]) > 1
     assert (found["school"] is not None) == several == (found["school_name"] is not None)

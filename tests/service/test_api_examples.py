@@ -41,7 +41,7 @@ def client(several):
 @pytest.mark.seconds
 def test_every_example_of_the_description_works(client):
     described = client.get("/v1/openapi.json").json()
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     tried = 0
     for path, operations in described["paths"].items():
         body = operations.get("post", {}).get("requestBody")
@@ -49,7 +49,7 @@ def test_every_example_of_the_description_works(client):
             continue
         name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         for example in described["components"]["schemas"][name]["examples"]:
-            done = client.post(path.replace("{person}", "zoe"), json=example)
+            done = client.post(path.replace("{user}", "zoe"), json=example)
             assert done.status_code in {200, 201}, (path, done.text)
             tried += 1
     assert tried >= 8
@@ -81,7 +81,7 @@ def test_attributes_are_ranked_and_taught_apart(client):
     }
     comfortable, open_ = ([one["item"] for one in items] for items in ranked.values())
     assert comfortable != open_
-    person = client.post("/v1/newcomers", json={}).json()["person"]
+    person = client.post("/v1/newcomers", json={}).json()["user"]
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
     client.post(f"/v1/people/{person}/labels", json={"labels": rows})
     for name, count in (("open", 1), ("comfortable", 0)):
@@ -91,7 +91,7 @@ def test_attributes_are_ranked_and_taught_apart(client):
 
 @pytest.mark.slow
 def test_a_model_of_several_attributes_is_refreshed(client, several):
-    client.post("/v1/newcomers", json={"person": "ann"})
+    client.post("/v1/newcomers", json={"user": "ann"})
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
     client.post("/v1/people/ann/labels", json={"labels": rows})
     refresh_file(several)

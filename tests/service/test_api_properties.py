@@ -70,14 +70,14 @@ def test_no_valid_request_makes_it_fail(schema):
 
 def test_no_request_about_what_is_there_makes_it_fail(schema):
     def prepare(case):
-        if "person" in case.path_parameters:
+        if "user" in case.path_parameters:
             # Others need her, so that somebody else is deleted.
             gone = case.operation.method.upper() == "DELETE"
-            case.path_parameters["person"] = "person-20" if gone else "zoe"
+            case.path_parameters["user"] = "person-20" if gone else "zoe"
         if case.query and "item" in case.query:
             case.query["item"] = "shoe-01"
         if isinstance(case.body, dict):
-            for name, value in {"person": "person-01", "item": "shoe-02", "a": "zoe"}.items():
+            for name, value in {"user": "person-01", "item": "shoe-02", "a": "zoe"}.items():
                 if case.body.get(name):
                     case.body[name] = value
             for one in case.body.get("labels", []):
@@ -97,9 +97,9 @@ def test_every_request_that_is_not_valid_is_refused(schema):
 
 
 # Operations that a key to read may not call, and those that take a key of an administrator.
-OF_WRITERS = {"POST /v1/newcomers", "GET /v1/people/{person}/labels"}
-OF_WRITERS |= {"POST /v1/people/{person}/labels"}
-OF_ADMINS = {"GET /v1/people/{person}/data", "DELETE /v1/people/{person}/data"}
+OF_WRITERS = {"POST /v1/newcomers", "GET /v1/people/{user}/labels"}
+OF_WRITERS |= {"POST /v1/people/{user}/labels"}
+OF_ADMINS = {"GET /v1/people/{user}/data", "DELETE /v1/people/{user}/data"}
 OF_ADMINS |= {"GET /v1/admin/refresh", "POST /v1/admin/refresh"}
 CLOSED = {"read": OF_WRITERS | OF_ADMINS, "write": OF_ADMINS, "admin": set()}
 
@@ -120,8 +120,8 @@ def test_no_request_with_a_key_of_any_role_makes_it_fail(model_file, tmp_path, r
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
 
     def as_zoe(case):
-        if "person" in case.path_parameters and case.operation.method.upper() != "DELETE":
-            case.path_parameters["person"] = "zoe"
+        if "user" in case.path_parameters and case.operation.method.upper() != "DELETE":
+            case.path_parameters["user"] = "zoe"
 
     for operation in operations(schema):
         positive, two = schemathesis.GenerationMode.POSITIVE, settings(FEW, max_examples=2)

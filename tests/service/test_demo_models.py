@@ -23,7 +23,7 @@ def test_statements_without_features_are_asked_ranked_and_explained(tmp_path):
     settings = Settings(str(demo.model), str(demo.state), database, rate=0.0)
     app = make_app(settings, watching=False)
     with TestClient(app, base_url="http://127.0.0.1") as client:
-        client.post("/v1/newcomers", json={"person": "zoe"})
+        client.post("/v1/newcomers", json={"user": "zoe"})
         for _ in range(8):  # against all that is for cars
             asked = client.get("/v1/people/zoe/next").json()["items"][0]
             assert asked["text"].endswith(".")
@@ -34,7 +34,7 @@ def test_statements_without_features_are_asked_ranked_and_explained(tmp_path):
         assert view["standing"]["labels"] == 8
         assert len(client.get("/v1/schools").json()["schools"]) >= 2
         best = view["ranking"]["items"][0]["item"]
-        why = client.post("/v1/explain", json={"person": "zoe", "item": best}).json()
+        why = client.post("/v1/explain", json={"user": "zoe", "item": best}).json()
         assert why["score"] == pytest.approx(sum(why["levels"].values()))
         assert client.post("/v1/compare", json={"a": "zoe", "b": "resident-007"}).status_code == 200
 

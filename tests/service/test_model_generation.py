@@ -28,11 +28,11 @@ def three_levels(settings, said):
 
 def test_the_papers_ranker_is_served_with_items_from_a_table(three_levels, said):
     client, ranker = three_levels
-    found = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
+    found = client.post("/v1/rank", json={"user": "person-03", "limit": 40}).json()["items"]
     scores = ranker.decision_function(said.features, ["person-03"] * 40)
     assert [one["item"] for one in found] == said.item_ids[np.argsort(-scores)].tolist()
     assert next(one["text"] for one in found if one["item"] == "shoe-03") == "A clog"
-    asked = {"person": "person-03", "limit": 3, "intervals": "ranks"}
+    asked = {"user": "person-03", "limit": 3, "intervals": "ranks"}
     first = client.post("/v1/rank", json=asked).json()["items"][0]
     assert (first["interval"], first["ranks"]) == (None, None)
     assert client.get("/v1/schools").status_code == 200
@@ -49,7 +49,7 @@ def test_what_the_papers_ranker_cannot_do_is_said(three_levels):
 
 def test_newcomers_to_the_papers_ranker(three_levels):
     client, _ = three_levels
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(6)]
     assert client.post("/v1/people/zoe/labels", json={"labels": rows}).status_code == 200
     view = client.get("/v1/people/zoe/view", params={"intervals": "ranks"}).json()
@@ -76,7 +76,7 @@ def test_choices_take_newcomers_and_no_more_of_known_people(settings):
     with TestClient(make_app(settings, watching=False), base_url="http://127.0.0.1") as client:
         items = client.get("/v1/items", params={"limit": 2}).json()["items"]
         rows = {"labels": [{"item": items[0]["item"], "label": True}]}
-        client.post("/v1/newcomers", json={"person": "zoe"})
+        client.post("/v1/newcomers", json={"user": "zoe"})
         assert client.post("/v1/people/zoe/labels", json=rows).status_code == 200
         assert client.get("/v1/people/zoe/view").status_code == 200
         known = client.post("/v1/people/household-007/labels", json=rows)

@@ -87,6 +87,7 @@ def assert_speaks_in_terms_of(visitor, several):
     elif visitor.kind.startswith(("votes with", "statements")):
         assert visitor.texts(".answers button") == ["AgreeA", "DisagreeD", "PassP", "UndoU"]
         assert "statement" in question
+        assert "statements that you have not answered" in page
         assert "taste" not in page
     elif visitor.kind == "votes in three grades":
         assert answers == ["Disagree", "Pass", "Agree"]
@@ -97,7 +98,7 @@ def assert_speaks_in_terms_of(visitor, several):
 
 
 def test_answered_items_leave_the_ranking(visitor):
-    count = "return +document.querySelector('#yours + p').textContent.match(/of (\\d+) items/)[1]"
+    count = "return +document.querySelector('#yours + p').textContent.match(/of (\\d+) \\w+s/)[1]"
     visitor.open("teach")
     answered = visitor.run("return document.querySelector('[data-item]').dataset.item")
     before = visitor.run(count)

@@ -34,9 +34,9 @@ def ask(client, path, **asked):
 def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tmp_path):
     with served(settings, ranker, tmp_path / "apart") as apart:
         for person in ("person-03", "person-23", None):
-            asked = {"person": person, "limit": 5, "intervals": "scores"}
+            asked = {"user": person, "limit": 5, "intervals": "scores"}
             assert ask(apart, "/v1/rank", **asked) == ask(reader, "/v1/rank", **asked)
-            asked = {"person": person, "item": "shoe-07"}
+            asked = {"user": person, "item": "shoe-07"}
             found, expected = (ask(one, "/v1/explain", **asked) for one in (apart, reader))
             assert found["score"] == pytest.approx(expected["score"])
             assert found["levels"] == pytest.approx(expected["levels"])
@@ -45,7 +45,7 @@ def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tm
         for path in ("facts", "standing", "next"):
             where = f"/v1/people/person-03/{path}"
             assert ask(apart, where) == ask(reader, where)
-        gone = apart.post("/v1/rank", json={"person": "person-3"})
+        gone = apart.post("/v1/rank", json={"user": "person-3"})
         assert gone.status_code == 404
         assert "person-03" in gone.text
 
@@ -62,7 +62,7 @@ def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
         others = [one for name, one in answers.items() if name not in told]
         assert all(one.status_code == 409 and "drawn by their ids" in one.text for one in others)
         for name in PEOPLE:
-            assert ask(client, "/v1/rank", person=name, limit=3)["total"] == 40
+            assert ask(client, "/v1/rank", user=name, limit=3)["total"] == 40
             assert ask(client, f"/v1/people/{name}/standing")["school"] >= 1
 
 
@@ -73,7 +73,7 @@ def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, 
     with served(settings, ranker, tmp_path / "apart") as client:
         before = set(opened)
         assert len(before) < 5
-        ask(client, "/v1/rank", person="person-12", limit=3)
+        ask(client, "/v1/rank", user="person-12", limit=3)
         assert set(opened) - before <= {2}
 
 
@@ -89,14 +89,14 @@ def test_damage_is_said(settings, ranker, tmp_path):
 @pytest.mark.parametrize("damage", ["truncated", "overwritten"])
 def test_files_of_people_changed_in_place_are_refused(settings, ranker, tmp_path, damage):
     with served(settings, ranker, tmp_path / "apart") as client:
-        expected = ask(client, "/v1/rank", person=None, limit=5)
-        ask(client, "/v1/rank", person="person-03", limit=5)
+        expected = ask(client, "/v1/rank", user=None, limit=5)
+        ask(client, "/v1/rank", user="person-03", limit=5)
         for victim in (tmp_path / "apart").glob("people-*"):
             content = victim.read_bytes()
             kept = content[:100] if damage == "truncated" else bytes(len(content))
             victim.write_bytes(kept)
             os.utime(victim, ns=(0, 0))  # clocks of file systems may be coarse
-        refused = client.post("/v1/rank", json={"person": "person-03", "limit": 5})
+        refused = client.post("/v1/rank", json={"user": "person-03", "limit": 5})
         assert refused.status_code == 503
         assert "Save the model again" in refused.json()["detail"]
-        assert ask(client, "/v1/rank", person=None, limit=5) == expected
+        assert ask(client, "/v1/rank", user=None, limit=5) == expected

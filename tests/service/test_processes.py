@@ -59,7 +59,7 @@ def count_after_a_kill(settings):
     enough = threading.Event()
 
     def write(person):
-        ask(address, "/v1/newcomers", {"person": person})
+        ask(address, "/v1/newcomers", {"user": person})
         for turn in range(10_000):
             item, label = f"shoe-{turn % 40:02d}", turn // 40 % 2 == 0
             key = {"Idempotency-Key": f"{person}-{turn:06d}"}
@@ -138,7 +138,7 @@ def test_two_workers_agree_within_a_second_of_a_swap(settings, ranker, said):
 
 
 def ranked(address):
-    return ask(address, "/v1/rank", {"person": "person-01", "limit": 5})[1]
+    return ask(address, "/v1/rank", {"user": "person-01", "limit": 5})[1]
 
 
 def ranking(address):

@@ -73,15 +73,15 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
     holder = client.app.state.holder
-    person = client.post("/v1/newcomers", json={"person": "zoe"}).json()["person"]
+    person = client.post("/v1/newcomers", json={"user": "zoe"}).json()["user"]
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(8)]
     client.post(f"/v1/people/{person}/labels", json={"labels": rows})
-    before = client.post("/v1/rank", json={"person": person, "limit": 40}).json()
+    before = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
     assert refresh_file(settings) == "8 labels"
     assert refresh_file(settings) == "nothing new"
     assert holder.look_at_model()
     assert not holder.look_at_model()
-    after = client.post("/v1/rank", json={"person": person, "limit": 40}).json()
+    after = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
     assert after["generation"] != before["generation"]
     assert holder.served.knows(person, frozenset())
     scores = [{one["item"]: one["score"] for one in said["items"]} for said in (before, after)]
@@ -121,7 +121,7 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
 
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     path = "/v1/people/zoe/labels"
     client.post(path, json={"labels": [{"item": "shoe-01", "label": True}]})
     refresh_file(settings)
@@ -134,7 +134,7 @@ def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
 
 def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings):
     client = serve()
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     client.post("/v1/people/zoe/labels", json=rows)
     refresher = Refresher(client.app.state.holder)
@@ -146,7 +146,7 @@ def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings)
 def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
     client = serve()
     holder = client.app.state.holder
-    before = client.post("/v1/rank", json={"person": "person-01"}).json()
+    before = client.post("/v1/rank", json={"user": "person-01"}).json()
     content = bytearray(Path(settings.model).read_bytes())
     content[-100] ^= 1
     broken = Path(settings.model).with_suffix(".broken")
@@ -155,7 +155,7 @@ def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
     os.utime(broken, ns=(later, later))
     broken.replace(settings.model)
     assert not holder.look_at_model()
-    assert client.post("/v1/rank", json={"person": "person-01"}).json() == before
+    assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
     assert "likeminds_swaps_refused_total" in client.get("/metrics").text
     assert client.get("/ready").status_code == 200
 
@@ -170,14 +170,14 @@ def test_a_mapped_model_changed_in_place_is_served_on(  # noqa: PLR0917
         Path(settings.model).unlink()
         save(ranker, settings.model, users_per_file=100, with_data=True)
     client = serve()
-    before = client.post("/v1/rank", json={"person": "person-01"}).json()
+    before = client.post("/v1/rank", json={"user": "person-01"}).json()
     model = main_file(Path(settings.model))
     if Path("/proc/self/maps").exists():
         assert str(model) not in Path("/proc/self/maps").read_text()
     model.write_bytes(content)
     for _ in range(2):
-        assert client.post("/v1/rank", json={"person": "person-01"}).json() == before
-        assert client.post("/v1/explain", json={"person": "person-02", "item": "shoe-01"}).json()
+        assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
+        assert client.post("/v1/explain", json={"user": "person-02", "item": "shoe-01"}).json()
         assert not client.app.state.holder.look_at_model()
     assert "likeminds_swaps_refused_total" in client.get("/metrics").text
 
@@ -201,14 +201,14 @@ def test_a_model_that_cannot_be_served_is_refused_at_the_start(settings, damage)
 
 def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, monkeypatch):
     client = serve()
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     holder = client.app.state.holder
-    before = client.post("/v1/rank", json={"person": "person-01"}).json()
+    before = client.post("/v1/rank", json={"user": "person-01"}).json()
     holder.store.close()
     away = Path(settings.state)
     away.rename(away.with_name("away"))
     holder.look_up()
-    assert client.post("/v1/rank", json={"person": "person-01"}).json() == before
+    assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
     assert client.get("/v1/schools").status_code == 200
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     for done in (
@@ -228,7 +228,7 @@ def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, mo
 
 def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
     client = serve()
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     store = client.app.state.holder.store
     store.close()
     original = type(store.database)._connect
@@ -295,7 +295,7 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     save(HierarchicalRanker(n_groups=1).fit(some), settings.model, with_data=True)
     client = serve()
     holder = client.app.state.holder
-    client.post("/v1/newcomers", json={"person": "zoe"})
+    client.post("/v1/newcomers", json={"user": "zoe"})
     names = holder.served.catalogue.names
     path = "/v1/people/zoe/labels"
     rows = [{"item": names[n], "label": n % 2 == 0} for n in range(8)]
@@ -323,7 +323,7 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
 
 
 def scores_of(client, items):
-    asked = {"person": "zoe", "items": list(items)}
+    asked = {"user": "zoe", "items": list(items)}
     answer = client.post("/v1/score", json=asked)
     assert answer.status_code == 200, answer.text
     return [one["score"] for one in answer.json()["scores"]]

@@ -74,15 +74,15 @@ def test_visitors_teach_their_own_taste_and_see_nobody(serve):
     for path in CROWD:
         assert client.get(path).status_code == 200
     assert client.get("/v1/people").status_code == 403
-    assert client.post("/v1/rank", json={"person": "person-01"}).status_code == 403
+    assert client.post("/v1/rank", json={"user": "person-01"}).status_code == 403
     assert "liked_by" not in client.get("/v1/item", params={"item": "shoe-01"}).json()
     assert isinstance(client.get("/v1/schools").json()["loners"], int)
     assert "members" not in client.get("/v1/school", params={"number": 1}).json()
     made = client.post("/v1/newcomers", json={}).json()
-    path = f"/v1/people/{made['person']}/view"
+    path = f"/v1/people/{made['user']}/view"
     assert client.get(path).status_code == 403
     assert client.get(path, headers=show(made["token"])).status_code == 200
-    assert client.post("/v1/newcomers", json={"person": "ann"}).status_code == 403
+    assert client.post("/v1/newcomers", json={"user": "ann"}).status_code == 403
 
 
 def test_an_open_service_answers_to_its_own_name_only(client):
@@ -186,7 +186,7 @@ def test_logs_say_what_happened_and_not_to_whom(serve, keys, caplog):
     caplog.set_level(logging.INFO, "likeminds.service")
     try:
         client = serve()
-        made = client.post("/v1/newcomers", json={"person": "zoe"}, headers=show(keys["write"]))
+        made = client.post("/v1/newcomers", json={"user": "zoe"}, headers=show(keys["write"]))
         path = "/v1/people/zoe/labels"
         rows = {"labels": [{"item": "shoe-01", "label": True}]}
         client.post(path, json=rows, headers=show(made.json()["token"]))
@@ -199,7 +199,7 @@ def test_logs_say_what_happened_and_not_to_whom(serve, keys, caplog):
     found = [json.loads(line) for line in lines if '"request"' in line]
     assert [one["route"] for one in found] == [
         "/v1/newcomers",
-        "/v1/people/{person}/labels",
+        "/v1/people/{user}/labels",
         "/v1/item",
     ]
     assert found[-1]["id"] == "abc-12345"

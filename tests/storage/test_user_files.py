@@ -95,7 +95,7 @@ def test_the_same_ranker_comes_back(ids, tmp_path):
     assert again.score(said) == here.score(said)
     person = here.users_.tolist()[7]
     assert again.rank(person, said).items.tolist() == here.rank(person, said).items.tolist()
-    assert again.rank(person, said).person == person
+    assert again.rank(person, said).user == person
     card = read_card(folder)
     assert (card["people"], card["people_files"], card["format"]) == (23, 5, 4)
 
@@ -103,7 +103,7 @@ def test_the_same_ranker_comes_back(ids, tmp_path):
 def test_numbers_are_found_as_texts_and_strangers_are_not(tmp_path):
     here = ThreeLevelRanker().fit(crowd("numbers"))
     again = load(save(here, tmp_path / "m", users_per_file=4))
-    assert again.rank("107", crowd("numbers"), k=1).person == 107
+    assert again.rank("107", crowd("numbers"), k=1).user == 107
     assert 107.0 in again.users_.places
     with pytest.raises(KeyError):
         again.rank("p1", crowd("numbers"))
@@ -130,8 +130,8 @@ def test_verbs_answer_as_the_ranker_in_memory(ranker, said, folder):
     chances = [one.probability_above(said[:9], said[9:18]) for one in (again, ranker)]
     np.testing.assert_allclose(*chances)
     for one, other in zip(
-        again.rank_interval(said.features, "p11"),
-        ranker.rank_interval(said.features, "p11"),
+        again.rank_interval("p11", said.features),
+        ranker.rank_interval("p11", said.features),
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)

@@ -305,7 +305,7 @@ def try_report(workshop: Workshop, tally: Tally, drawn: tuple[str, str, str, str
         )
         model = likeminds.HierarchicalRanker(item_effects=False).fit(said)
         likeminds.save(model, workshop.folder / "hostile.likeminds", with_data=True)
-        words = ["report", "--model", "hostile.likeminds", "--out", page.name, "--no-diagnostics"]
+        words = ["report", "hostile.likeminds", "--out", page.name, "--no-diagnostics"]
         ended = run(workshop.folder, [*words, f"--title={title}"])
         if ended.code != 0:
             raise ValueError(ended.err)
@@ -332,10 +332,10 @@ _HEADERS = (
     *("X-Forwarded-For: ::1", "Cookie: a=b", "Origin: null", "Accept: */*;q=NaN", "Host: a\r\n b"),
 )
 _BODIES = (
-    *("", "{}", "[]", "null", "{", '{"person": "p1"}', '{"person": ["p1"]}', "[" * 50_000),
-    *('{"person": "p1", "top": 1e400}', '{"labels": [{"item": "i1", "label": true}]}', "\x00"),
+    *("", "{}", "[]", "null", "{", '{"user": "p1"}', '{"user": ["p1"]}', "[" * 50_000),
+    *('{"user": "p1", "top": 1e400}', '{"labels": [{"item": "i1", "label": true}]}', "\x00"),
     *(
-        '{"person": "\\ud800"}',
+        '{"user": "\\ud800"}',
         '{"top": 99999999999999999999}',
         "5\r\nhello\r\n0\r\n\r\n",
         "zz\r\n",

@@ -16,12 +16,11 @@ import likeminds
 Kind = Callable[[Workshop, Tally, Any], None]
 
 _COMMANDS = {
-    "rank": ["--model", "model.likeminds", "--top", "2"],
-    "explain": ["--model", "model.likeminds"],
-    "newcomer": ["--model", "model.likeminds", "--labels", "few.csv", "--ask", "1"],
-    "evaluate": ["--model", "model.likeminds", "--annotations", "labels.csv"],
+    "rank": ["model.likeminds", "--top", "2"],
+    "explain": ["model.likeminds"],
+    "newcomer": ["model.likeminds", "--annotations", "few.csv", "--ask", "1"],
+    "evaluate": ["model.likeminds", "--annotations", "labels.csv"],
     "update": [
-        "--model",
         "model.likeminds",
         "--annotations",
         "labels.csv",
@@ -30,12 +29,13 @@ _COMMANDS = {
     ],
     "fit": ["--annotations", "labels.csv", "--features", "features.csv", "--out", "new.likeminds"],
     "data": ["electricity", "--out", "power"],
-    "simulate": ["--out", "made", "--people", "6"],
+    "simulate": ["--out", "made", "--n-users", "6"],
     "doctor": [],
 }
 _OPTIONS = (
-    *("--model", "--annotations", "--features", "--images", "--labels", "--out", "--person"),
-    *("--item", "--label", "--attribute", "--group", "--weight", "--positive", "--threshold"),
+    *("--annotations", "--features", "--images", "--out", "--user"),
+    *("--item-column", "--label-column", "--attribute", "--choice-set-column", "--weight-column"),
+    *("--positive", "--threshold"),
     *(
         "--ranker",
         "--loss",
@@ -47,9 +47,9 @@ _OPTIONS = (
         "--ask",
         "--school",
     ),
-    *("--like", "--not", "--title", "--schools", "--json", "--quiet", "--each-person", "--no-data"),
+    *("--like", "--not", "--title", "--schools", "--json", "--quiet", "--each-user", "--no-data"),
 )
-_FLAGS = {"--json", "--quiet", "--each-person", "--no-data"}
+_FLAGS = {"--json", "--quiet", "--each-user", "--no-data"}
 _FILES = ("labels.csv", "features.csv", "few.csv", "empty.csv", "latin.csv", "model.likeminds")
 # Rankers other than these take their time, and numbers of jobs start processes.
 _SLOW = {"--jobs", "--ranker"}
@@ -161,7 +161,7 @@ def try_table(workshop: Workshop, tally: Tally, drawn: tuple[Any, Any, Any, Any]
     ended = run(workshop.folder, [*words, "--out", "hostile.likeminds", "--jobs", "1"])
     more = ""
     if ended.code == 0:
-        asked = ["rank", "--model", "hostile.likeminds", "--each-person", "--json"]
+        asked = ["rank", "hostile.likeminds", "--each-user", "--json"]
         ranked = run(workshop.folder, asked)
         more = _what_was_lost(people, ranked.out) if ranked.code == 0 else f"rank: {ranked.err}"
     tally.add_command("tables", [*words, repr(drawn)], ended, more)
@@ -169,7 +169,7 @@ def try_table(workshop: Workshop, tally: Tally, drawn: tuple[Any, Any, Any, Any]
 
 def _what_was_lost(people: list[str], out: str) -> str:
     rankings = json.loads(out)["rankings"]
-    if len({str(row["person"]) for row in rankings}) != len(people):
+    if len({str(row["user"]) for row in rankings}) != len(people):
         return f"people became others: {people!r}"
     if any(row["score"] is None for row in rankings):
         return "scores that are no numbers"

@@ -169,7 +169,7 @@ def _graded(ranker: Any, said: Annotations) -> Quantities:
     return found | {"probabilities": predicted.probabilities, "expected": predicted.expected}
 
 
-def _new_users(posterior: Any, rows: Annotations) -> Quantities:
+def _of_new_users(posterior: Any, rows: Annotations) -> Quantities:
     """Return the posteriors of new users."""
     return {
         "coefficients": posterior.coef,
@@ -275,11 +275,13 @@ def covariates() -> Quantities:
     ages = made.rng.normal(40, 9, len(made.users))
     camps = np.where(made.camp < 0, "left", "right").tolist()
     known = zip(made.users, ages.tolist(), camps, strict=True)
-    said = made.labels(people={user: {"age": age, "camp": camp} for user, age, camp in known})
+    said = made.labels(
+        user_features={user: {"age": age, "camp": camp} for user, age, camp in known}
+    )
     ranker = HierarchicalRanker()
     found = _fitted(ranker, said)
     shares = ranker.explained_by_people_
-    new = ranker.newcomer(people={"new": {"age": 30.0, "camp": "right"}})
+    new = ranker.newcomer(user_features={"new": {"age": 30.0, "camp": "right"}})
     return found | {"explained": [shares[name] for name in sorted(shares)], "new user": new.coef}
 
 
@@ -375,9 +377,9 @@ def newcomers() -> Quantities:
     ranker = HierarchicalRanker(n_item_factors=1).fit(known)
     few = ranker.newcomer(new[::3])
     catalogue = said.of_user(said.user_ids[0])
-    return _named("few labels", _new_users(few, new)) | {
+    return _named("few labels", _of_new_users(few, new)) | {
         "no labels": ranker.newcomer().coef,
-        "next items": _ids(few.next_items(catalogue, new.user_ids[0], n=3)),
+        "next items": _ids(few.next_items(catalogue, user=new.user_ids[0], n=3)),
     }
 
 

@@ -126,7 +126,7 @@ class Specification:
         if shifts is not None and self.logs.any():
             raise ValueError(
                 "Covariates of people move their weights, and the logarithm of a weight is not "
-                'moved in the same way: leave out people=, or distributions="lognormal".'
+                'moved in the same way: leave out user_features=, or distributions="lognormal".'
             )
         signs, logs = (_in_coordinates(known, coordinates) for known in (self.signs, self.logs))
         ways = (signs[varies], logs[varies])

@@ -42,7 +42,7 @@ def fit_on_cluster(where: ClusterOptions, talk: Output, asked: FitRequest) -> Pa
         if where.resume and not shards.journal.replayed:
             talk.note(f"There was nothing to go on with in {where.checkpoint}: it began anew.")
     if verb is not None:
-        model.chosen_.verb_ = model.verb_ = read_verb(verb)
+        model._best_model.verb_ = model.verb_ = read_verb(verb)
     if not where.people_apart:
         return save(model, target, with_data=False)
     if verb is not None:
@@ -95,8 +95,8 @@ def _options(source: str, asked: FitRequest) -> dict[str, Any]:
     reading.pop("reading")
     return {
         "features": items.features if items.features is not None else (features or None),
-        "user": found["person"],
-        **{role: found[role] for role in ("item", "label", "weight", "group")},
-        "people": columns.people,
+        "user": found["user"],
+        **{role: found[role] for role in ("item", "label", "weight", "choice_set")},
+        "user_features": columns.user_features,
         **reading,
     }

@@ -108,8 +108,8 @@ def broken(command_line: str, width: int = 74) -> str:
 
     Examples
     --------
-    >>> print(broken("likeminds rank --model power.likeminds --top 3", 40))
-    likeminds rank --model power.likeminds \
+    >>> print(broken("likeminds rank power.likeminds --top 3", 34))
+    likeminds rank power.likeminds \
         --top 3
     """
     lines = [""]

@@ -6,17 +6,17 @@ from likeminds.cli._options import ComparisonOptions
 
 # What the columns of the table of labels are called.
 NAMES: dict[str, str | None] = {
-    "person": "person",
+    "user": "user",
     "item": "item",
     "label": "label",
     "attribute": None,
     "weight": "weight",
-    "group": "group",
+    "choice_set": "choice_set",
 }
 
 
-def read_pairs(pairs: ComparisonOptions, person: str | None, alone: str | None = None) -> Any:
-    """Return one row for each side of each pair: person, item, label, group and weight.
+def read_pairs(pairs: ComparisonOptions, user: str | None, alone: str | None = None) -> Any:
+    """Return one row for each side of each pair: user, item, label, choice_set and weight.
 
     ``alone`` is who compared, where no column says so.
     """
@@ -26,7 +26,7 @@ def read_pairs(pairs: ComparisonOptions, person: str | None, alone: str | None =
     from likeminds.data.sources import read_table
 
     assert pairs.comparisons is not None
-    names = {"person": person, "winner": pairs.winner, "loser": pairs.loser}
+    names = {"user": user, "winner": pairs.winner, "loser": pairs.loser}
     names |= {"tie": pairs.tie, "strength": pairs.strength}
     table = read_table(pairs.comparisons, id_texts(names))
     about = find_column("attribute", table.column_names)
@@ -35,8 +35,8 @@ def read_pairs(pairs: ComparisonOptions, person: str | None, alone: str | None =
             f"The comparisons are about several attributes (column {about!r}), and are learned "
             "from one at a time: give a table of each."
         )
-    if alone is not None and person is None and find_column("person", table.column_names) is None:
-        table = table.append_column("person", pa.array([alone] * table.num_rows))
+    if alone is not None and user is None and find_column("user", table.column_names) is None:
+        table = table.append_column("user", pa.array([alone] * table.num_rows))
     return as_sides(table, names)
 
 
@@ -57,15 +57,15 @@ def as_sides(table: Any, names: dict[str, str | None]) -> Any:
     }
     won, lost = (as_id_array(values[role], f"{role}s") for role in ("winner", "loser"))
     columns, sides = pair_columns(
-        values["person"], won, lost, values.get("tie"), values.get("strength")
+        values["user"], won, lost, values.get("tie"), values.get("strength")
     )
     weight = columns["weights"]
     return pa.table(
         {
-            "person": as_arrow(columns["users"].tolist()),
+            "user": as_arrow(columns["users"].tolist()),
             "item": as_arrow(join_ids(won, lost)[sides].tolist()),
             "label": columns["labels"],
-            "group": columns["groups"],
+            "choice_set": columns["choice_sets"],
             "weight": np.ones(len(sides)) if weight is None else weight,
         }
     )

@@ -28,9 +28,11 @@ def read_tables(
         _tell_of_label(talk, table, names)
         tables.append((table, names))
     if pairs.comparisons is not None:
-        tables.append((read_pairs(pairs, columns.person), NAMES))
+        tables.append((read_pairs(pairs, columns.user), NAMES))
+    if pairs.of_attribute is not None and pairs.export is None:
+        raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
     if pairs.export is not None:
-        exported, texts = _read_export(talk, *pairs.export, columns.attribute)
+        exported, texts = _read_export(talk, *pairs.export, pairs.of_attribute)
         tables += exported
     if not tables:
         raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
@@ -45,7 +47,7 @@ def with_item(talk: Output, table: Any, names: dict[str, str | None]) -> dict[st
     if names["item"] is not None or find_column("item", table.column_names) is not None:
         return names
     taken = [name for name in names.values() if name is not None]
-    person = find_column("person", table.column_names)
+    person = find_column("user", table.column_names)
     column = find_names(table, person or "", None)
     if column is None or column in taken:
         return names
@@ -61,7 +63,9 @@ def _tell_of_label(talk: Output, table: Any, names: dict[str, str | None]) -> No
         return
     label = find_columns(as_frame(table), names, ())["label"]
     if label is not None and label not in usual_columns("label", table.column_names):
-        talk.tell(f"{label}: taken for the label, as the only column left (--label names another).")
+        talk.tell(
+            f"{label}: taken for the label, as the only column left (--label-column names another)."
+        )
 
 
 def _read_export(
@@ -87,7 +91,7 @@ def _read_export(
             names["label"] = asked[0]
         tables.append((labels, names))
     if export.comparisons:
-        roles = ("person", "winner", "loser")
+        roles = ("user", "winner", "loser")
         columns = dict(zip(roles, map(list, zip(*export.comparisons, strict=True)), strict=True))
         compared = pa.table({role: as_arrow(ids) for role, ids in columns.items()})
         tables.append((as_sides(compared, dict(zip(roles, roles, strict=True))), NAMES))

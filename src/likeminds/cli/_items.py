@@ -94,7 +94,7 @@ def item_column(table: Any, names: dict[str, str | None]) -> str:
     column = find_columns(as_frame(table), names, ())["item"]
     if column is None:
         raise ValueError(
-            "No column says which item a row is about. Name it with --item; there are "
+            "No column says which item a row is about. Name it with --item-column; there are "
             f"{', '.join(table.column_names)}."
         )
     return column

@@ -52,7 +52,9 @@ def read_said(  # noqa: PLR0917 - where everything comes from
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
-    refuse_several_from_stdin(source, items.features, columns.people, pairs.comparisons, texts)
+    refuse_several_from_stdin(
+        source, items.features, columns.user_features, pairs.comparisons, texts
+    )
     if texts is not None and items.images is not None:
         raise ValueError("Give --texts or --images, not both.")
     tables, exported = read_tables(talk, source, columns, pairs)
@@ -98,7 +100,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     from likeminds.cli._comparisons import NAMES
     from likeminds.data.annotations import Annotations
 
-    options: dict[str, Any] = {**names, "people": columns.people}
+    options: dict[str, Any] = {**names, "user_features": columns.user_features}
     if names is not NAMES:
         options |= label_reading(columns, model)
         options |= {"constants": columns.constants, "base": columns.base}
@@ -124,7 +126,7 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
         )
     said = Annotations.from_frame(table, **options)
     if names is NAMES:  # pairs have no names that others could have, too
-        said = said.without_group_names()
+        said = said.without_choice_set_names()
     return ReadLabels(said, reduction, called, words_only)
 
 

@@ -33,12 +33,12 @@ def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str
             f"This model tells no attributes apart, so that there is no {attribute!r}: leave "
             "out --attribute."
         )
-    return {attribute: model.ranker_of(attribute)}
+    return {attribute: model._ranker_of(attribute)}
 
 
 def verbs_of(model: "ReadableModel") -> dict[str, str | None]:
     """Return what people do with items, by attribute, where that is known."""
-    return {name: ranker.chosen_.learned("verb_") for name, ranker in model.rankers_.items()}
+    return {name: ranker._best_model._learned("verb_") for name, ranker in model.rankers_.items()}
 
 
 def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, Any]:
@@ -65,7 +65,7 @@ def parts_of(said: "Annotations", model: "ReadableModel") -> dict[str, "Annotati
         if len(known) > 1:
             raise ValueError(
                 f"The model is about {listing(known)}, but no column says which of them a label "
-                "is about. Name it with --attribute."
+                "is about. Name it with --attribute-column."
             )
         return {known[0]: said}
     return {str(name): part for name, part in said.by_attribute().items()}
@@ -73,5 +73,5 @@ def parts_of(said: "Annotations", model: "ReadableModel") -> dict[str, "Annotati
 
 def reading_of(model: "ReadableModel") -> "LabelReading | None":
     """Return how a model's labels were read; None if it does not know, or by attribute only."""
-    found = {ranker.learned("label_reading_") for ranker in model.rankers_.values()}
+    found = {ranker._learned("label_reading_") for ranker in model.rankers_.values()}
     return found.pop() if len(found) == 1 else None

@@ -14,7 +14,7 @@ _COLUMNS = "Columns (found by their usual names)"
 _DATA = "Data"
 _CLUSTER = "On a cluster"
 
-Model = Annotated[Path, typer.Option("--model", "-m", help="The model, which fit wrote.")]
+Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
 Attribute = Annotated[
     str | None, typer.Option("--attribute", help="Which attribute, where there are several.")
 ]
@@ -83,41 +83,53 @@ class ItemOptions:
 class LabelColumns:
     """What the columns of the labels are called, which are positive, and who gave them."""
 
-    people: Annotated[
+    user_features: Annotated[
         str | None,
         typer.Option(
-            "--people",
+            "--user-features",
             help="What else is known about people (age, country): one row per person, with the "
             "person's id; a file or query as for annotations.",
             rich_help_panel=_DATA,
         ),
     ] = None
-    person: Annotated[
-        str | None, typer.Option(help="Who: user, annotator, ...", rich_help_panel=_COLUMNS)
+    user: Annotated[
+        str | None,
+        typer.Option("--user-column", help="Who: user, annotator, ...", rich_help_panel=_COLUMNS),
     ] = None
     item: Annotated[
         str | None,
-        typer.Option(help="What it is about: item, image, ...", rich_help_panel=_COLUMNS),
+        typer.Option(
+            "--item-column", help="What it is about: item, image, ...", rich_help_panel=_COLUMNS
+        ),
     ] = None
     label: Annotated[
         str | None,
-        typer.Option(help="What they said: label, rating, chosen, ...", rich_help_panel=_COLUMNS),
+        typer.Option(
+            "--label-column",
+            help="What they said: label, rating, chosen, ...",
+            rich_help_panel=_COLUMNS,
+        ),
     ] = None
     attribute: Annotated[
         str | None,
         typer.Option(
-            help="Which question was asked, where there are several.", rich_help_panel=_COLUMNS
+            "--attribute-column",
+            help="Which question was asked, where there are several.",
+            rich_help_panel=_COLUMNS,
         ),
     ] = None
-    group: Annotated[
+    choice_set: Annotated[
         str | None,
         typer.Option(
-            help="What was shown together: group, choice_set, chid.", rich_help_panel=_COLUMNS
+            "--choice-set-column",
+            help="What was shown together: choice_set, group, chid.",
+            rich_help_panel=_COLUMNS,
         ),
     ] = None
     alternative: Annotated[
         str | None,
         typer.Option(
+            "--alternative-column",
             help="Which alternative of a choice set a row is about: alternative, alt. Each but "
             "the base gets an alternative-specific constant.",
             rich_help_panel=_COLUMNS,
@@ -141,12 +153,14 @@ class LabelColumns:
     availability: Annotated[
         str | None,
         typer.Option(
+            "--availability-column",
             help="Whether an alternative was available (1 or 0): availability, av.",
             rich_help_panel=_COLUMNS,
         ),
     ] = None
     weight: Annotated[
-        str | None, typer.Option(help="How much a row counts.", rich_help_panel=_COLUMNS)
+        str | None,
+        typer.Option("--weight-column", help="How much a row counts.", rich_help_panel=_COLUMNS),
     ] = None
     positive: Annotated[
         str | None,
@@ -214,17 +228,26 @@ class ComparisonOptions:
         ),
     ] = None
     winner: Annotated[
-        str | None, typer.Option(help="What was preferred: winner, chosen.", rich_help_panel=_PAIRS)
+        str | None,
+        typer.Option(
+            "--winner-column", help="What was preferred: winner, chosen.", rich_help_panel=_PAIRS
+        ),
     ] = None
     loser: Annotated[
-        str | None, typer.Option(help="To what: loser, rejected.", rich_help_panel=_PAIRS)
+        str | None,
+        typer.Option("--loser-column", help="To what: loser, rejected.", rich_help_panel=_PAIRS),
     ] = None
     tie: Annotated[
         str | None,
-        typer.Option(help="Whether neither was preferred: tie, draw.", rich_help_panel=_PAIRS),
+        typer.Option(
+            "--tie-column", help="Whether neither was preferred: tie, draw.", rich_help_panel=_PAIRS
+        ),
     ] = None
     strength: Annotated[
-        str | None, typer.Option(help="How much a comparison counts.", rich_help_panel=_PAIRS)
+        str | None,
+        typer.Option(
+            "--strength-column", help="How much a comparison counts.", rich_help_panel=_PAIRS
+        ),
     ] = None
     export: Annotated[
         tuple[str, str] | None,
@@ -233,6 +256,14 @@ class ComparisonOptions:
             metavar="TOOL FILE",
             help="What a labelling tool exported, instead of tables: label-studio, argilla, "
             "prodigy, crowd-kit, lewidi, polis (a folder) or preferences, and its file.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    of_attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--attribute",
+            help="With --from: which attribute, where there are several.",
             rich_help_panel=_DATA,
         ),
     ] = None

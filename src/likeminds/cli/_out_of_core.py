@@ -36,7 +36,12 @@ def fit_large(on_disk: OutOfCoreOptions, talk: Output, asked: FitRequest) -> Pat
             **names,  # type: ignore[arg-type]
         )
         reading = label_reading(columns)
-        options = {**names, **reading, "features": asked.items.features, "people": columns.people}
+        options = {
+            **names,
+            **reading,
+            "features": asked.items.features,
+            "user_features": columns.user_features,
+        }
         folder.options = {**options, "verb": asked.verb}  # type: ignore[typeddict-item]
         talk.tell(f"{folder}, {len(folder.user_ids):,} people")
         try:

@@ -29,13 +29,21 @@ _BAD_INPUT = (
 # Columns of a result that no terminal shows.
 _WIDTH = 100
 # Arguments of Python that a message names, and what they are called here.
-_OPTIONS = re.compile(
-    r"\b(person|item|label|attribute|weight|group|positive|threshold|grades|features|loss|repeats)="
+_ROLES = (
+    "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
+)
+# An argument that names a column, and one that does not; a column that is not there.
+_ARGUMENTS = re.compile(
+    rf"\b(?:({_ROLES})|user_features|positive|threshold|grades|features|loss|repeats)="
     r"(?=[\s,.:;)]|$)"
 )
+_NO_COLUMN = re.compile(rf"^(?:({_ROLES})): no such column")
 _OTHERWISE = {
+    "attribute= to choose it": "--attribute to choose it",
     "grades=True": "--grades (1,2,3,4,5, say)",
-    "item_column=": "--item",
+    "user_features:": "--user-features:",
+    "user_features must": "--user-features must",
+    "item_column=": "--item-column",
     "attributes=": "--attribute",
     "test_size=": "--holdout ",
     "n_folds=": "--folds",
@@ -181,4 +189,10 @@ def in_options(text: str) -> str:
     """
     for python, option in _OTHERWISE.items():
         text = text.replace(python, option)
-    return _OPTIONS.sub(lambda found: f"--{found.group(1)}", text)
+    text = _NO_COLUMN.sub(lambda found: f"{_option(found)}: no such column", text)
+    return _ARGUMENTS.sub(_option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name = found.group(1)
+    return f"--{name or found.group()}{'-column' if name else ''}".replace("_", "-").rstrip("=")

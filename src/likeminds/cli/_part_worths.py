@@ -10,7 +10,7 @@ def tell_part_worths(talk: Output, ranker: Any, price: str | None) -> dict[str, 
     from likeminds.rankers.capabilities import Capability
 
     Capability.PART_WORTHS.require(ranker)
-    if ranker.learned("annotations_") is None:
+    if ranker._learned("annotations_") is None:
         raise ValueError(
             "The table needs the labels that the model has learned from, and it has not kept them: "
             "fit it with --keep-data."

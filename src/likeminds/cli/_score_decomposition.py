@@ -1,4 +1,4 @@
-"""Why an item has its score, as ``likeminds explain --person P --item I`` tells it."""
+"""Why an item has its score, as ``likeminds explain MODEL --user P --item I`` tells it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,12 @@ _MOST_FEATURES = 8
 
 
 def tell_reasons(
-    talk: Output, ranker: Any, person: str, item: str, shown: "ModelItems"
+    talk: Output, ranker: Any, user: str, item: str, shown: "ModelItems"
 ) -> dict[str, Any]:
     """Tell why an item has its score for somebody; return the facts."""
     from likeminds.cli._id_lookup import as_known, find_item
 
-    who = as_known(person, ranker.people_, "person")
+    who = as_known(user, ranker.people_, "user")
     names = shown.names
     what = find_item(item, shown.ids, names)
     items = dict(zip(shown.ids.tolist(), shown.features, strict=True))
@@ -33,7 +33,7 @@ def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
     from likeminds.rankers.item_table import ItemTableView, columns_of
     from likeminds.schools.school_names import LETTERS_IN_A_NAME, is_made, name_feature, shorten
 
-    chosen = ranker.chosen_
+    chosen = ranker._best_model
     rows, ids = ItemTableView(chosen, shown.ids, shown.features).rows, shown.ids.tolist()
 
     def called(place: int) -> str:
@@ -59,7 +59,7 @@ def _tell(talk: Output, why: Any, name: str | None, words: dict[str, str]) -> No
         sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
     talk.tell(
         f" on {why.item}{called}: {beside_average(why.score)}{sure}",
-        head=str(why.person),
+        head=str(why.user),
     )
     if why.expected is not None:
         talk.tell(f"Expected grade: {written_grade(why.expected)}")

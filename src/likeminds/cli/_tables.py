@@ -12,7 +12,7 @@ _NARROWEST = 7
 # Texts of so many letters are not broken.
 _WHOLE = 16
 # Columns of ids: 12345 is somebody, not 12,345 of something.
-_IDS = ("person", "item", "attribute")
+_IDS = ("user", "item", "attribute")
 
 
 def rich_table(

@@ -15,7 +15,7 @@ from likeminds.cli._output import Output
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
     examples = [
-        "likeminds simulate --people 40 --out crowd",
+        "likeminds simulate --n-users 40 --out crowd",
         "likeminds compare --annotations crowd/annotations.csv --features crowd/features.csv "
         "--ranker hierarchical --ranker RidgeToConsensus --ranker consensus --repeats 2",
     ]

@@ -16,7 +16,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the command."""
     examples = [
         "likeminds data electricity --out power",
-        "likeminds data sketch-shoes --out shoes --pictures 60 --people 20 --attribute open",
+        "likeminds data sketch-shoes --out shoes --pictures 60 --n-users 20 --attribute open",
     ]
     command(app, panel="Start", examples=examples)(data)
 
@@ -27,7 +27,9 @@ def data(
     name: Annotated[str, typer.Argument(help="electricity, or sketch-shoes.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
     pictures: Annotated[int, typer.Option(help="Of sketch-shoes: pictures, at most 500.")] = 300,
-    people: Annotated[int, typer.Option(help="Of sketch-shoes: how many people label.")] = 100,
+    people: Annotated[
+        int, typer.Option("--n-users", help="Of sketch-shoes: how many people label.")
+    ] = 100,
     attribute: Annotated[
         list[str] | None, typer.Option(help="Of sketch-shoes: which; may be repeated.")
     ] = None,

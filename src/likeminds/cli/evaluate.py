@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
     ask = (
-        "likeminds evaluate --model power.likeminds --annotations power/annotations.csv "
+        "likeminds evaluate power.likeminds --annotations power/annotations.csv "
         "--features power/features.csv"
     )
     command(app, panel="Learn", examples=[DATA, FIT, ask])(evaluate)
@@ -107,7 +107,7 @@ def _by_shots(
         for place, person in enumerate(next(iter(one.measures.values())).users.tolist()):
             values = {measure: float(metric.values[place]) for measure, metric in metrics}
             group = {"people": row["people"], "shots": one.shots}
-            everybody.append({"person": person} | about | group | values)
+            everybody.append({"user": person} | about | group | values)
     return total, everybody
 
 
@@ -139,7 +139,7 @@ def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict
         "labels": len(said),
     }
     columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist())
-    names = ("person", measure, f"consensus_{measure}")
+    names = ("user", measure, f"consensus_{measure}")
     return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

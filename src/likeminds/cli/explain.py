@@ -37,8 +37,8 @@ _LEAST_SHARE = 0.005
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds explain --model power.likeminds"
-    who, what = " --person household-007", " --item 7ct-5y-local"
+    ask = "likeminds explain power.likeminds"
+    who, what = " --user household-007", " --item 7ct-5y-local"
     asked = [f"{ask}{about}" for about in ("", who, what, f"{who}{what}")]
     command(
         app,
@@ -55,7 +55,7 @@ def explain(
     *,
     model: Model,
     items: ItemOptions,
-    person: Annotated[str | None, typer.Option(help="Explain a person, by id.")] = None,
+    user: Annotated[str | None, typer.Option(help="Explain a user, by id.")] = None,
     school: Annotated[int | None, typer.Option(help="Explain a school, by number.")] = None,
     item: Annotated[str | None, typer.Option(help="Explain an item, by id.")] = None,
     which: Annotated[
@@ -86,7 +86,7 @@ def explain(
 ) -> None:
     """Say in words who thinks alike, on what, and who sees it their own way.
 
-    Without --person, --school, --item, --items or --table: the crowd. --person and --item together
+    Without --user, --school, --item, --items or --table: the crowd. --user and --item together
     say why this person's score of this item is what it is. Items are those the model has learned
     from, if it has kept them, or those of --features or --images.
     """
@@ -97,11 +97,11 @@ def explain(
     from likeminds.schools import Explanation
     from likeminds.schools.find import items_of
 
-    one_score = person is not None and item is not None
-    given = [option for option in (person, school, item, which) if option is not None]
+    one_score = user is not None and item is not None
+    given = [option for option in (user, school, item, which) if option is not None]
     if len(given) + table - one_score > 1:
         raise ValueError(
-            "Give one of --person, --school, --item, --items and --table, or --person and --item."
+            "Give one of --user, --school, --item, --items and --table, or --user and --item."
         )
     if price is not None and not table:
         raise ValueError("--price belongs to --table: give both.")
@@ -112,9 +112,9 @@ def explain(
         return
     if given and which is None:
         rankers = dict([the_ranker_of(known, attribute)])
-    if person is not None and item is not None:
+    if user is not None and item is not None:
         [(name, ranker)] = rankers.items()
-        facts = tell_reasons(talk, ranker, person, item, read_shown(talk, items, known))
+        facts = tell_reasons(talk, ranker, user, item, read_shown(talk, items, known))
         about = {"attribute": name} if name else {}
         talk.result({"model": str(model), "explained": [about | facts]})
         return
@@ -126,7 +126,7 @@ def explain(
         explained = Explanation(ranker, seen, "auto" if schools is None else schools)
         about = {"attribute": name} if name else {}
         facts = (
-            _facts(explained, person, school, item)
+            _facts(explained, user, school, item)
             if which is None
             else explained.about_items(which.value)
         )
@@ -136,7 +136,7 @@ def explain(
         if not talk.as_json:
             if name:
                 talk.tell("", head=f"\n{name}")
-            asked = {"person": person, "school": school, "item": item, "items": which}
+            asked = {"user": user, "school": school, "item": item, "items": which}
             _TELLERS[next((what for what, value in asked.items() if value), "crowd")](talk, facts)
     talk.result({"model": str(model), "explained": found})
 
@@ -168,12 +168,12 @@ def _find_items(talk: Output, items: ItemOptions, model: Any, item: str | None) 
 
 
 def _facts(
-    explained: "Explanation", person: str | None, school: int | None, item: str | None
+    explained: "Explanation", user: str | None, school: int | None, item: str | None
 ) -> "Facts":
     from likeminds.cli._id_lookup import as_known, find_item
 
-    if person is not None:
-        return explained.person(as_known(person, explained.levels.users, "person"))
+    if user is not None:
+        return explained.user(as_known(user, explained.levels.users, "user"))
     if school is not None:
         return explained.school(school)
     if item is None:
@@ -238,7 +238,7 @@ def _tell_crowd(talk: Output, facts: "Facts") -> None:
             "for itself; --features or --images says more."
         )
     talk.remark(
-        "\nNext: --person ID, --school N or --item ID explain one of them, --items agreed or "
+        "\nNext: --user ID, --school N or --item ID explain one of them, --items agreed or "
         "divisive lists items."
     )
 
@@ -263,7 +263,7 @@ def _tell_severity(talk: Output, severity: "Facts | None") -> None:
     if severity is None or not severity["differs"]:
         return
     ends = [severity[end] for end in ("strictest", "mildest")]
-    low, high = (f"yes to {one['share']:.0%} ({one['person']})" for one in ends)
+    low, high = (f"yes to {one['share']:.0%} ({one['user']})" for one in ends)
     half = "{:.0%} to {:.0%}".format(*severity["middle"])
     talk.tell(f": from {low} to {high}; the middle half of people {half}", head="Thresholds differ")
     talk.remark("(share of a person's labels that are yes, whatever they rank first)")
@@ -278,14 +278,14 @@ def _tell_covariates(talk: Output, covariates: "list[Facts]") -> None:
         talk.tell(f"{one['share']:.0%} of the differences go with {one['covariate']} ({told})")
 
 
-def _tell_person(talk: Output, facts: "Facts") -> None:
+def _tell_user(talk: Output, facts: "Facts") -> None:
     from likeminds.cli._tables import rich_table
 
     school = facts["school"]
     sure = f"{facts['membership']:.0%} sure"
     where = f"school {school['number']} ({school['name']}), {sure}"
     talk.tell(
-        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["person"])
+        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["user"])
     )
     _tell_standing(talk, facts["standing"], "Scores")
     if facts["loner"]:
@@ -354,7 +354,7 @@ def _tell_item(talk: Output, facts: "Facts") -> None:
     reasons = [_in_words(one) for one in facts["reasons"]]
     talk.tell(rich_table("Why the consensus sees it so", reasons, signed=("moves",)))
     for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
-        said = ", ".join(f"{one['person']} ({one['beats']:.0%})" for one in facts[name])
+        said = ", ".join(f"{one['user']} ({one['beats']:.0%})" for one in facts[name])
         talk.tell(f"{what} for: {said}")
 
 
@@ -393,7 +393,7 @@ def _tell_items(talk: Output, facts: "Facts") -> None:
 _TELLERS = {
     "items": _tell_items,
     "crowd": _tell_crowd,
-    "person": _tell_person,
+    "user": _tell_user,
     "school": _tell_school,
     "item": _tell_item,
 }

@@ -13,7 +13,7 @@ from likeminds.cli.fit import DATA, FIT
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds export --model power.likeminds --out offers.csv"
+    ask = "likeminds export power.likeminds --out offers.csv"
     command(app, panel="Ask", examples=[DATA, FIT, ask])(export)
 
 
@@ -104,7 +104,7 @@ def _rows(attribute: str, soft: Any) -> list[dict[str, Any]]:
 def _question(name: str, ranker: Any, soft: Any) -> Any:
     from likeminds.data.connectors.write_back import ExportQuestion
 
-    reading = ranker.learned("label_reading_")
+    reading = ranker._learned("label_reading_")
     if reading is None or reading.positive is None or reading.grades is not None:
         raise ValueError(
             "Only choices between two labels go back into a labelling tool; these labels are "
@@ -117,7 +117,7 @@ def _question(name: str, ranker: Any, soft: Any) -> Any:
 def _annotators(attribute: str, ranker: Any) -> list[dict[str, Any]]:
     from likeminds.diagnostics import diagnose
 
-    said = ranker.chosen_.kept_
+    said = ranker._best_model.kept_
     if said is None:
         raise ValueError("--annotators needs labels, and this model has kept none.")
     about = {"attribute": attribute} if attribute else {}

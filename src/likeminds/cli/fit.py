@@ -202,7 +202,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
     model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
-        about = model.ranker_of(name)
+        about = model._ranker_of(name)
         measure, metric = _judged(test, with_consensus(about).decision_function(test))
         same_for_all = _judged(test, about.consensus_scores(test))[1]
         found[f"{measure} {name}".strip()] = metric.mean
@@ -217,7 +217,7 @@ def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
     from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
-    if test.group_codes is not None and test.group_ids is None and are_choices(test):
+    if test.choice_set_codes is not None and test.choice_set_ids is None and are_choices(test):
         return "accuracy", score_choices(test, scores).accuracy
     judged = concordance_by_user(test.outcomes, scores, test.users, test.weights)
     return measure_of(test.outcomes).lower(), judged
@@ -233,7 +233,7 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
     from likeminds.mixed_model.item_effects.responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
 
-    if said.attribute_ids is not None or said.group_codes is not None or not are_shared(said):
+    if said.attribute_ids is not None or said.choice_set_codes is not None or not are_shared(said):
         return
     bare = said._with(features=np.zeros((len(said.features), 0)), feature_names=())
     found = []
@@ -337,13 +337,13 @@ def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
         )
     steps = []
     if given or kept_items(model) is not None:
-        verbs = {one.chosen_.verb for one in rankers_of(model).values()}
+        verbs = {one._best_model.verb for one in rankers_of(model).values()}
         what = verbs.pop() if len(verbs) == 1 else LIKE
-        steps.append((f"rank --model {file}{given} --top 5", f"what everyone {what.most()}"))
-    if all(Capability.LEVELS.of(one.chosen_) for one in rankers_of(model).values()):
-        steps.append((f"explain --model {file}{given}", "who thinks alike, and on what"))
+        steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
+    if all(Capability.LEVELS.of(one._best_model) for one in rankers_of(model).values()):
+        steps.append((f"explain {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
-    steps.append((f"report --model {file} --out {page}", "all of it on one page"))
+    steps.append((f"report {file} --out {page}", "all of it on one page"))
     width = max(len(step) for step, _ in steps) + 4
     lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
     talk.remark("\nNext: " + "\n      ".join(lines))

@@ -23,12 +23,12 @@ _NEW = "newcomer"
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds newcomer --model power.likeminds --features power/features.csv"
+    ask = "likeminds newcomer power.likeminds --features power/features.csv"
     examples = [
         DATA,
         FIT,
         "printf 'item,label\\n7ct-1y-known,1\\n9ct-5y-known,0\\n' > zoe.csv",
-        f"{ask} --labels zoe.csv --top 3 --ask 2",
+        f"{ask} --annotations zoe.csv --top 3 --ask 2",
     ]
     command(app, panel="Ask", examples=examples)(newcomer)
 
@@ -40,11 +40,11 @@ def newcomer(
     items: ItemOptions,
     columns: LabelColumns,
     pairs: ComparisonOptions,
-    labels: Annotated[
+    annotations: Annotated[
         str | None,
         typer.Option(
-            "--labels",
-            "-l",
+            "--annotations",
+            "-a",
             help="What newcomers said: items and labels, as a table or - for CSV on standard "
             "input; with a column of people where there are several. Without it: somebody of "
             "whom nothing is known.",
@@ -65,7 +65,7 @@ def newcomer(
 
     Labels name items by id or by title. Nothing is fitted again, and labelled items are left out.
     Without labels, the ranking is that of the consensus; or, with
-    --people, of what goes with their covariates in the crowd the model has learned from.
+    --user-features, of what goes with their covariates in the crowd the model has learned from.
     """
     from likeminds.cli._items import read_shown
     from likeminds.cli._labels import refuse_several_from_stdin
@@ -73,10 +73,10 @@ def newcomer(
     from likeminds.cli._tables import refuse_two_outputs, rich_table
 
     refuse_two_outputs(talk, out)
-    refuse_several_from_stdin(labels, items.features, columns.people, pairs.comparisons)
+    refuse_several_from_stdin(annotations, items.features, columns.user_features, pairs.comparisons)
     known = open_model(model)
     shown = read_shown(talk, items, known, columns.item)
-    said = _read_both(talk, labels, pairs, columns, shown, known)
+    said = _read_both(talk, annotations, pairs, columns, shown, known)
     new = _Newcomers.of(known, said, _covariates(columns))
     rows, asked = [], []
     for person in new.people:
@@ -113,8 +113,8 @@ class _Newcomers:
         for ranker in rankers.values():
             Capability.NEWCOMERS.require(ranker)
         if said is not None and covariates is not None:
-            said = said.with_people(covariates)
-            covariates = said.people
+            said = said.with_user_features(covariates)
+            covariates = said.user_features
         parts = {} if said is None else parts_of(said, model)
         posterior = {
             name: rankers_of(model, name or None)[name].newcomer(part)
@@ -122,7 +122,7 @@ class _Newcomers:
         }
         described = [] if covariates is None else list(covariates.ids.tolist())
         strangers = {
-            name: ranker.newcomer(users=described or [_NEW], people=covariates)
+            name: ranker.newcomer(users=described or [_NEW], user_features=covariates)
             for name, ranker in rankers.items()
         }
         return cls(model, said, posterior, strangers, described)
@@ -149,7 +149,7 @@ class _Newcomers:
         has_labels = any(person in one.users.tolist() for one in self.posterior.values())
         new = AttributeNewcomers(self.model, self.posterior) if has_labels else self.model
         who = person if has_labels else None
-        scores = new.match(shown.features, who, like=like, not_like=not_like)
+        scores = new.match(who, shown.features, like=like, not_like=not_like)
         return best(shown, scores, top, person, as_wish(like, not_like))
 
     def rankings(
@@ -177,10 +177,10 @@ class _Newcomers:
             belief, who = self._belief(name, person)
             left = np.setdiff1d(np.arange(len(shown.ids)), self._rows_labelled(name, person))
             asked = to_score(who, shown.ids[left], shown.features[left])
-            chosen = left[belief.next_items(asked, who, min(n, len(left)))]
+            chosen = left[belief.next_items(asked, user=who, n=min(n, len(left)))]
             named = {"attribute": name} if name else {}
             rows += [
-                {"person": person} | named | {"place": place} | shown.called(shown.ids[i])
+                {"user": person} | named | {"place": place} | shown.called(shown.ids[i])
                 for place, i in enumerate(chosen, start=1)
             ]
         return rows
@@ -193,7 +193,7 @@ class _Newcomers:
         if person in self.described or not self.described:
             return stranger, person if self.described else _NEW
         # Labels about something else, and no covariates: what the crowd is like.
-        return self.model.ranker_of(name).newcomer(users=[_NEW]), _NEW
+        return self.model._ranker_of(name).newcomer(users=[_NEW]), _NEW
 
     def _rows_labelled(self, name: str, person: Any) -> Any:
         """Return the items somebody has labelled already."""
@@ -206,11 +206,11 @@ class _Newcomers:
 
 
 def _covariates(columns: LabelColumns) -> "Covariates | None":
-    if columns.people is None:
+    if columns.user_features is None:
         return None
     from likeminds.data.covariates import Covariates
 
-    return Covariates.read(columns.people, columns.person)
+    return Covariates.read(columns.user_features, columns.user)
 
 
 def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
@@ -228,14 +228,14 @@ def _read_both(  # noqa: PLR0917 - where labels and comparisons come from
     said = None if labels is None else _read_labels(talk, labels, columns, shown, model)
     if pairs.comparisons is None:
         return said
-    table = read_pairs(pairs, columns.person, alone=_NEW)
-    names = {"users": "person", "labels": "label", "weights": "weight", "groups": "group"}
+    table = read_pairs(pairs, columns.user, alone=_NEW)
+    names = {"users": "user", "labels": "label", "weights": "weight", "choice_sets": "choice_set"}
     compared = Annotations(
         **{argument: table[name].to_numpy() for argument, name in names.items()},
         **_items(table["item"].to_numpy(), shown),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
-    ).without_group_names()
+    ).without_choice_set_names()
     return compared if said is None else said.concat(compared)
 
 
@@ -258,23 +258,23 @@ def _read_labels(
     )
     from likeminds.data.sources import read_table
 
-    roles = ("person", "item", "label", "attribute", "weight", "group")
+    roles = ("user", "item", "label", "attribute", "weight", "choice_set")
     names = {role: getattr(columns, role) for role in roles}
     table = read_table(source, id_texts(names))
     names = with_item(talk, table, names)
-    if columns.person is None and find_column("person", table.column_names) is None:
-        table = table.append_column("person", pa.array([_NEW] * table.num_rows))
+    if columns.user is None and find_column("user", table.column_names) is None:
+        table = table.append_column("user", pa.array([_NEW] * table.num_rows))
     names["item"] = item_column(table, names)
     frame = as_frame(table)
     found = find_columns(frame, names, ())
     values = {role: read_values(frame, name) for role, name in found.items() if name is not None}
     return Annotations(
-        users=values["person"],
+        users=values["user"],
         **_items(values["item"], shown),
         labels=values["label"],
         attributes=values.get("attribute"),
         weights=values.get("weight"),
-        groups=values.get("group"),
+        choice_sets=values.get("choice_set"),
         feature_names=[str(name) for name in model.feature_names_],
         features_per="item",
         **label_reading(columns, model),

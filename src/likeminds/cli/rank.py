@@ -28,8 +28,8 @@ NotLike = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds rank --model power.likeminds --features power/features.csv"
-    examples = [DATA, FIT, f"{ask} --person household-007 --top 3", f"{ask} --out everyone.csv"]
+    ask = "likeminds rank power.likeminds --features power/features.csv"
+    examples = [DATA, FIT, f"{ask} --user household-007 --top 3", f"{ask} --out everyone.csv"]
     command(app, panel="Ask", examples=examples)(rank)
 
 
@@ -38,13 +38,13 @@ def rank(
     *,
     model: Model,
     items: ItemOptions,
-    person: Annotated[
+    user: Annotated[
         list[str] | None, typer.Option(help="For whom; may be repeated. By default, everyone.")
     ] = None,
-    each_person: Annotated[
+    each_user: Annotated[
         bool,
         typer.Option(
-            "--each-person",
+            "--each-user",
             help="One ranking for each person there is; with --out and a name without an ending, "
             "a folder of Parquet files.",
         ),
@@ -73,7 +73,7 @@ def rank(
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.label_validation import places_of
 
-    to_folder = each_person and out is not None and _is_folder(out)
+    to_folder = each_user and out is not None and _is_folder(out)
     refuse_two_outputs(talk, None if to_folder else out)
     known = open_model(model)
     shown = read_shown(talk, items, known)
@@ -86,12 +86,12 @@ def rank(
         _write_for_everybody(talk, known, shown, top, out)
         return
     people: list[Any] = [None]
-    if each_person:
+    if each_user:
         people = known.people_.tolist()
-    elif person:
-        people = [as_known(text, known.people_, "person") for text in person]
+    elif user:
+        people = [as_known(text, known.people_, "user") for text in user]
     rows = []
-    if each_person and not (unseen or known.has_attributes or like or not_like or attribute):
+    if each_user and not (unseen or known.has_attributes or like or not_like or attribute):
         rows, people = _for_everybody(known, shown, top), []
     for one in people:
         fresh = _unseen(shown, known, one) if unseen else shown
@@ -105,7 +105,7 @@ def rank(
                 continue
             items_shown = ItemTableView(ranker, fresh.ids, fresh.features)
             rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
-    show(talk, rows, out, brief=each_person, verbs=verbs_of(known), unseen=unseen)
+    show(talk, rows, out, brief=each_user, verbs=verbs_of(known), unseen=unseen)
 
 
 def _is_folder(out: str) -> bool:
@@ -135,7 +135,7 @@ def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, 
     items = ItemTableView(ranker, shown.ids, shown.features)
     rows = []
     for found in ranker.rank_all(items, k=top):
-        rows += as_rows(shown, found, found.person, about)
+        rows += as_rows(shown, found, found.user, about)
     return rows
 
 
@@ -163,7 +163,7 @@ def _by_wish(  # noqa: PLR0917 - who wishes for what
         raise ValueError("A wish names its attributes: leave out --attribute.")
     if not model.has_attributes:
         raise ValueError("This model tells no attributes apart: leave out --like and --not.")
-    return model.match(shown.features, person, like=like, not_like=not_like)
+    return model.match(person, shown.features, like=like, not_like=not_like)
 
 
 def best(
@@ -182,7 +182,7 @@ def as_rows(shown: "ModelItems", ranking: Any, person: Any, about: str) -> list[
     """Return items, the best first, as rows of a table."""
     from dataclasses import replace
 
-    for_whom = {"person": _EVERYONE if person is None else person}
+    for_whom = {"user": _EVERYONE if person is None else person}
     named = {"attribute": about} if about else {}
     return [for_whom | named | row for row in replace(ranking, names=shown.names).rows()]
 
@@ -227,7 +227,7 @@ def _print_each(
     for row in rows:
         wanted = ("rank", "item", "name", "score", "expected")
         line = {str(key): row[key] for key in wanted if key in row}
-        tables.setdefault((row["person"], row.get("attribute")), []).append(line)
+        tables.setdefault((row["user"], row.get("attribute")), []).append(line)
     for (person, about), lines in tables.items():
         verb = Verb.of((verbs or {}).get(about or ""))
         title = f"What {person} {(verb.conditional if unseen else verb).most()}"
@@ -243,11 +243,11 @@ def _brief(rows: list[dict[str, Any]]) -> Any:
     lines: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:
         grade = f" ({written_grade(row['expected'])})" if "expected" in row else ""
-        lines.setdefault((row["person"], row.get("attribute")), []).append(
+        lines.setdefault((row["user"], row.get("attribute")), []).append(
             f"{row.get('name') or row['item']}{grade}"
         )
     table = [
-        {"person": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
+        {"user": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
         for (who, about), names in lines.items()
     ]
     return rich_table("Best for each person", table)

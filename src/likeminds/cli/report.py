@@ -13,7 +13,7 @@ from likeminds.cli.fit import DATA, FIT
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds report --model power.likeminds --out power.html"
+    ask = "likeminds report power.likeminds --out power.html"
     command(app, panel="Ask", examples=[DATA, FIT, ask])(report)
 
 

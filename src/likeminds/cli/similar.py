@@ -13,8 +13,8 @@ from likeminds.cli.rank import Top
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    ask = "likeminds similar --model power.likeminds"
-    examples = [DATA, FIT, f"{ask} --person household-007 --top 3", f"{ask} --item 7ct-5y-local"]
+    ask = "likeminds similar power.likeminds"
+    examples = [DATA, FIT, f"{ask} --user household-007 --top 3", f"{ask} --item 7ct-5y-local"]
     command(app, panel="Ask", examples=examples)(similar)
 
 
@@ -23,7 +23,7 @@ def similar(
     *,
     model: Model,
     items: ItemOptions,
-    person: Annotated[str | None, typer.Option(help="Who ranks like this person?")] = None,
+    user: Annotated[str | None, typer.Option(help="Who ranks like this person?")] = None,
     item: Annotated[str | None, typer.Option(help="What do the same people like?")] = None,
     top: Top = 10,
     attribute: Attribute = None,
@@ -41,16 +41,16 @@ def similar(
     from likeminds.data.sources import write_table
 
     refuse_two_outputs(talk, out)
-    if (person is None) == (item is None):
-        raise ValueError("Give --person or --item.")
+    if (user is None) == (item is None):
+        raise ValueError("Give --user or --item.")
     known = open_model(model)
     _, ranker = the_ranker_of(known, attribute)
     shown = read_shown(talk, items, known)
     names = shown.names
     among = dict(zip(shown.ids.tolist(), shown.features, strict=True))
-    if person is not None:
-        found = ranker.similar_users(as_known(person, ranker.people_, "person"), top, among)
-        rows: list[dict[str, Any]] = [{"person": one, "likeness": like} for one, like in found]
+    if user is not None:
+        found = ranker.similar_users(as_known(user, ranker.people_, "user"), top, among)
+        rows: list[dict[str, Any]] = [{"user": one, "likeness": like} for one, like in found]
     else:
         assert item is not None
         found = ranker.similar_items(find_item(item, shown.ids, names), top, among)

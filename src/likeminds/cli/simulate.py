@@ -13,7 +13,7 @@ from likeminds.cli.data import tell_written
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    examples = ["likeminds simulate --people 60 --schools 3 --out crowd"]
+    examples = ["likeminds simulate --n-users 60 --schools 3 --out crowd"]
     command(app, panel="Start", examples=examples)(simulate)
 
 
@@ -21,10 +21,14 @@ def simulate(
     talk: Output,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
-    people: Annotated[int, typer.Option(help="How many people.")] = 100,
-    labels: Annotated[int, typer.Option(help="How many labels each.")] = 40,
-    items: Annotated[int, typer.Option(help="How many items there are to label.")] = 400,
-    features: Annotated[int, typer.Option(help="How many features an item has.")] = 12,
+    people: Annotated[int, typer.Option("--n-users", help="How many people.")] = 100,
+    labels: Annotated[int, typer.Option("--n-labels", help="How many labels each.")] = 40,
+    items: Annotated[
+        int, typer.Option("--n-items", help="How many items there are to label.")
+    ] = 400,
+    features: Annotated[
+        int, typer.Option("--n-features", help="How many features an item has.")
+    ] = 12,
     schools: Annotated[int, typer.Option(help="How many schools of thought.")] = 3,
     loners: Annotated[int, typer.Option(help="How many belong to none.")] = 0,
     noise: Annotated[float, typer.Option(help="The share of labels that are slips.")] = 0.05,

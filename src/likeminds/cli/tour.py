@@ -121,7 +121,7 @@ def _tell_dissenters(
     for heading in ("household", "differs most in", "likeness", "AUC, own", "AUC, consensus"):
         table.add_column(heading)
     for person in ranker.users_[np.argsort(explained.likeness)[:3]]:
-        facts = explained.person(person)
+        facts = explained.user(person)
         table.add_row(
             str(person),
             facts["differs"],
@@ -141,7 +141,7 @@ def _tell_next(path: Path, console: Console) -> None:
     call = program()
     console.print(
         f"\nThe model is saved in [bold]{path}[/bold]. What to try next:\n"
-        f"  {call} explain --model {shlex.quote(str(path))}    who thinks alike, and on what\n"
+        f"  {call} explain {shlex.quote(str(path))}    who thinks alike, and on what\n"
         f"  {call} data electricity --out power      these data as tables, to learn from\n"
         f"  {call} fit --annotations power/annotations.csv --features power/features.csv "
         "--out power.likeminds\n"

@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
         "head -n 8641 power/annotations.csv > first.csv",
         "sed 2,8641d power/annotations.csv > rest.csv",
         "likeminds fit --annotations first.csv --features power/features.csv --out first.likeminds",
-        "likeminds update --model first.likeminds --annotations rest.csv --out all.likeminds",
+        "likeminds update first.likeminds --annotations rest.csv --out all.likeminds",
     ]
     command(app, panel="Learn", examples=examples)(update)
 

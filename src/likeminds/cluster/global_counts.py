@@ -142,13 +142,13 @@ def joint_census(counts: Sequence[ShardCounts]) -> GlobalCounts:
 
 
 def _kind(said: Annotations) -> str:
-    if said.group_codes is None:
+    if said.choice_set_codes is None:
         return LogisticLoss.name
     if are_choices(said):
         return ChoiceLoss.name
     if are_mixed(said):
         return MixedLoss.name
-    return _SINGLE if np.bincount(said.group_codes).max() == 1 else _OTHER
+    return _SINGLE if np.bincount(said.choice_set_codes).max() == 1 else _OTHER
 
 
 def _loss_of(kinds: set[str]) -> str:

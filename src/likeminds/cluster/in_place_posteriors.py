@@ -171,7 +171,9 @@ def _shifts(prior: FittedPrior, crowd: Any) -> MeanShifts | None:
     traits = prior.traits
     if traits is None:
         return None
-    return MeanShifts(traits.encoder.of_users(crowd.people, crowd.census.user_ids), traits.slopes)
+    return MeanShifts(
+        traits.encoder.of_users(crowd.user_features, crowd.census.user_ids), traits.slopes
+    )
 
 
 def _share(ranker: Any, crowd: Any) -> float:

@@ -22,7 +22,7 @@ from likeminds.data.out_of_core.parquet_parts import is_csv
 from likeminds.data.sources import read_csv
 
 # What is left of a row once items are known.
-_ROLES = ("user", "item", "label", "weight", "group")
+_ROLES = ("user", "item", "label", "weight", "choice_set")
 _KINDS_IN_A_BYTE = 127
 # What has ids, of which there are fewer than rows.
 _CODED = ("user", "item")
@@ -37,7 +37,7 @@ class PartitionColumns:
     ----------
     user, item, label : str
         Who, about what, and what they said.
-    weight, group : str, optional
+    weight, choice_set : str, optional
         How much a label counts; the set that items were shown in.
     """
 
@@ -45,7 +45,7 @@ class PartitionColumns:
     item: str = "item"
     label: str = "label"
     weight: str | None = None
-    group: str | None = None
+    choice_set: str | None = None
 
 
 def read_part(
@@ -55,7 +55,7 @@ def read_part(
     catalogue: ItemBroadcast | None,
     features: Sequence[str],
 ) -> pa.Table:
-    """Return a partition as a plain table: user, item, label, and weight and group if there are.
+    """Return a partition as a plain table: user, item, label, and weight and choice_set, if any.
 
     People and items are codes, of four bytes, so that no row has an id of its own.
 
@@ -72,10 +72,10 @@ def read_part(
     features : sequence of str
         Columns that say what items are like.
     """
-    table = _as_table(part, {columns.user, columns.item, columns.group})
+    table = _as_table(part, {columns.user, columns.item, columns.choice_set})
     wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
     wanted |= {"weight": columns.weight} if columns.weight else {}
-    wanted |= {"group": columns.group} if columns.group else {}
+    wanted |= {"choice_set": columns.choice_set} if columns.choice_set else {}
     wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
@@ -120,7 +120,7 @@ def join_pieces(
         items=_coded(some, "item"),
         **labels.arguments(columns["label"]),
         weights=columns.get("weight"),
-        groups=columns.get("group"),
+        choice_sets=columns.get("choice_set"),
         features=catalogue.features,
         item_ids=catalogue.ids,
         feature_names=list(catalogue.names),
@@ -232,7 +232,7 @@ def _as_table(part: Any, ids: Container[str | None]) -> pa.Table:
     if isinstance(part, Annotations):
         columns = {"user": part.users, "item": part.items, "label": part.outcomes}
         columns |= {} if part.weights is None else {"weight": part.weights}
-        columns |= {} if part.group_codes is None else {"group": part.group_codes}
+        columns |= {} if part.choice_set_codes is None else {"choice_set": part.choice_set_codes}
         return pa.table({name: pa.array(list(values)) for name, values in columns.items()})
     return pa.Table.from_pandas(part, preserve_index=False)
 

@@ -65,7 +65,7 @@ def write_rankings(
     ...     made = write_rankings(ranker, f"{scratch}/best", offers, k=1)
     ...     table = pq.read_table(made)
     >>> table.num_rows, table.column_names
-    (361, ['person', 'rank', 'item', 'score'])
+    (361, ['user', 'rank', 'item', 'score'])
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
@@ -149,12 +149,12 @@ def _ranked(ranker: Any, items: dict[Any, Any], k: int) -> pa.Table:
     scores: list[float] = []
     grades: list[Any] = []
     for one in ranker.rank_all(items, k=k):
-        people += [one.person] * len(one)
+        people += [one.user] * len(one)
         ranks += range(1, len(one) + 1)
         best += one.items.tolist()
         scores += one.scores.tolist()
         grades += [] if one.expected is None else one.expected.tolist()
-    columns = {"person": as_arrow(people), "rank": pa.array(ranks, pa.int64())}
+    columns = {"user": as_arrow(people), "rank": pa.array(ranks, pa.int64())}
     columns |= {"item": as_arrow(best), "score": pa.array(scores, pa.float64())}
     return pa.table(columns | ({"expected": pa.array(grades)} if grades else {}))
 

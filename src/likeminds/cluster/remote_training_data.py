@@ -55,7 +55,7 @@ class RemoteTrainingData(TrainingData):
         self.about = DataSummary(
             census.user_ids,
             catalogue.ids,
-            crowd.people,
+            crowd.user_features,
             catalogue.features.shape[1],
             census.n_labels,
             census.n_positive / census.n_labels,
@@ -208,7 +208,8 @@ def about_fit(crowd: Any, ranker: Any) -> dict[str, Any]:
         "data": digest.hexdigest(),
         "shards": [len(places) for places in census.places],
         "reading": repr(crowd.labels.reading),
-        "covariates": crowd.people and mark_of([one.tolist() for one in crowd.people.columns]),
+        "covariates": crowd.user_features
+        and mark_of([one.tolist() for one in crowd.user_features.columns]),
     }
 
 

@@ -77,12 +77,12 @@ def _answers(crowd: Any, work: Any, rankers: Any) -> Iterator[Any]:
 
 def _covariates(crowd: Any, places: Index) -> Covariates | None:
     """Return what is known about the people of a shard."""
-    known: Covariates | None = crowd.people
+    known: Covariates | None = crowd.user_features
     return known and known.of(crowd.census.user_ids[places].tolist())
 
 
 def _with_people(work: Any, said: Annotations, ranker: Any, people: Covariates | None) -> Any:
-    return work(said if people is None else said.with_people(people), ranker)
+    return work(said if people is None else said.with_user_features(people), ranker)
 
 
 def score_of(said: Annotations, whose: Any) -> tuple[float, int]:

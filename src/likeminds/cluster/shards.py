@@ -78,7 +78,7 @@ class Shards(RemoteAnnotations):
     >>> parts = [homes[start : start + 1000] for start in range(0, 4000, 1000)]
     >>> here = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     >>> with Client(**here) as client:
-    ...     named = {"item_ids": homes.item_ids, "group": "group"}
+    ...     named = {"item_ids": homes.item_ids, "choice_set": "choice_set"}
     ...     shards = Shards.from_parts(parts, client, homes.features, n_shards=3, **named)
     ...     ranker = HierarchicalRanker(n_groups=1).fit(shards)
     >>> ranker.coef_.shape
@@ -92,7 +92,7 @@ class Shards(RemoteAnnotations):
     journal: Journal
     traffic: Traffic
     labels: LabelTable = field(default_factory=LabelTable)
-    people: Covariates | None = None
+    user_features: Covariates | None = None
     tell: Tell = silent
     kept_in: PosteriorFolder | None = None
     are_statistics: bool = False
@@ -112,11 +112,11 @@ class Shards(RemoteAnnotations):
         item: str = "item",
         label: str = "label",
         weight: str | None = None,
-        group: str | None = None,
+        choice_set: str | None = None,
         positive: Hashable | None = None,
         threshold: float | str | None = None,
         grades: bool | Sequence[Hashable] | None = None,
-        people: Any = None,
+        user_features: Any = None,
         statistics: bool = False,
         tell: Tell = silent,
     ) -> "Shards":
@@ -140,11 +140,11 @@ class Shards(RemoteAnnotations):
             The names of the features.
         n_shards : int, optional
             How many shards; by default one for each thread of the cluster.
-        user, item, label, weight, group : str
-            What the columns are called; there need not be weights and groups.
+        user, item, label, weight, choice_set : str
+            What the columns are called; there need not be weights and choice sets.
         positive, threshold, grades : optional
             How labels are read, as in `Annotations`: more than two numbers are grades.
-        people : mapping, data frame or path, optional
+        user_features : mapping, data frame or path, optional
             Covariates of people, as in `Annotations`.
         statistics : bool, default=False
             Reduce partitions to everybody's statistics where they are read, and bring these
@@ -161,8 +161,8 @@ class Shards(RemoteAnnotations):
         catalogue = None
         if not is_in_rows(features):
             catalogue = read_catalogue(features, item, item_ids, feature_names)
-        columns = PartitionColumns(user, item, label, weight, group)
-        known = None if people is None else Covariates.read(people, user)
+        columns = PartitionColumns(user, item, label, weight, choice_set)
+        known = None if user_features is None else Covariates.read(user_features, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         if statistics:
             _refuse_rows_only(features, threshold)

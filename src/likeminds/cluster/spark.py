@@ -200,7 +200,7 @@ class SparkRows(RemoteAnnotations):
         they are: rows of one person may be in several, and each then returns their statistics.
     positive, threshold, grades
         How labels are read, as in `Shards.from_parts`.
-    user, item, label, weight, group : str, optional
+    user, item, label, weight, choice_set : str, optional
         What the columns are called, as there.
 
     Examples

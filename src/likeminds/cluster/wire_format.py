@@ -12,7 +12,7 @@ from likeminds.data.annotations import Annotations
 
 def columns_of(said: Annotations) -> tuple[Any, ...]:
     """Return labels as they travel: without the table of items."""
-    return said.users, said.item_codes, said.outcomes, said.weights, said.group_codes
+    return said.users, said.item_codes, said.outcomes, said.weights, said.choice_set_codes
 
 
 def rows_joined(crowd: Any, found: Sequence[tuple[Any, ...]]) -> Annotations:
@@ -28,9 +28,9 @@ def rows_joined(crowd: Any, found: Sequence[tuple[Any, ...]]) -> Annotations:
         np.concatenate(items),
         np.concatenate(labels),
         weights=np.concatenate(weights) if has_weights else None,
-        groups=np.concatenate(groups) if has_groups else None,
+        choice_sets=np.concatenate(groups) if has_groups else None,
     )
-    return said if crowd.people is None else said.with_people(crowd.people)
+    return said if crowd.user_features is None else said.with_user_features(crowd.user_features)
 
 
 def rows_about(
@@ -40,7 +40,7 @@ def rows_about(
     labels: Any,
     *,
     weights: FloatArray | None = None,
-    groups: Index | None = None,
+    choice_sets: Index | None = None,
 ) -> Annotations:
     """Return labels about items of a crowd, by their places in the catalogue."""
     catalogue: ItemBroadcast = crowd.catalogue
@@ -56,7 +56,7 @@ def rows_about(
         feature_names=list(catalogue.names),
         features_per="item",
         weights=weights,
-        groups=groups,
+        choice_sets=choice_sets,
         reading=reading if crowd.labels.are_grades else None,
     )
     return said._with(reading=reading)

@@ -246,7 +246,7 @@ def compare(
     annotations: Annotations,
     rankers: Given | str | None = None,
     *,
-    repeats: int = 15,
+    repeats: int | None = None,
     test_size: float = 0.15,
     n_folds: int = 5,
     n_jobs: int | None = None,
@@ -271,9 +271,9 @@ def compare(
         those that go by items (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where
         no two people labelled the same one. By default all; with more than 20,000 labels,
         without the rankers whose searches take long, which a warning names.
-    repeats : int, default=15
-        How many splits. Repeat r is ``split_within_users(annotations, test_size,
-        random_state + r)``.
+    repeats : int, optional
+        How many splits. By default 15; with more than 20,000 labels, 2. Repeat r is
+        ``split_within_users(annotations, test_size, random_state + r)``.
     test_size : float, default=0.15
         The share of everybody's labels to hold out.
     n_folds : int, default=5
@@ -308,7 +308,7 @@ def compare(
     return compare_each(
         {"": annotations},
         rankers,
-        repeats=repeats,
+        repeats=(15 if len(annotations) <= MANY_LABELS else 2) if repeats is None else repeats,
         test_size=test_size,
         n_folds=n_folds,
         n_jobs=n_jobs,

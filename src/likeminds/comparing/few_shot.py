@@ -172,5 +172,5 @@ def _judge(said: Annotations, scorer: _Scorer, *, seen: bool, shots: int) -> Few
     measures = {"accuracy": scores.accuracy}
     if chances is not None:
         measures["log_loss"] = scores.log_loss
-    assert said.group_codes is not None
-    return FewShotScores(seen, shots, measures, int(said.group_codes.max()) + 1)
+    assert said.choice_set_codes is not None
+    return FewShotScores(seen, shots, measures, int(said.choice_set_codes.max()) + 1)

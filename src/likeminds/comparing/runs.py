@@ -191,7 +191,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
         annotations.labels,
         annotations.grades,
         annotations.weights,
-        annotations.group_codes,
+        annotations.choice_set_codes,
     )
 
 

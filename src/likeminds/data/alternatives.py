@@ -34,16 +34,16 @@ def find_alternatives(
     user is a choice set. ``names`` are the columns that the caller named.
     """
     column = found.get("alternative")
-    if found.get("group") is not None:
+    if found.get("choice_set") is not None:
         return dict(found)
     if column is not None:
-        rows = table.select([str(found["person"]), column])
+        rows = table.select([str(found["user"]), column])
         if len(rows) == len(rows.unique()):
-            return {**found, "group": found["person"]}
+            return {**found, "choice_set": found["user"]}
         if names.get("alternative") or (found["label"] or "").lower() in {"chosen", "choice"}:
             raise ValueError(
                 f"Column {column!r} holds alternatives, but no column says which rows are one "
-                "choice set (usual names: choice_set, chid, obs_id). Pass group= to name it."
+                "choice set (usual names: choice_set, chid, obs_id). Pass choice_set= to name it."
             )
     return {**found} | {role: names.get(role) for role in ("alternative", "availability")}
 
@@ -118,7 +118,7 @@ def add_constants(
     """
     codes, distinct = encode(alternatives, column)
     names, features = list(arguments["feature_names"]), _matrix(arguments["features"])
-    sets = sets_of(arguments["users"], arguments["groups"])
+    sets = sets_of(arguments["users"], arguments["choice_sets"])
     if not listed and features.shape[1]:
         differs = _squares(within_sets(features, sets)) > 0
         same = [name for name, varies in zip(names, differs, strict=True) if not varies]
@@ -176,10 +176,10 @@ def _matrix(features: Any) -> FloatArray:
     return np.asarray(getattr(features, "matrix", features))
 
 
-def sets_of(users: Any, groups: Any) -> Index:
+def sets_of(users: Any, choice_sets: Any) -> Index:
     """Return the number of each row's choice set: a group of one user."""
     who, _ = encode(users, "users")
-    which, _ = encode(groups, "groups")
+    which, _ = encode(choice_sets, "choice_sets")
     pairs = who.astype(np.int64) * (int(which.max()) + 1) + which
     return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.intp)
 

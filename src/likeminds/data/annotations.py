@@ -24,7 +24,7 @@ from likeminds.data.grades import join_grades, read_answers
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import compact, encode, join_codes
 from likeminds.data.label_parsing import LabelReading, join_readings
-from likeminds.data.row_groups import have_groups, join_groups, named_groups
+from likeminds.data.row_groups import have_choice_sets, join_choice_sets, named_choice_sets
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, LinkedFeatures
 
@@ -52,9 +52,9 @@ class Annotations(ComparedLabels):
         The attribute that each row is about.
     weights : sequence of float, optional
         How much each row counts; not negative.
-    groups : sequence of ids, optional
+    choice_sets : sequence of ids, optional
         Rows of one person with the same id were shown together and must not be split, now or
-        in annotations that are added later. The same id used by two people makes two groups.
+        in annotations that are added later. The same id used by two people makes two choice sets.
     positive : hashable, optional
         Which of two labels is the positive one, in any case; of yes and no, it is yes.
     threshold : float or "median", optional
@@ -72,10 +72,10 @@ class Annotations(ComparedLabels):
     reading : LabelReading, optional
         How other labels were read before; these are read likewise, or refused.
     duplicates : {"keep", "weights", "error"}
-        What becomes of rows in which a person judges an item again (about the same attribute, in
-        the same group): each counts, and splits may part them; or equal ones become one row that
-        weighs as much as all; or they are refused.
-    people : Covariates, mapping by person, data frame or path, optional
+        What becomes of rows in which a person judges an item again (about the same attribute,
+        in the same choice set): each counts, and splits may part them; or equal ones become one
+        row that weighs as much as all; or they are refused.
+    user_features : Covariates, mapping by person, data frame or path, optional
         What is known about people besides their labels (age, country): see `Covariates`. People
         may be missing there, or have no labels here.
     verb : str, optional
@@ -96,22 +96,22 @@ class Annotations(ComparedLabels):
         With "item", ``feature_rows`` are the ``item_codes``.
     has_items : bool
         Whether rows say which item they are about; else each is an item of its own.
-    labels, weights, group_codes : array of bool, of float or None, of int or None
-        For each row, its label, its weight and the number of its group. Where labels are
+    labels, weights, choice_set_codes : array of bool, of float or None, of int or None
+        For each row, its label, its weight and the number of its choice set. Where labels are
         grades, those above the one that divides them most evenly are true.
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.
     outcomes : array
         The grades, or the labels where there are none: what scores should put in order.
-    group_ids : array or None
-        The id of each group.
+    choice_set_ids : array or None
+        The id of each choice set.
     reading : LabelReading or None
         How labels were read: which of two values, or which ratings, are positive. None where
         they were true and false already.
-    people : Covariates or None
+    user_features : Covariates or None
         Covariates of people; rows that are taken share it.
     picks_worst : array of bool, or None
-        Rows of groups in which the worst was chosen: there, the negative label is the choice.
+        Rows of choice sets in which the worst was chosen: there, the negative label is the choice.
     verb : str or None
         What people do with items; None is "like".
 
@@ -137,7 +137,7 @@ class Annotations(ComparedLabels):
         features: Any = None,
         attributes: Iterable[Hashable] | None = None,
         weights: ArrayLike | None = None,
-        groups: Iterable[Hashable] | None = None,
+        choice_sets: Iterable[Hashable] | None = None,
         *,
         positive: Hashable | None = None,
         threshold: float | str | None = None,
@@ -147,11 +147,11 @@ class Annotations(ComparedLabels):
         features_per: Literal["auto", "item", "row"] = "auto",
         reading: LabelReading | None = None,
         duplicates: str = "keep",
-        people: Any = None,
+        user_features: Any = None,
         verb: str | None = None,
     ) -> None:
         persons, person_ids = encode(users, "users")
-        optional = {"items": items, "attributes": attributes, "groups": groups}
+        optional = {"items": items, "attributes": attributes, "choice_sets": choice_sets}
         coded = {name: encode(ids, name) for name, ids in optional.items() if ids is not None}
         lengths = {name: codes for name, (codes, _) in coded.items()}
         about, about_ids = coded.get("attributes", (None, None))
@@ -186,9 +186,9 @@ class Annotations(ComparedLabels):
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
-            people=None if people is None else Covariates.read(people).written_as(person_ids),
+            user_features=_known(user_features, person_ids),
             verb=read_verb(verb) or (default_verb(word) if about is None else None),
-            **named_groups(persons, *coded.get("groups", (None, None))),
+            **named_choice_sets(persons, *coded.get("choice_sets", (None, None))),
         )
         settled = settle_duplicates(self, duplicates)
         if settled is not None:
@@ -200,12 +200,12 @@ class Annotations(ComparedLabels):
         cls,
         frame: Any,
         *,
-        person: str | None = None,
+        user: str | None = None,
         item: str | None = None,
         label: str | None = None,
         attribute: str | None = None,
         weight: str | None = None,
-        group: str | None = None,
+        choice_set: str | None = None,
         alternative: str | None = None,
         availability: str | None = None,
         constants: bool = True,
@@ -217,7 +217,7 @@ class Annotations(ComparedLabels):
         grades: bool | Sequence[Hashable] | None = None,
         reading: LabelReading | None = None,
         duplicates: str = "keep",
-        people: Any = None,
+        user_features: Any = None,
         verb: str | None = None,
     ) -> Self:
         """Read a data frame with one row per annotation.
@@ -226,9 +226,9 @@ class Annotations(ComparedLabels):
         ----------
         frame : data frame (pandas, polars, pyarrow, ...)
             Files are read by `from_csv`, `from_parquet` and `from_source`.
-        person, item, label, attribute, weight, group : str, optional
+        user, item, label, attribute, weight, choice_set : str, optional
             The names of the columns. Without them, columns with usual names are taken:
-            see `likeminds.data.tables.COLUMN_NAMES`. Only person and label must exist.
+            see `likeminds.data.tables.COLUMN_NAMES`. Only user and label must exist.
         alternative, availability : str, optional
             Columns of choice experiments: which alternative a row is about (alt, alternative), and
             whether it was available (availability, av): rows with 0 are left out.
@@ -245,7 +245,7 @@ class Annotations(ComparedLabels):
             The column of item ids in the second table; by default called as in ``frame``.
         positive, threshold, grades, reading, duplicates : optional
             How labels are read, and what becomes of those given twice: see `Annotations`.
-        people : data frame, path or mapping, optional
+        user_features : data frame, path or mapping, optional
             Covariates of people: a table with one row per person. The person's column is called
             as in ``frame``, or has a usual name.
         verb : str, optional
@@ -260,12 +260,12 @@ class Annotations(ComparedLabels):
         Annotations: 2 labels (50% positive) by 2 people on 2 items, 1 feature
         """
         options = FrameOptions(
-            person=person,
+            user=user,
             item=item,
             label=label,
             attribute=attribute,
             weight=weight,
-            group=group,
+            choice_set=choice_set,
             alternative=alternative,
             availability=availability,
             constants=constants,
@@ -277,7 +277,7 @@ class Annotations(ComparedLabels):
             grades=grades,
             reading=reading,
             duplicates=duplicates,
-            people=people,
+            user_features=user_features,
             verb=verb,
         )
         return cls._of_arguments(*arguments_of(frame, options))
@@ -335,9 +335,9 @@ class Annotations(ComparedLabels):
     @property
     def _has_sets(self) -> bool:
         """Whether all groups are choice sets, or single labels beside them."""
-        if self.grades is not None or self.group_codes is None:
+        if self.grades is not None or self.choice_set_codes is None:
             return False
-        return self.group_ids is None or are_choices(self)
+        return self.choice_set_ids is None or are_choices(self)
 
     @property
     def n_choices(self) -> int:
@@ -348,7 +348,7 @@ class Annotations(ComparedLabels):
 
     @property
     def _set_sizes(self) -> Index:
-        sizes = np.bincount([] if self.group_codes is None else self.group_codes)
+        sizes = np.bincount([] if self.choice_set_codes is None else self.choice_set_codes)
         return np.asarray(sizes[sizes > 0])
 
     def statements(self) -> str:
@@ -393,8 +393,8 @@ class Annotations(ComparedLabels):
             ours, theirs = (tuple(getattr(part, name) for name in names) for part in (self, other))
             if checks.both_or_neither(ours[0], theirs[0], "attributes"):
                 changes |= zip(names, join_codes(ours, theirs), strict=True)
-        if have_groups(self, other):
-            changes |= join_groups(changes["user_codes"], self, other)
+        if have_choice_sets(self, other):
+            changes |= join_choice_sets(changes["user_codes"], self, other)
         if self.picks_worst is not None or other.picks_worst is not None:
             asked = [a.labels ^ a.chosen for a in (self, other)]
             changes["picks_worst"] = np.concatenate(asked)
@@ -402,8 +402,8 @@ class Annotations(ComparedLabels):
             weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
             changes["weights"] = np.concatenate(weights)
         changes |= join_grades(self, other, reading)
-        if self.people is not None or other.people is not None:
-            changes["people"] = _joint_people(self.people, other.people)
+        if self.user_features is not None or other.user_features is not None:
+            changes["user_features"] = _joint_features(self.user_features, other.user_features)
         changes["verb"] = self.verb or other.verb
         return self._with(**changes)
 
@@ -417,9 +417,9 @@ class Annotations(ComparedLabels):
         codes, first = np.unique(self.item_codes, return_index=True)
         return self.item_ids[codes], self.features[self.feature_rows[first]]
 
-    def with_people(self, people: Any) -> Self:
+    def with_user_features(self, user_features: Any) -> Self:
         """Return the same labels with covariates of people: see `Annotations`."""
-        return self._with(people=Covariates.read(people).written_as(self.user_ids))
+        return self._with(user_features=_known(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
         """Return the same labels with a verb: see `Annotations`.
@@ -444,8 +444,8 @@ class Annotations(ComparedLabels):
             ids = write_as_known(self.user_ids, people, "users")
             codes, distinct = encode(ids, "users")
             changes |= {"user_ids": distinct, "user_codes": codes[self.user_codes]}
-            if self.people is not None:
-                changes["people"] = self.people.written_as(people)
+            if self.user_features is not None:
+                changes["user_features"] = self.user_features.written_as(people)
         if items is not None:
             changes["item_ids"] = write_as_known(self.item_ids, items, "items")
         if attributes is not None and self.attribute_ids is not None:
@@ -459,7 +459,11 @@ class Annotations(ComparedLabels):
         return LinkedFeatures(*(getattr(self, name) for name in LinkedFeatures._fields))
 
 
-def _joint_people(first: Covariates | None, second: Covariates | None) -> Covariates | None:
+def _known(user_features: Any, ids: IdArray) -> Covariates | None:
+    return None if user_features is None else Covariates.read(user_features).written_as(ids)
+
+
+def _joint_features(first: Covariates | None, second: Covariates | None) -> Covariates | None:
     if first is None or second is None or first is second:
         return first or second
     return first.join(second)

@@ -101,7 +101,7 @@ class ChoiceSets:
             "users": users[np.repeat(who, sizes)],
             "items": as_id_array(self.items, "items"),
             "labels": chosen ^ worst,
-            "groups": np.repeat(np.arange(len(sizes)), sizes),
+            "choice_sets": np.repeat(np.arange(len(sizes)), sizes),
             "weights": None if weights is None else weights[np.repeat(who, sizes)],
             "picks_worst": worst if worst.any() else None,
         }
@@ -136,7 +136,7 @@ def pair_columns(
     columns = {
         "users": people[np.repeat(pairs, 2)],
         "labels": np.tile([True, False], len(pairs)),
-        "groups": np.repeat(np.arange(len(pairs)), 2),
+        "choice_sets": np.repeat(np.arange(len(pairs)), 2),
         "weights": None if weights is None else weights[np.repeat(pairs, 2)],
     }
     return columns, sides.ravel()
@@ -298,10 +298,10 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
 
 def are_choices(annotations: CodedLabels) -> bool:
     """Say whether rows came in groups of which just one each was chosen, counted alike."""
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     if groups is None:
         return False
-    chosen, _ = classes_by_group(groups, annotations)
+    chosen, _ = classes_by_set(groups, annotations)
     return bool((chosen == 1).all() and counted_alike(groups, annotations).all())
 
 
@@ -316,7 +316,7 @@ def counted_alike(groups: Index, annotations: CodedLabels) -> Bool:
     return np.asarray(least == most)
 
 
-def classes_by_group(groups: Index, annotations: CodedLabels) -> tuple[Index, Index]:
+def classes_by_set(groups: Index, annotations: CodedLabels) -> tuple[Index, Index]:
     """Return how many rows of each group were chosen, and how many were not."""
     n_groups, chosen = int(groups.max()) + 1, annotations.chosen
     return (
@@ -330,9 +330,11 @@ def difference_columns(said: CodedLabels) -> dict[str, Any]:
 
     Every other row is turned round, and so is its label, lest all labels be of one class.
     """
-    groups = said.group_codes
+    groups = said.choice_set_codes
     if groups is None or (np.bincount(groups[said.chosen], minlength=groups.max() + 1) != 1).any():
-        raise ValueError("There are differences of choices only: groups with one chosen in each.")
+        raise ValueError(
+            "There are differences of choices only: choice sets with one chosen in each."
+        )
     first = np.zeros(int(groups.max()) + 1, dtype=np.intp)
     first[groups[said.chosen]] = np.flatnonzero(said.chosen)
     others = np.flatnonzero(~said.chosen)
@@ -350,7 +352,7 @@ def difference_columns(said: CodedLabels) -> dict[str, Any]:
         "features_per": "row",
         "feature_names": said.feature_names,
         "weights": None if said.weights is None else said.weights[others],
-        "groups": groups[others],
+        "choice_sets": groups[others],
     }
 
 

@@ -1,4 +1,4 @@
-"""Find the columns of a table by role (person, item, label, ...), and read their values."""
+"""Find the columns of a table by role (user, item, label, ...), and read their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # The names by which a column is found when no name is given, however they are written: userId,
 # user_id and "User ID" are one name.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
-    "person": (
-        *("person", "user", "annotator", "worker", "rater", "judge", "household", "respondent"),
+    "user": (
+        *("user", "person", "annotator", "worker", "rater", "judge", "household", "respondent"),
         *("person_id", "user_id", "annotator_id", "worker_id", "rater_id", "judge_id"),
         *("household_id", "respondent_id", "voter", "voter_id", "participant", "participant_id"),
     ),
@@ -31,7 +31,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "rating", "y", "answer", "response", "vote", "votes"),
     "attribute": ("attribute",),
     "weight": ("weight", "sample_weight"),
-    "group": (
+    "choice_set": (
         *("group", "choice_set", "chid", "choice_id", "choice_situation", "obs_id", "case_id"),
     ),
     "alternative": ("alternative", "alt", "alternative_id", "alt_id"),
@@ -60,10 +60,11 @@ _VERBS = {
 
 # The roles of a table with one row per label.
 LABEL_ROLES = (
-    *("person", "item", "label", "attribute", "weight", "group", "alternative", "availability"),
+    *("user", "item", "label", "attribute", "weight", "choice_set"),
+    *("alternative", "availability"),
 )
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
-ID_ROLES = ("person", "item", "attribute", "group", "winner", "loser")
+ID_ROLES = ("user", "item", "attribute", "choice_set", "winner", "loser")
 
 
 def default_verb(*names: object) -> str | None:
@@ -100,7 +101,7 @@ def find_columns(
 ) -> dict[str, str | None]:
     """Return the column of each role: the one named, or one with a usual name, or None.
 
-    Where person and item are there, and one other column, it is the label, whatever its name.
+    Where user and item are there, and one other column, it is the label, whatever its name.
     ``arguments`` says which argument names the column of a role, where it is called otherwise.
     """
     called = {role: role for role in names} | dict(arguments or {})
@@ -110,19 +111,19 @@ def find_columns(
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
-    if found.get("person", "") is None and found.get("alternative") is not None:
-        found["person"] = next((c for c in free if _letters(c) == "id"), None)
+    if found.get("user", "") is None and found.get("alternative") is not None:
+        found["user"] = next((c for c in free if _letters(c) == "id"), None)
     if "label" in found and found["label"] is None:
         found["label"] = _left_for_label(found, free)
-    for role in ("person", "label", "winner", "loser"):
+    for role in ("user", "label", "winner", "loser"):
         if role in found and found[role] is None:
             raise not_found(role, table, called[role])
     return found
 
 
 def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
-    """Return the one column that is left beside those of person and item, or None."""
-    if found.get("item") is None or found.get("person", "") is None:
+    """Return the one column that is left beside those of user and item, or None."""
+    if found.get("item") is None or found.get("user", "") is None:
         return None
     left = [c for c in free if c not in found.values() and may_be_feature(c)]
     return left[0] if len(left) == 1 else None
@@ -158,7 +159,7 @@ def is_usual(role: str, column: str) -> bool:
 
     Examples
     --------
-    >>> is_usual("person", "userId"), is_usual("item", "Movie-ID"), is_usual("item", "genre")
+    >>> is_usual("user", "userId"), is_usual("item", "Movie-ID"), is_usual("item", "genre")
     (True, True, False)
     """
     return _letters(column) in {_letters(name) for name in COLUMN_NAMES[role]}
@@ -199,7 +200,7 @@ def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Tex
 
     Examples
     --------
-    >>> sorted(id_texts({"person": None, "item": "shoe"})(["user", "shoe", "label"]))
+    >>> sorted(id_texts({"user": None, "item": "shoe"})(["user", "shoe", "label"]))
     ['shoe', 'user']
     """
     spoken_for = {*names.values(), *listed}

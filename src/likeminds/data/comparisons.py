@@ -27,7 +27,7 @@ from likeminds.data.integer_coding import CodedLabels
 from likeminds.data.sources import read_table
 
 # What names the column of a role in a table of preferences.
-_ARGUMENTS = {"person": "user", "winner": "chosen", "loser": "rejected", "tie": "ties"}
+_ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -46,7 +46,7 @@ class ComparedLabels(CodedLabels):
         *,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
-        people: Any = None,
+        user_features: Any = None,
     ) -> Self:
         """Make annotations of pairs: who preferred which item to which.
 
@@ -68,7 +68,7 @@ class ComparedLabels(CodedLabels):
             by their ids: each has a column of its own, called like the item.
         item_ids, feature_names : sequences, optional
             The item of each row of an array of features (by default, its number), and names.
-        people : optional
+        user_features : optional
             Covariates of people: see `Annotations`.
 
         Examples
@@ -83,9 +83,9 @@ class ComparedLabels(CodedLabels):
         if _are_two(features):
             rows = _stack_two(features, len(won))[sides]
             columns |= {"features": rows, "features_per": "row", "feature_names": feature_names}
-            return cls._of_sets(columns | {"items": items, "people": people})
+            return cls._of_sets(columns | {"items": items, "user_features": user_features})
         table = ItemTable.read(features, items, item_ids, feature_names)
-        return cls._of_sets(columns | {"items": items, "people": people}, table)
+        return cls._of_sets(columns | {"items": items, "user_features": user_features}, table)
 
     @classmethod
     def from_preferences(
@@ -99,7 +99,7 @@ class ComparedLabels(CodedLabels):
         strength: str | None = None,
         features: Any = None,
         item_ids: Iterable[Hashable] | None = None,
-        people: Any = None,
+        user_features: Any = None,
     ) -> Self:
         """Read a table of pairs, one row each: what was chosen, and what was rejected.
 
@@ -111,7 +111,7 @@ class ComparedLabels(CodedLabels):
             The names of the columns; without them, columns with usual names are taken (chosen or
             winner, rejected or loser, user, tie, strength). Only the first three must exist.
             Columns of vectors (embeddings of two answers) are the features of the two.
-        features, item_ids, people : optional
+        features, item_ids, user_features : optional
             As in `from_comparisons`.
 
         Examples
@@ -123,7 +123,7 @@ class ComparedLabels(CodedLabels):
         >>> Annotations.from_preferences(pyarrow.table(pairs))
         Annotations: 2 choices among 2 by 2 people, 2 features
         """
-        names = {"person": user, "winner": chosen, "loser": rejected}
+        names = {"user": user, "winner": chosen, "loser": rejected}
         names |= {"tie": ties, "strength": strength}
         if isinstance(frame, str | PathLike):
             frame = read_table(frame, id_texts(names))
@@ -139,34 +139,34 @@ class ComparedLabels(CodedLabels):
         }
         if won is None or lost is None:
             return cls.from_comparisons(
-                users=values["person"],
+                users=values["user"],
                 winners=values["winner"],
                 losers=values["loser"],
                 ties=values.get("tie"),
                 strength=values.get("strength"),
                 features=features,
                 item_ids=item_ids,
-                people=people,
+                user_features=user_features,
             )
         if features is not None:
             raise ValueError(
                 f"The columns {kept['winner']} and {kept['loser']} are features already: leave "
                 "out features=."
             )
-        return cls._of_vectors(won, lost, values, people)
+        return cls._of_vectors(won, lost, values, user_features)
 
     @classmethod
     def _of_vectors(
-        cls, won: FloatArray, lost: FloatArray, values: Mapping[str, IdArray], people: Any
+        cls, won: FloatArray, lost: FloatArray, values: Mapping[str, IdArray], user_features: Any
     ) -> Self:
         """Make annotations of pairs of items that have no ids."""
         stacked = _stack_two((won, lost), len(won))
         refuse_equal(np.flatnonzero((won == lost).all(axis=1)))
         columns, sides = pair_columns(
-            values["person"], None, None, values.get("tie"), values.get("strength")
+            values["user"], None, None, values.get("tie"), values.get("strength")
         )
         columns |= {"items": None, "features": stacked[sides], "features_per": "row"}
-        return cls._of_sets(columns | {"people": people})
+        return cls._of_sets(columns | {"user_features": user_features})
 
     @classmethod
     def from_rankings(
@@ -179,7 +179,7 @@ class ComparedLabels(CodedLabels):
         features: Any = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
-        people: Any = None,
+        user_features: Any = None,
     ) -> Self:
         """Make annotations of rankings, the best item first: the Plackett-Luce model.
 
@@ -195,7 +195,7 @@ class ComparedLabels(CodedLabels):
             said about them among each other.
         shown : sequence of sequences of ids, optional
             What each person could have ranked; what they did not rank comes last.
-        strength, features, item_ids, feature_names, people : optional
+        strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per ranking.
 
         Examples
@@ -207,7 +207,7 @@ class ComparedLabels(CodedLabels):
         who = as_id_array(users, "users")
         sets = ranking_sets(len(who), rankings, shown)
         table = (features, item_ids, feature_names)
-        return cls._of_choices(sets, who, strength, table, people)
+        return cls._of_choices(sets, who, strength, table, user_features)
 
     @classmethod
     def from_choices(
@@ -222,7 +222,7 @@ class ComparedLabels(CodedLabels):
         features: Any = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
-        people: Any = None,
+        user_features: Any = None,
     ) -> Self:
         """Make annotations of choices of one, or none, of several items: conditional logit.
 
@@ -236,7 +236,7 @@ class ComparedLabels(CodedLabels):
             What it is called to choose none of those shown (missing values of ``chosen`` mean
             it, too). It is one more item of every set. Its features are zero, and a column of
             its own says how much people want to have none.
-        strength, features, item_ids, feature_names, people : optional
+        strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per choice.
 
         Examples
@@ -251,7 +251,7 @@ class ComparedLabels(CodedLabels):
             shown = only_available(shown, availability)
         sets = choice_sets(shown, chosen, none=none, n_users=len(who))
         table = (features, item_ids, feature_names)
-        return cls._of_choices(sets, who, strength, table, people, none)
+        return cls._of_choices(sets, who, strength, table, user_features, none)
 
     @classmethod
     def from_best_worst(
@@ -265,7 +265,7 @@ class ComparedLabels(CodedLabels):
         features: Any = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
-        people: Any = None,
+        user_features: Any = None,
     ) -> Self:
         """Make annotations of best-worst choices (MaxDiff): of several, the best and the worst.
 
@@ -276,7 +276,7 @@ class ComparedLabels(CodedLabels):
         ----------
         users, shown, best, worst : sequences
             Who chose, among which items, and what.
-        strength, features, item_ids, feature_names, people : optional
+        strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per person asked.
 
         Examples
@@ -288,7 +288,7 @@ class ComparedLabels(CodedLabels):
         who = as_id_array(users, "users")
         sets = choice_sets(shown, best, worst=worst, n_users=len(who))
         table = (features, item_ids, feature_names)
-        return cls._of_choices(sets, who, strength, table, people)
+        return cls._of_choices(sets, who, strength, table, user_features)
 
     @classmethod
     def _of_choices(  # noqa: PLR0917 - what all ways in have
@@ -297,7 +297,7 @@ class ComparedLabels(CodedLabels):
         users: IdArray,
         strength: ArrayLike | None,
         described: tuple[Any, Any, Any],
-        people: Any,
+        user_features: Any,
         none: Hashable | None = None,
     ) -> Self:
         if not sets.sizes:
@@ -307,7 +307,7 @@ class ComparedLabels(CodedLabels):
         features, item_ids, names = described
         table = ItemTable.read(features, items, item_ids, names)
         table = table if none is None else table.with_none(none)
-        return cls._of_sets(columns | {"people": people}, table)
+        return cls._of_sets(columns | {"user_features": user_features}, table)
 
     def choices(self, most: int = 8, random_state: int = 0) -> Self:
         """Return grades as choices: each item is chosen among those the person graded lower.
@@ -339,10 +339,10 @@ class ComparedLabels(CodedLabels):
         chosen = np.zeros(len(rows), dtype=np.bool_)
         chosen[first] = True
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        plain: dict[str, Any] = {"grades": None, "reading": None, "group_ids": None}
+        plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
         if self.weights is not None:  # a choice counts as often as what was chosen
             plain["weights"] = self.weights[rows[first]][groups]
-        return self.take(rows)._with(**plain, labels=chosen, group_codes=groups)
+        return self.take(rows)._with(**plain, labels=chosen, choice_set_codes=groups)
 
     def differences(self) -> Self:
         """Return rows of differences: the features of what was chosen, less those of each other.
@@ -360,12 +360,12 @@ class ComparedLabels(CodedLabels):
         (array([-2.,  4.]), array([ True, False]))
         """
         make: Any = type(self)
-        found: Self = make(**difference_columns(self), people=self.people)
-        return found.without_group_names()
+        found: Self = make(**difference_columns(self), user_features=self.user_features)
+        return found.without_choice_set_names()
 
-    def without_group_names(self) -> Self:
+    def without_choice_set_names(self) -> Self:
         """Return the same rows, whose groups stay apart from all that are added later."""
-        return self._with(group_ids=None)
+        return self._with(choice_set_ids=None)
 
     @classmethod
     def _of_sets(cls, columns: dict[str, Any], table: ItemTable | None = None) -> Self:
@@ -376,7 +376,7 @@ class ComparedLabels(CodedLabels):
             columns |= {"feature_names": table.names, "features_per": "item"}
         make: Any = cls
         said: Self = make(**columns)
-        return said._with(group_ids=None, picks_worst=worst)
+        return said._with(choice_set_ids=None, picks_worst=worst)
 
 
 def _are_two(features: Any) -> bool:

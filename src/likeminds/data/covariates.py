@@ -48,26 +48,26 @@ class Covariates:
     columns: tuple[NDArray[Any], ...]
 
     @classmethod
-    def read(cls, people: Any, person: str | None = None) -> "Covariates":
+    def read(cls, user_features: Any, user: str | None = None) -> "Covariates":
         """Read a mapping from person to a mapping by name, a data frame, or a file.
 
-        In frames and files one column is the person's: the one called ``person``, or else one
+        In frames and files one column is the person's: the one called ``user``, or else one
         with a usual name; of pandas, an index with a name is a column, too. Columns of numbers
         (and true/false) are numbers, texts are categories; nothing, NaN and the empty text are
         missing. Number codes are made categories by writing them as texts.
         """
-        if isinstance(people, Covariates):
-            return people
-        if isinstance(people, Mapping):
-            return cls._of_mapping(people)
-        if isinstance(people, str | PathLike):
-            people = read_table(people, lambda columns: _person_columns(columns, person))
-        if getattr(getattr(people, "index", None), "name", None) is not None:
-            people = people.reset_index()
-        table = as_frame(people)
-        key = _person_column(table.columns, person)
+        if isinstance(user_features, Covariates):
+            return user_features
+        if isinstance(user_features, Mapping):
+            return cls._of_mapping(user_features)
+        if isinstance(user_features, str | PathLike):
+            user_features = read_table(user_features, lambda columns: _user_columns(columns, user))
+        if getattr(getattr(user_features, "index", None), "name", None) is not None:
+            user_features = user_features.reset_index()
+        table = as_frame(user_features)
+        key = _user_column(table.columns, user)
         if key is None:
-            raise not_found("person", table)
+            raise not_found("user", table)
         names = [name for name in table.columns if name != key]
         columns = [table.get_column(name).to_list() for name in names]
         return cls._check(read_values(table, key, as_ids=True), names, columns)
@@ -77,7 +77,7 @@ class Covariates:
         wrong = [repr(who) for who, known in people.items() if not isinstance(known, Mapping)]
         if wrong:
             raise ValueError(
-                "people must map each person to their covariates by name, as in "
+                "user_features must map each person to their covariates by name, as in "
                 f'{{"zoe": {{"age": 30}}}}; this is not so for {listing(wrong)}.'
             )
         names = list(dict.fromkeys(str(name) for known in people.values() for name in known))
@@ -131,13 +131,14 @@ class Covariates:
         unknown = [name for name in other.names if name not in self.names]
         if unknown:
             raise ValueError(
-                f"people: unknown covariate(s) {listing(unknown)}; known are {listing(self.names)}."
+                f"user_features: unknown covariate(s) {listing(unknown)}; "
+                f"known are {listing(self.names)}."
             )
         for name, column in zip(other.names, other.columns, strict=True):
             known = self.columns[self.names.index(name)]
             if _kind(column) != _kind(known) and not _gaps(column).all():
                 raise ValueError(
-                    f"people: {name!r} has {_kind(column)}, but had {_kind(known)} before."
+                    f"user_features: {name!r} has {_kind(column)}, but had {_kind(known)} before."
                 )
 
     def _joined(
@@ -148,7 +149,8 @@ class Covariates:
         differ = ~_gaps(told) & ~_gaps(before) & (told != before)
         if differ.any():
             raise ValueError(
-                f"people: {name!r} differs from what was known of {listing(ids[~new][differ])}. "
+                f"user_features: {name!r} differs from what was known of "
+                f"{listing(ids[~new][differ])}. "
                 "Give each person one row."
             )
         column = ours.copy()
@@ -238,7 +240,8 @@ class CovariateEncoder:
         unknown = [name for name in people.names if name not in self.names]
         if unknown:
             raise ValueError(
-                f"people: unknown covariate(s) {listing(unknown)}; known are {listing(self.names)}."
+                f"user_features: unknown covariate(s) {listing(unknown)}; "
+                f"known are {listing(self.names)}."
             )
         parts = [np.zeros((len(people), 0))]
         for place, name in enumerate(self.names):
@@ -261,7 +264,9 @@ class CovariateEncoder:
     def _refuse_other_kind(name: str, column: NDArray[Any], kinds: tuple[str, ...] | None) -> None:
         expected = "numbers" if kinds is None else "categories"
         if _kind(column) != expected and not _gaps(column).all():
-            raise ValueError(f"people: {name!r} has {_kind(column)}, but had {expected} before.")
+            raise ValueError(
+                f"user_features: {name!r} has {_kind(column)}, but had {expected} before."
+            )
 
 
 def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:
@@ -292,7 +297,7 @@ def _typed(name: str, values: Sequence[Any]) -> NDArray[Any]:
     mixed = [value for value in told if not isinstance(value, str)]
     if mixed and len({isinstance(value, str) for value in told}) > 1:
         raise ValueError(
-            f"people: {name!r} has both numbers and texts, such as {mixed[0]!r}. "
+            f"user_features: {name!r} has both numbers and texts, such as {mixed[0]!r}. "
             "Write all of them as texts, or all as numbers."
         )
     texts = np.empty(len(clean), dtype=object)
@@ -322,10 +327,10 @@ def _taken(column: NDArray[Any], places: Index) -> NDArray[Any]:
     return np.concatenate([column, nothing])[places]
 
 
-def _person_column(columns: Sequence[str], person: str | None) -> str | None:
-    return person if person in columns else find_column("person", columns)
+def _user_column(columns: Sequence[str], user: str | None) -> str | None:
+    return user if user in columns else find_column("user", columns)
 
 
-def _person_columns(columns: Sequence[str], person: str | None) -> set[str]:
-    usual = {name for name in columns if is_usual("person", name)}
-    return usual | ({person} if person in columns and person is not None else set())
+def _user_columns(columns: Sequence[str], user: str | None) -> set[str]:
+    usual = {name for name in columns if is_usual("user", name)}
+    return usual | ({user} if user in columns and user is not None else set())

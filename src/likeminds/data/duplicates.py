@@ -22,7 +22,7 @@ def settle_duplicates(said: CodedLabels, how: str) -> tuple[Index, Float] | None
     if how == "keep" or not said.has_items:
         return None
     pair = encode_pairs(said.user_codes, said.item_codes)
-    for name in ("attribute_codes", "group_codes"):
+    for name in ("attribute_codes", "choice_set_codes"):
         codes = getattr(said, name)
         if codes is not None:
             pair = encode_pairs(pair, codes)

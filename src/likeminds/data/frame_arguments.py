@@ -25,8 +25,8 @@ def arguments_of(frame: Any, options: FrameOptions) -> tuple[dict[str, Any], Any
     columns |= {name: given.get(name) for name in _AS_GIVEN}
     if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
         columns["grades"] = given.get("grades")
-    people = given.get("people")
-    columns["people"] = None if people is None else Covariates.read(people, given.get("person"))
+    known = given.get("user_features")
+    columns["user_features"] = None if known is None else Covariates.read(known, given.get("user"))
     columns["verb"] = given.get("verb") or default_verb(given.get("positive")) or columns["verb"]
     columns["duplicates"] = given.get("duplicates", "keep")
     return columns, kind

@@ -265,7 +265,8 @@ def _numbers(labels: IdArray) -> FloatArray:
         raise ValueError(
             f"labels has {len(distinct)} values, of which {listing(words)} are words without an "
             "order. Pass grades= with all of them from worst to best (or an ordered categorical), "
-            "or positive= to say which of two answers is the positive one."
+            "or positive= to say which of two answers is the positive one. Leave out rows that "
+            "answer neither yes nor no, such as passes."
         )
     return as_vector(labels.astype(np.float64), "labels")
 

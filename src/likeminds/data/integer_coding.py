@@ -39,13 +39,13 @@ class CodedLabels:
     features_per: Literal["item", "row"]
     attribute_ids: IdArray | None
     attribute_codes: Index | None
-    group_codes: Index | None
+    choice_set_codes: Index | None = field(metadata={"stored": "choice_set_codes"})
     weights: FloatArray | None
     # Files written before have none of these.
     has_items: bool = True
-    group_ids: IdArray | None = None
+    choice_set_ids: IdArray | None = field(default=None, metadata={"stored": "choice_set_ids"})
     reading: LabelReading | None = None
-    people: Covariates | None = None
+    user_features: Covariates | None = field(default=None, metadata={"stored": "people"})
     grades: FloatArray | None = None
     picks_worst: Bool | None = None
     verb: str | None = None
@@ -126,10 +126,12 @@ class CodedLabels:
         if self.attribute_ids is not None and self.attribute_codes is not None:
             codes, kept = compact(self.attribute_codes[chosen], self.n_attributes)
             changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[kept]}
-        if self.group_codes is not None:
-            codes, kept = encode(self.group_codes[chosen], "groups")
-            changes["group_codes"] = codes
-            changes["group_ids"] = None if self.group_ids is None else self.group_ids[kept]
+        if self.choice_set_codes is not None:
+            codes, kept = encode(self.choice_set_codes[chosen], "choice_sets")
+            changes["choice_set_codes"] = codes
+            changes["choice_set_ids"] = (
+                None if self.choice_set_ids is None else self.choice_set_ids[kept]
+            )
         if self.weights is not None:
             changes["weights"] = self.weights[chosen]
         if self.grades is not None:
@@ -145,7 +147,7 @@ class CodedLabels:
         first = self[: min(len(self), _ROWS_SHOWN)]
         said = first.labels if first.grades is None else first.grades
         rows = [
-            {"person": who, "item": what, "label": label}
+            {"user": who, "item": what, "label": label}
             for who, what, label in zip(first.users, first.items, said.tolist(), strict=True)
         ]
         more = len(self) - len(rows)

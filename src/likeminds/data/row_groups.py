@@ -11,42 +11,42 @@ from likeminds.data.identifiers import encode, encode_pairs, join_codes
 from likeminds.data.integer_coding import CodedLabels
 
 
-def named_groups(people: Index, codes: Index | None, ids: IdArray | None) -> dict[str, Any]:
+def named_choice_sets(people: Index, codes: Index | None, ids: IdArray | None) -> dict[str, Any]:
     """Return the group of each row and what it is called; one id is a group of each person."""
     if codes is None or ids is None:
-        return {"group_codes": None, "group_ids": None}
+        return {"choice_set_codes": None, "choice_set_ids": None}
     groups = encode_pairs(people, codes)
     called = np.zeros(int(groups.max()) + 1, dtype=np.intp)
     called[groups] = codes
-    return {"group_codes": groups, "group_ids": ids[called]}
+    return {"choice_set_codes": groups, "choice_set_ids": ids[called]}
 
 
-def have_groups(first: CodedLabels, second: CodedLabels) -> bool:
+def have_choice_sets(first: CodedLabels, second: CodedLabels) -> bool:
     """Say whether there are groups; refuse them on one side only, unless they have no names.
 
     Those are comparisons and choices; a column of groups may have been forgotten.
     """
-    if first.group_ids is None and second.group_ids is None:
-        return first.group_codes is not None or second.group_codes is not None
-    return both_or_neither(first.group_codes, second.group_codes, "groups")
+    if first.choice_set_ids is None and second.choice_set_ids is None:
+        return first.choice_set_codes is not None or second.choice_set_codes is not None
+    return both_or_neither(first.choice_set_codes, second.choice_set_codes, "choice_sets")
 
 
-def join_groups(people: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
+def join_choice_sets(people: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
     """Return the groups of the rows of both; where it is not known what they are called, apart.
 
     Rows without a group are a group each.
     """
-    if first.group_ids is None or second.group_ids is None:
+    if first.choice_set_ids is None or second.choice_set_ids is None:
         ours, theirs = (
-            np.arange(len(part)) if part.group_codes is None else part.group_codes
+            np.arange(len(part)) if part.choice_set_codes is None else part.choice_set_codes
             for part in (first, second)
         )
         apart = np.concatenate([ours, theirs + int(ours.max()) + 1])
-        return {"group_codes": apart, "group_ids": None}
-    assert first.group_codes is not None
-    assert second.group_codes is not None
-    codes, called = encode(second.group_ids, "groups")
-    known = encode(first.group_ids, "groups")[1]
-    there = codes[second.group_codes], write_as_known(called, known, "groups")
-    codes, ids = join_codes((first.group_codes, first.group_ids), there)
-    return named_groups(people, codes, ids)
+        return {"choice_set_codes": apart, "choice_set_ids": None}
+    assert first.choice_set_codes is not None
+    assert second.choice_set_codes is not None
+    codes, called = encode(second.choice_set_ids, "choice_sets")
+    known = encode(first.choice_set_ids, "choice_sets")[1]
+    there = codes[second.choice_set_codes], write_as_known(called, known, "choice_sets")
+    codes, ids = join_codes((first.choice_set_codes, first.choice_set_ids), there)
+    return named_choice_sets(people, codes, ids)

@@ -84,7 +84,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
     said = items * np.uint64(2) + annotations.labels.astype(np.uint64)
     lots = lots_of(users[annotations.user_codes], said)
     unit, stratum = _units(annotations)
-    if annotations.group_codes is not None:  # a group is known by all that is in it
+    if annotations.choice_set_codes is not None:  # a group is known by all that is in it
         total = np.zeros(int(unit.max()) + 1, dtype=np.uint64)
         np.add.at(total, unit, lots)
         lots = total
@@ -99,7 +99,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
 
 def order_within_users(annotations: Annotations, rng: Generator) -> Index:
     """Return each row's place in a random order of its person's groups (or rows), from 0."""
-    unit = annotations.group_codes
+    unit = annotations.choice_set_codes
     if unit is None:
         unit = np.arange(len(annotations))
     owner = np.zeros(int(unit.max()) + 1, dtype=np.intp)
@@ -119,10 +119,10 @@ def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
 def _units(annotations: Annotations) -> tuple[Index, Index]:
     """Return the unit of each row, and the stratum of each unit."""
     people = annotations.user_codes
-    if annotations.group_codes is None:
+    if annotations.choice_set_codes is None:
         unit: Index = np.arange(len(annotations))
         return unit, encode_pairs(people, annotations.labels.astype(np.intp))
-    unit = annotations.group_codes
+    unit = annotations.choice_set_codes
     stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
     stratum[unit] = people
     return unit, stratum

@@ -53,12 +53,12 @@ logger = logging.getLogger(__name__)
 class FrameOptions(TypedDict, total=False):
     """The keyword arguments that frames and files have in common."""
 
-    person: str | None
+    user: str | None
     item: str | None
     label: str | None
     attribute: str | None
     weight: str | None
-    group: str | None
+    choice_set: str | None
     alternative: str | None
     availability: str | None
     constants: bool
@@ -70,7 +70,7 @@ class FrameOptions(TypedDict, total=False):
     grades: bool | Sequence[Hashable] | None
     reading: LabelReading | None
     duplicates: str
-    people: Any
+    user_features: Any
     verb: str | None
 
 
@@ -283,7 +283,7 @@ def read_columns(
 ) -> dict[str, Any]:
     """Return the columns of a frame as the arguments of Annotations.
 
-    ``names`` has the column of each role (person, item, ...), or None to find it by itself;
+    ``names`` has the column of each role (user, item, ...), or None to find it by itself;
     ``options`` are those of `Annotations.from_frame`. Columns are let go as they are
     read: a frame that nobody else holds and its copy are not in memory at once.
     """
@@ -302,9 +302,7 @@ def read_columns(
     for role, column in found.items():
         if column is None or role in {"alternative", "availability"}:
             continue
-        # The constructor calls its columns items, labels, and so on, and people users.
-        name = f"{role}s".replace("persons", "users")
-        arguments[name] = read_coded(table, column, as_ids=role in ID_ROLES)
+        arguments[f"{role}s"] = read_coded(table, column, as_ids=role in ID_ROLES)
         left[column] -= 1
         # What is read need not wait for the rest; other kinds of frames would be copied.
         if table.implementation.is_pyarrow() and not left[column]:
@@ -338,7 +336,7 @@ def _alternatives(
 ) -> tuple[str, IdArray] | None:
     """Return the column of alternatives and its values, where features are in the rows."""
     column = found.get("alternative")
-    if column is None or columns is None or found.get("group") is None:
+    if column is None or columns is None or found.get("choice_set") is None:
         return None
     return column, read_values(table, column, as_ids=True)
 

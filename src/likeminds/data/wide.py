@@ -30,7 +30,7 @@ def wide_to_long(
     choice: str,
     columns: str = "{feature}_{alternative}",
     availability: str | None = None,
-    person: str | None = None,
+    user: str | None = None,
     absent: float = 0.0,
 ) -> Any:
     """Turn a table with one row per choice into one with a row per alternative.
@@ -53,7 +53,7 @@ def wide_to_long(
         How columns are called that say whether an alternative was available
         ("{alternative}_AV"): those with 0 are left out. By default, columns of a feature called
         AV, avail, available or availability.
-    person : str, optional
+    user : str, optional
         The column of people; by default one with a usual name. Without any, each row is a
         person of its own.
     absent : float, default=0.0
@@ -70,9 +70,9 @@ def wide_to_long(
     >>> wide = pyarrow.table({"user": ["ann", "bob"], "price_tea": [2, 3], "price_milk": [1, 4],
     ...                       "chosen": ["tea", "milk"]})
     >>> long = wide_to_long(wide, alternatives=["tea", "milk"], choice="chosen")
-    >>> long.select(["person", "alternative", "label", "price"]).to_pylist()[:2]
-    [{'person': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}, \
-{'person': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}]
+    >>> long.select(["user", "alternative", "label", "price"]).to_pylist()[:2]
+    [{'user': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}, \
+{'user': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}]
     """
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -89,7 +89,7 @@ def wide_to_long(
     row, place = np.nonzero(there)
     called = as_arrow(list(names.values()))
     long: dict[str, Any] = {
-        "person": as_arrow(_people(table, person)[row].tolist()),
+        "user": as_arrow(_people(table, user)[row].tolist()),
         "choice_set": row,
         "alternative": called.take(pa.array(place)),
         "label": (chosen[row] == place).astype(np.int64),
@@ -170,11 +170,11 @@ def _there(table: "nw.DataFrame[Any]", column: str | int) -> Bool:
     return as_available(read_values(table, column), column)
 
 
-def _people(table: "nw.DataFrame[Any]", person: str | None) -> IdArray:
-    if person is not None:
-        refuse_unknown(table, [person], "person")
-    person = person or find_column("person", table.columns)
-    return np.arange(len(table)) if person is None else read_values(table, person, as_ids=True)
+def _people(table: "nw.DataFrame[Any]", user: str | None) -> IdArray:
+    if user is not None:
+        refuse_unknown(table, [user], "user")
+    user = user or find_column("user", table.columns)
+    return np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
 
 
 def _numbers(table: "nw.DataFrame[Any]", column: str | None, absent: float) -> Float:

@@ -58,7 +58,7 @@ def load_electricity() -> Annotations:
         items=None,
         labels=(np.arange(n_offers) == chosen[:, np.newaxis]).ravel(),
         features=offers.astype(np.float64),
-        groups=np.repeat(np.arange(1, n_sets + 1), n_offers),
+        choice_sets=np.repeat(np.arange(1, n_sets + 1), n_offers),
         feature_names=_FEATURE_NAMES,
         features_per="row",
         verb="choose",

@@ -34,7 +34,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     root = make_folder(folder, "the tables")
     labels = {
         "person": said.users,
-        "choice_set": said.group_codes + 1 if said.group_codes is not None else None,
+        "choice_set": said.choice_set_codes + 1 if said.choice_set_codes is not None else None,
         "item": said.items,
         "label": said.labels.astype(np.int8),
     }
@@ -56,7 +56,7 @@ def electricity_by_offer() -> Annotations:
         names[codes.ravel()],
         said.labels,
         offers,
-        groups=said.group_codes,
+        choice_sets=said.choice_set_codes,
         item_ids=names,
         feature_names=said.feature_names,
         verb=said.verb,

@@ -204,7 +204,7 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
 
 
 def _complete_columns(path: Path) -> dict[str, IdArray]:
-    names = {"person": None, "item": "image", "attribute": None}
+    names = {"user": None, "item": "image", "attribute": None}
     frame = as_frame(read_table(path, id_texts(names)))
     by_name = {str(column).lower(): column for column in frame.columns}
     missing = [role for role in _ROLES if role not in by_name]

@@ -124,7 +124,7 @@ class Diagnostics:
     def table(self) -> Any:
         """Return a table with a row per person."""
         columns: dict[str, Any] = {
-            "person": self.users.tolist(),
+            "user": self.users.tolist(),
             "verdict": self.verdict.tolist(),
             "labels": self.n_labels,
         }
@@ -151,7 +151,7 @@ class Diagnostics:
         unusual = np.flatnonzero(np.isin(self.verdict, UNUSUAL))
         rows = [
             {
-                "person": self.users[i],
+                "user": self.users[i],
                 "verdict": str(self.verdict[i]),
                 "labels": int(self.n_labels[i]),
                 "yes": float(self.positive_share[i]),
@@ -241,7 +241,7 @@ def diagnose(
 
 def refittable(ranker: Any) -> Ranker:
     """Return an unfitted ranker with the parameters that were used, chosen ones included."""
-    used = ranker.chosen_
+    used = ranker._best_model
     fresh: Ranker = clone(used).set_params(user_column=None)
     asked = fresh.get_params()
     for name in _CHOSEN:
@@ -262,7 +262,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Say whether a prior depends so little on one fold that it need not be learned again."""
-    crowd = ranker.chosen_.learned("crowd_")
+    crowd = ranker._best_model._learned("crowd_")
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 
@@ -291,8 +291,8 @@ def _both_scores(ranker: Any, annotations: Annotations) -> Float:
 
 def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
-    if annotations.group_codes is not None and are_chosen(annotations):
-        stratum = annotations.group_codes
+    if annotations.choice_set_codes is not None and are_chosen(annotations):
+        stratum = annotations.choice_set_codes
     return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_users)
 
 

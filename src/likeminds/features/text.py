@@ -28,6 +28,8 @@ _PIECES, _MANY_TEXTS = (2, 5), 100
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
 # Among many texts, such a word has at least this share of the strongest word's weight.
 _STRONG = 0.5
+# Longer runs of letters are keys held down, or addresses.
+_LONGEST = 40
 # So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
 _EXACTLY = 3000
 # Directions with less than this share of the largest square are rounding.
@@ -188,14 +190,22 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(named, dtype=object)
 
     def _tells(self) -> NDArray[np.bool_]:
-        """Say which words tell what a text is about: small ones, and those of many texts, do not.
+        """Say which words tell what a text is about, and can be read in a name.
+
+        Small words and those of many texts do not, nor, among many texts, those of a single one.
 
         Components may well be made of such words, but would all be called the same.
         """
         words, idf = self.vectorizer_.get_feature_names_out(), self.vectorizer_.idf_
         # With n texts, a word in m of them has the weight 1 + log((1 + n) / (1 + m)).
-        rare = np.exp(1.0 - idf) < _COMMON
-        plain = [any(w not in _SMALL_WORDS for w in run.split()) for run in words]
+        share = np.exp(1.0 - idf)
+        rare = share < _COMMON
+        if self.n_texts_ >= _MANY_TEXTS:
+            rare &= share * (1 + self.n_texts_) > 2.5  # not the word of a single text
+        plain = [
+            len(run) <= _LONGEST and any(w not in _SMALL_WORDS for w in run.split())
+            for run in words
+        ]
         return np.asarray(rare & np.array(plain, dtype=np.bool_))
 
     def _counts(self, texts: list[str]) -> Any:

@@ -51,9 +51,9 @@ def score_choices(
     >>> found.log_loss.values.round(3)
     array([0.503, 0.313])
     """
-    groups = said.group_codes
+    groups = said.choice_set_codes
     if groups is None:
-        raise ValueError("There are no groups of rows, so that these labels are no choices.")
+        raise ValueError("There are no choice sets, so these labels are not choices.")
     sets = _ScoredSets.of(groups, said.chosen)
     height = as_vector(scores, "scores", length=len(groups)).astype(np.float64)
     if said.picks_worst is not None:
@@ -89,7 +89,7 @@ class _ScoredSets(NamedTuple):
         n_sets = int(groups.max()) + 1
         if (np.bincount(groups[chosen], minlength=n_sets) != 1).any():
             raise ValueError(
-                "Some groups have not just one row that was chosen, so that these labels are no "
+                "Some choice sets have not just one row that was chosen, so these labels are not "
                 "choices."
             )
         first = np.zeros(n_sets, dtype=np.intp)

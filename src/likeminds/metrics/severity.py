@@ -84,7 +84,7 @@ class Severity:
         """Return the ends and the middle half as plain values, for JSON."""
         ends = {"strictest": self.strictest, "mildest": self.mildest}
         told = {
-            name: {"person": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
+            name: {"user": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
             for name, i in ends.items()
         }
         return {"differs": self.differs, **told, "middle": list(self.middle)}
@@ -103,12 +103,12 @@ class Severity:
 
 def are_chosen(said: Annotations) -> bool:
     """Tell whether most labels come in groups with both kinds, as choices do."""
-    if said.group_codes is None:
+    if said.choice_set_codes is None:
         return False
-    total = np.bincount(said.group_codes)
-    positive = np.bincount(said.group_codes, said.labels)
+    total = np.bincount(said.choice_set_codes)
+    positive = np.bincount(said.choice_set_codes, said.labels)
     mixed = (positive > 0) & (positive < total)
-    return bool(mixed[said.group_codes].mean() >= _MOSTLY)
+    return bool(mixed[said.choice_set_codes].mean() >= _MOSTLY)
 
 
 def severity_of(said: Annotations | None) -> Severity | None:

@@ -9,7 +9,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import are_choices, classes_by_group, counted_alike
+from likeminds.data.choice_sets import are_choices, classes_by_set, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.mixed_model.blocks import (
     CachedResponses,
@@ -26,10 +26,10 @@ _OUTSIDE = -1
 
 def are_mixed(annotations: Annotations) -> bool:
     """Say whether some groups are choices, and all others single labels."""
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     if groups is None or are_choices(annotations):
         return False
-    chosen, others = classes_by_group(groups, annotations)
+    chosen, others = classes_by_set(groups, annotations)
     single = chosen + others == 1
     are_sets = (chosen == 1) & counted_alike(groups, annotations)
     return bool(single.any() and not single.all() and (single | are_sets).all())
@@ -39,9 +39,9 @@ def refuse_no_choices(annotations: Annotations) -> None:
     """Say which groups are no choices, where all are to be: one positive among some negatives."""
     if are_choices(annotations):
         return
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     assert groups is not None
-    chosen, _ = classes_by_group(groups, annotations)
+    chosen, _ = classes_by_set(groups, annotations)
     wrong = np.flatnonzero(chosen != 1)
     if not wrong.size:
         raise ValueError(
@@ -51,7 +51,9 @@ def refuse_no_choices(annotations: Annotations) -> None:
     told = []
     for group in wrong[:6]:
         person = annotations.users[np.argmax(groups == group)]
-        called = "" if annotations.group_ids is None else f" {annotations.group_ids[group]}"
+        called = (
+            "" if annotations.choice_set_ids is None else f" {annotations.choice_set_ids[group]}"
+        )
         told.append(f"{person}'s group{called} ({chosen[group]} positive)")
     raise ValueError(
         "The model has learned from choices: groups of rows with one positive label each. With "
@@ -63,9 +65,9 @@ def refuse_no_choices(annotations: Annotations) -> None:
 
 def _shown_together(annotations: Annotations) -> Index:
     """Return the group of each row; the person, where a group has nothing to choose between."""
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     if groups is not None:
-        chosen, others = classes_by_group(groups, annotations)
+        chosen, others = classes_by_set(groups, annotations)
         if chosen.all() and others.all():
             return groups
     return annotations.user_codes
@@ -268,9 +270,9 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRow
     if len(positives):
         members[:, 1:] = negatives[np.where(inside, place, begin[:, None])]
     each = weight[members[:, 1:]]
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     if groups is not None and together is not annotations.user_codes:
-        n_chosen, _ = classes_by_group(groups, annotations)
+        n_chosen, _ = classes_by_set(groups, annotations)
         is_set = (n_chosen == 1) & counted_alike(groups, annotations)
         each = np.where(is_set[groups[positives]][:, None], 1.0, each)
     counts = np.column_stack([np.ones(len(positives)), np.where(inside, each, 0.0)])
@@ -283,7 +285,7 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRow
 
 def _with_single(annotations: Annotations) -> _ChoiceRows:
     """Return the sets of groups, and one of an item and none for each row that is alone."""
-    groups = annotations.group_codes
+    groups = annotations.choice_set_codes
     alone = np.ones(len(annotations), dtype=np.bool_)
     if groups is not None:
         alone = np.bincount(groups)[groups] == 1

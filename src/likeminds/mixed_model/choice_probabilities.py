@@ -38,7 +38,7 @@ class SetDifferences:
         cls, posterior: Posterior, said: Annotations, scores: Float, people: Index
     ) -> "SetDifferences":
         """Return the differences of all ordered pairs of rows in one set."""
-        sets = said.group_codes
+        sets = said.choice_set_codes
         assert sets is not None
         if said.picks_worst is not None:
             scores = np.where(said.picks_worst, -scores, scores)
@@ -85,16 +85,16 @@ def chances_of_sets(
     scale : float, default=1.0
         What variances are multiplied with for known users and items: see `calibrate_choices`.
     """
-    if posterior.likelihood.is_quadratic or said.group_codes is None:
+    if posterior.likelihood.is_quadratic or said.choice_set_codes is None:
         return None
-    if np.bincount(said.group_codes).max() < 2:
+    if np.bincount(said.choice_set_codes).max() < 2:
         return np.ones(len(said))
     apart = SetDifferences.of(posterior, said, scores, people)
     known = posterior.see(said.X, said.items if said.has_items else None).is_known(posterior.items)
     known &= people >= 0
     chance = apart.chances(np.where(known[apart.row] & known[apart.other], scale, 1.0), len(said))
-    total = np.bincount(said.group_codes, weights=chance)
-    return np.asarray(chance / total[said.group_codes])
+    total = np.bincount(said.choice_set_codes, weights=chance)
+    return np.asarray(chance / total[said.choice_set_codes])
 
 
 def calibrate_choices(

@@ -286,7 +286,7 @@ def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
         return loss
     if loss == "auto":
         loss = LogisticLoss.name
-        if annotations.group_codes is not None:
+        if annotations.choice_set_codes is not None:
             loss = ChoiceLoss.name if are_choices(annotations) else loss
             loss = MixedLoss.name if are_mixed(annotations) else loss
     return ALL_LOSSES[loss]

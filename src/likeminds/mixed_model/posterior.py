@@ -161,14 +161,14 @@ class Posterior:
         return self.grades(self.see(rows, self._ids(X)), people)
 
     def rank_interval(
-        self, items: ArrayLike | Annotations, user: Hashable | None = None, level: float = 0.9
+        self, items: ArrayLike | Annotations, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a person."""
         rows, person = self._rows_for(items, user)
         return self.ranks(self.see(rows, self._ids(items)), person, level)
 
     def next_items(
-        self, items: ArrayLike | Annotations, user: Hashable | None = None, n: int = 1
+        self, items: ArrayLike | Annotations, *, user: Hashable | None = None, n: int = 1
     ) -> Index:
         """Return which items to ask a person about next, the most telling first."""
         rows, person = self._rows_for(items, user)

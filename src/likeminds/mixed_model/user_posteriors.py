@@ -254,7 +254,7 @@ class NewUserPosteriors:
         """Return everybody's mode and matrix K; see `Posterior`."""
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
-        shifts = crowd.shifts(said.people, said.user_ids)
+        shifts = crowd.shifts(said.user_features, said.user_ids)
         points, known = posterior_of(
             tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )
@@ -267,7 +267,7 @@ class NewUserPosteriors:
 
         A choice is about differences, so it leaves no residual of a single item.
         """
-        if self.crowd.items is None or not said.has_items or said.group_codes is not None:
+        if self.crowd.items is None or not said.has_items or said.choice_set_codes is not None:
             return None
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         people = said.user_codes

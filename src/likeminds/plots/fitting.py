@@ -75,7 +75,7 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
 
 
 def _trace(trace: Any, name: str) -> Float:
-    values = trace.learned("objective_trace_") if isinstance(trace, ReadableModel) else trace
+    values = trace._learned("objective_trace_") if isinstance(trace, ReadableModel) else trace
     try:
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
@@ -148,11 +148,11 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     -------
     matplotlib Axes
     """
-    results = tuned.learned("cv_results_") if isinstance(tuned, ReadableModel) else None
+    results = tuned._learned("cv_results_") if isinstance(tuned, ReadableModel) else None
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])
-    reading = tuned.learned("label_reading_")
+    reading = tuned._learned("label_reading_")
     measure = "AUC" if reading is None or reading.grades is None else "concordance"
     across, upwards = _two_parameters(params, x, y)
     behind = _behind(results, params.index(tuned.best_params_))

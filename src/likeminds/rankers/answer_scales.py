@@ -46,7 +46,7 @@ class AnswerScale:
     @classmethod
     def of_ranker(cls, ranker: Any) -> "AnswerScale":
         """Return the scale on which the users of a fitted ranker answered."""
-        reading: LabelReading | None = ranker.learned("label_reading_")
+        reading: LabelReading | None = ranker._learned("label_reading_")
         levels = _levels(ranker)
         if reading is not None and reading.grades is not None and levels is not None:
             words = reading.grades or [f"{level:.3g}" for level in levels]
@@ -134,7 +134,7 @@ class AnswerScale:
 
 def _levels(ranker: Any) -> list[float] | None:
     """Return the grades that a ranker knows, ascending; None where it has learned from none."""
-    grading, kept = ranker.learned("grading_"), ranker.learned("annotations_")
+    grading, kept = ranker._learned("grading_"), ranker._learned("annotations_")
     if grading is not None:
         return [float(level) for level in grading.scale.levels]
     if kept is not None and kept.grades is not None:

@@ -117,7 +117,7 @@ def refuse_unread(X: object) -> None:
 def how_to_fit(X: object) -> str:
     """Say how to pass a table of labels, or a matrix of users by items, which X is not."""
     columns = [str(name) for name in getattr(X, "columns", ())]
-    if usual_columns("person", columns) or usual_columns("label", columns):
+    if usual_columns("user", columns) or usual_columns("label", columns):
         return (
             " A table with users, items and labels is read by Annotations.from_frame(frame): fit "
             "to what it returns."

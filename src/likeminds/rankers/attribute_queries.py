@@ -27,8 +27,8 @@ class AttributeQueries:
 
     def match(
         self,
-        X: ArrayLike,
-        user: Hashable | None = None,
+        user: Hashable | None,
+        items: ArrayLike,
         *,
         like: Sequence[str] = (),
         not_like: Sequence[str] = (),
@@ -41,10 +41,10 @@ class AttributeQueries:
 
         Parameters
         ----------
-        X : array of shape (n_items, n_features)
+        user : id or None
+            For whom items are scored; None is the consensus, or the only new user.
+        items : array of shape (n_items, n_features)
             The items, which are ranked against each other.
-        user : id, optional
-            For whom items are scored; by default for the consensus.
         like, not_like : lists of attributes
             What is wished for, and what is not; without both, all attributes are.
 
@@ -59,16 +59,16 @@ class AttributeQueries:
         both = sorted(set(wanted) & set(unwanted))
         if both:
             raise ValueError(f"The wish contradicts itself: {listing(both)} is liked and not.")
-        items = as_matrix(X, "X")
-        users = None if user is None else as_id_array([user], "user").repeat(len(items))
-        shares = [_share_below(self.decision_function(items, users, name)) for name in wanted]
-        shares += [1.0 - _share_below(self.decision_function(items, users, n)) for n in unwanted]
+        rows = as_matrix(items, "items")
+        users = None if user is None else as_id_array([user], "user").repeat(len(rows))
+        shares = [_share_below(self.decision_function(rows, users, name)) for name in wanted]
+        shares += [1.0 - _share_below(self.decision_function(rows, users, n)) for n in unwanted]
         return np.asarray(np.mean(shares, axis=0))
 
     def rank(
         self,
-        X: ArrayLike,
-        user: Hashable | None = None,
+        user: Hashable | None,
+        items: ArrayLike,
         *,
         like: Sequence[str] = (),
         not_like: Sequence[str] = (),
@@ -78,14 +78,14 @@ class AttributeQueries:
 
         Parameters
         ----------
-        X, user, like, not_like
+        user, items, like, not_like
             As in `match`.
         k : int, optional
             How many; by default all.
         """
         if k is not None and k < 1:
             raise ValueError(f"k must be at least 1, but is {k}.")
-        match = self.match(X, user, like=like, not_like=not_like)
+        match = self.match(user, items, like=like, not_like=not_like)
         return np.argsort(-match, kind="stable")[:k]
 
 

@@ -58,7 +58,7 @@ def rank_all(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking
     if not len(shown):
         raise ValueError("There are no items to rank.")
     people = ranker.people_.tolist()
-    if not ranker.chosen_.scores_by_weights:
+    if not ranker._best_model.scores_by_weights:
         yield from (ranker.rank(person, items, k=k) for person in people)
         return
     rows = np.column_stack([shown.rows, shown.effects])

@@ -98,28 +98,28 @@ class ReadableModel:
         return super().__getstate__()
 
     @property
-    def chosen_(self) -> Any:
+    def _best_model(self) -> Any:
         """The model, out of the search that found it."""
-        return self.learned("best_estimator_") or self
+        return self._learned("best_estimator_") or self
 
     @property
     def has_attributes(self) -> bool:
         """Whether it tells several attributes apart, by name."""
         return NAMELESS not in self.rankers_
 
-    def learned(self, name: str) -> Any:
+    def _learned(self, name: str) -> Any:
         """Return a fitted attribute that not every model has; None where this one has none."""
         return getattr(self, name, None)
 
     @property
     def verb(self) -> Verb:
         """What people do with items, as far as the labels said; of files of old, "like"."""
-        return Verb.of(self.learned("verb_"))
+        return Verb.of(self._learned("verb_"))
 
     @property
     def item_names(self) -> dict[Any, str]:
         """Titles, names or texts of items, by their ids; empty where the model has none."""
-        held = self.learned("item_names_")
+        held = self._learned("item_names_")
         if held is None:
             return {}
         return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
@@ -130,7 +130,7 @@ class ReadableModel:
             called = as_id_array(list(names.values()), "names")
             self.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
 
-    def ranker_of(self, attribute: str) -> Any:
+    def _ranker_of(self, attribute: str) -> Any:
         """Return the ranker of an attribute."""
         if str(attribute) not in self.rankers_:
             there = listing(list(self.rankers_))
@@ -141,7 +141,7 @@ class ReadableModel:
     @property
     def kept_(self) -> Annotations | None:
         """The labels and items it was fitted to, where it still has them."""
-        kept = (ranker.learned("annotations_") for ranker in self.rankers_.values())
+        kept = (ranker._learned("annotations_") for ranker in self.rankers_.values())
         return next((said for said in kept if said is not None), None)
 
     def kept_items(self) -> tuple[IdArray, FloatArray] | None:
@@ -152,7 +152,7 @@ class ReadableModel:
         if self.kept_ is None:
             return None
         ids, features = self.kept_.distinct_items()
-        scorable = self.chosen_.scorable_ids()
+        scorable = self._best_model.scorable_ids()
         known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
         return ids[known], features[known]
 
@@ -162,16 +162,16 @@ class ReadableModel:
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
         """Return the fingerprint of what it was fitted to, if that is known."""
-        marks = self.learned("fingerprints_") or {}
+        marks = self._learned("fingerprints_") or {}
         mark: str | None = marks.get(attribute)
-        return mark or self.ranker_of(attribute).learned("fingerprint_")
+        return mark or self._ranker_of(attribute)._learned("fingerprint_")
 
 
 def with_consensus(ranker: Any) -> Any:
     """Return a ranker that scores unknown users and items, whatever its ``unknown`` says."""
     if not isinstance(ranker, ReadableModel):  # an estimator of the caller's
         return ranker
-    lenient: Any = copy(ranker.chosen_)
+    lenient: Any = copy(ranker._best_model)
     lenient.unknown = "consensus"
     return lenient
 

@@ -314,7 +314,7 @@ class ChoiceReporting(PriorRanker):
         loss = self._prior_loss()
         answers, crowd = loss.prepare_new_users(said, crowd)
         tasks = loss.tasks(answers, crowd.coordinates)
-        shifts = crowd.shifts(said.people, said.user_ids)
+        shifts = crowd.shifts(said.user_features, said.user_ids)
         setting = self._specification().setting(tasks, crowd.likelihood, crowd.coordinates, shifts)
         return setting, said
 

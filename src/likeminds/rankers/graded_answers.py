@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.metrics.concordance import concordance_by_user
@@ -68,9 +68,9 @@ def choose_grade_loss(ranker: Any, data: TrainingData) -> tuple[str, dict[str, f
 def users_weigh_features(ranker: Any, data: TrainingData) -> bool:
     """Tell whether held-out labels of known users are ranked better by users' weights of features.
 
-    The weights are of the leading principal components, of features as they are or standardised,
-    which stand for features too many to try with. The other candidate knows items by their effects
-    and factors alone. Users are a sample.
+    The weights are of the leading principal components, which stand for features too many to try
+    with: of features as they are or, if ``ranker.standardize``, standardised. The other candidate
+    regresses item effects and factors on all features. Users are a sample.
     """
     n_users = len(data.about.user_ids)
     most = int(min(max(_MOST_GRADES * n_users / data.about.n_labels, _ENOUGH_PEOPLE), n_users))
@@ -80,21 +80,12 @@ def users_weigh_features(ranker: Any, data: TrainingData) -> bool:
         return True
     centred = said.features - said.features.mean(axis=0)
     spread = centred.std(axis=0)
-    without, *weighed = (
-        _trial_concordance(ranker, said, features)
-        for features in (
-            centred[:, :0],
-            _leading(centred),
-            _leading(centred[:, spread > 0] / spread[spread > 0]),
-        )
+    ways = [centred, centred[:, spread > 0] / spread[spread > 0]]
+    without = _trial_concordance(ranker, said, said.features, weighed=False)
+    return any(
+        np.nansum(_trial_concordance(ranker, said, _leading(rows), weighed=True) - without) > 0
+        for rows in ways[: 1 + ranker.standardize]
     )
-    return any(_is_above_error(values - without) for values in weighed)
-
-
-def _is_above_error(gains: Float) -> bool:
-    """Tell whether the mean gain over users is above its standard error."""
-    gains = gains[np.isfinite(gains)]
-    return bool(gains.sum() > np.sqrt(gains @ gains))
 
 
 def _leading(rows: Float) -> Float:
@@ -102,13 +93,16 @@ def _leading(rows: Float) -> Float:
     return np.asarray((left * lengths)[:, :_COMPONENTS])
 
 
-def _trial_concordance(ranker: Any, said: Annotations, features: Float) -> Float:
-    """Return each user's concordance on held-out labels, by a fit with these features of items."""
+def _trial_concordance(
+    ranker: Any, said: Annotations, features: FloatArray, *, weighed: bool
+) -> Float:
+    """Return each user's concordance on held-out labels; ``weighed``: users weigh features."""
     names = tuple(map(str, range(features.shape[1])))
     train, test = split_within_users(
         said._with(features=features, feature_names=names), test_size=_HELD_OUT, random_state=0
     )
-    quick = _trial(ranker, covariance="low_rank")
+    form = "low_rank" if weighed else "auto"
+    quick = _trial(ranker, weighed=weighed, covariance=form, loss=ranker.loss_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
         quick.fit(train)
@@ -118,12 +112,15 @@ def _trial_concordance(ranker: Any, said: Annotations, features: Float) -> Float
     return concordance_by_user(test.outcomes, scores, test.users).values
 
 
-def _trial(ranker: Any, **parameters: Any) -> Any:
-    """Return a copy that is fitted roughly, without a word, to be judged by its scores."""
+def _trial(ranker: Any, *, weighed: bool, **parameters: Any) -> Any:
+    """Return a copy that is fitted roughly, without a word, to be judged by its scores.
+
+    Unless ``weighed``, item effects are regressed on features too many for users to weigh.
+    """
     quick = clone(ranker).set_params(
         tol=max(ranker.tol, _TOL), callback=None, verbose=False, unknown="consensus", **parameters
     )
-    quick._is_trial = True
+    quick._is_trial, quick._weighs_features = True, weighed
     return quick
 
 
@@ -155,7 +152,7 @@ def _judge(
     ranker: Any, loss: str, learners: Annotations, asked: Annotations, held_out: Annotations
 ) -> Float:
     """Return the concordance of every newcomer's grades that are held out."""
-    quick = _trial(ranker, loss=loss, n_item_factors=0)
+    quick = _trial(ranker, weighed=False, loss=loss, n_item_factors=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
         quick.fit(learners)

@@ -24,7 +24,7 @@ class HierarchicalRanker(PriorFittingMixin):
     there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
     in all directions; else it has a few leading directions, and an equal residual in all others.
     A person's weights are the mode of their posterior given this prior, and come with its
-    covariance. Where annotations have covariates of people z_i (``people=``), weights are
+    covariance. Where annotations have covariates of people z_i (``user_features=``), weights are
     W_i ~ N(theta + Gamma z_i, Omega); Gamma is learned, and shrunk as much as it has to be. A
     keyboard interrupt keeps the best prior found so far.
 
@@ -259,7 +259,7 @@ class HierarchicalRanker(PriorFittingMixin):
         everything = self.annotations_.concat(more)
         # A few rows must not turn all that was learned into something else.
         if self.loss == "auto" and self.loss_ == "choice":
-            if more.group_codes is None:
+            if more.choice_set_codes is None:
                 raise ValueError(
                     "The model has learned from choices, but these are labels of single items: "
                     "fit both at once (first.concat(second)), or use newcomer, which takes either."

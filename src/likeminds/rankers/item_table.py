@@ -84,7 +84,7 @@ class ItemTableView:
     @cached_property
     def learned(self) -> ItemPosteriors | None:
         """What the ranker has learned about each item; items it cannot score are refused."""
-        found: ItemPosteriors | None = self.ranker.chosen_.learned_about(self.ids)
+        found: ItemPosteriors | None = self.ranker._best_model.learned_about(self.ids)
         return found
 
     @cached_property
@@ -101,7 +101,7 @@ class ItemTableView:
 
 def gives_grades(ranker: Any) -> bool:
     """Say whether a ranker predicts grades."""
-    return ranker.chosen_.learned("grading_") is not None
+    return ranker._best_model._learned("grading_") is not None
 
 
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
@@ -161,7 +161,7 @@ def place_of_user(ranker: Any, person: Hashable) -> int:
     if place < 0:
         known = ranker.users_
         raise KeyError(
-            f"There is no person {person!r} in this model, which knows "
+            f"There is no user {person!r} in this model, which knows "
             f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
             f"{did_you_mean(person, known[:_COMPARED].tolist())}"
         )
@@ -181,20 +181,20 @@ def frames_of(ranker: Any) -> Frames:
 
 def summary_html(ranker: Any) -> str:
     """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
-    people = ranker.learned("users_")
+    people = ranker._learned("users_")
     if people is None:
         return ""
-    names = ranker.learned("feature_names_")
-    known = ranker.learned("known_items_") or getattr(ranker.learned("crowd_"), "items", None)
+    names = ranker._learned("feature_names_")
+    known = ranker._learned("known_items_") or getattr(ranker._learned("crowd_"), "items", None)
     told = {
         "people": len(people),
-        "choices": ranker.learned("n_choices_") or None,
-        "labels": None if ranker.learned("n_choices_") else ranker.learned("n_labels_"),
+        "choices": ranker._learned("n_choices_") or None,
+        "labels": None if ranker._learned("n_choices_") else ranker._learned("n_labels_"),
         "features": None if names is None else len(names),
         "items known by their ids": None if known is None else len(known.ids),
-        "features of items that were learned": ranker.learned("n_item_factors_") or None,
-        "loss": ranker.learned("loss_"),
-        "groups": ranker.learned("n_groups_"),
+        "features of items that were learned": ranker._learned("n_item_factors_") or None,
+        "loss": ranker._learned("loss_"),
+        "groups": ranker._learned("n_groups_"),
     }
     rows = [{"learned": name, "": value} for name, value in told.items() if value is not None]
     title = f"{type(ranker).__name__} of {counted(len(people), 'person', 'people')}"

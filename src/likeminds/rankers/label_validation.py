@@ -37,7 +37,7 @@ def as_annotations(
     users: Iterable[Hashable] | None,
     sample_weight: ArrayLike | None,
     *,
-    groups: Iterable[Hashable] | None = None,
+    choice_sets: Iterable[Hashable] | None = None,
     reset: bool = True,
 ) -> Any:
     """Check what the caller has; ``reset`` it, or hold it against what was seen before."""
@@ -49,11 +49,13 @@ def as_annotations(
     if isinstance(X, AnnotationFolder):
         X = ranker._in_reach(X) if reset else X.annotations()
     if isinstance(X, Annotations | AnnotationFolder):
-        array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight, groups=groups)
+        array_validation.refuse_extras(
+            y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets
+        )
         annotations = _take_annotations(ranker, X, reset=reset)
     else:
         annotations = _to_annotations(
-            ranker, X, y, users, sample_weight, groups=groups, reset=reset
+            ranker, X, y, users, sample_weight, choice_sets=choice_sets, reset=reset
         )
     if reset:
         ranker.n_labels_ = len(annotations)
@@ -86,7 +88,7 @@ def _to_annotations(
     users: Iterable[Hashable] | None,
     sample_weight: ArrayLike | None,
     *,
-    groups: Iterable[Hashable] | None,
+    choice_sets: Iterable[Hashable] | None,
     reset: bool,
 ) -> Annotations:
     if reset:
@@ -117,7 +119,7 @@ def _to_annotations(
         reading=ranker.label_reading_ if graded else None,
         features=FiniteRows(features),
         weights=as_weights(sample_weight, len(features), "sample_weight"),
-        groups=groups,
+        choice_sets=choice_sets,
         feature_names=ranker.feature_names_.tolist(),
         features_per="row",
     )

@@ -65,7 +65,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
     >>> shoes = crowds["pointy"].features
     >>> model.decision_function(shoes, users=[3] * 50).shape
     (50, 2)
-    >>> model.rank(shoes, 3, like=["comfortable"], not_like=["pointy"], k=5).shape
+    >>> model.rank(3, shoes, like=["comfortable"], not_like=["pointy"], k=5).shape
     (5,)
     """
 
@@ -113,7 +113,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         -------
         self
         """
-        if self.learned("rankers_") is None:
+        if self._learned("rankers_") is None:
             return self.fit(X, callback=callback)
         parts = _by_attribute(X)
         if _common_features(parts).tolist() != self.feature_names_.tolist():
@@ -155,8 +155,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         names = self.rankers_ if attribute is None else [attribute]
         scores = []
         for name in names:
-            ranker = self.ranker_of(name)
-            ranker.chosen_._refuse_new_items(item_ids_of(X, None, 0))
+            ranker = self._ranker_of(name)
+            ranker._best_model._refuse_new_items(item_ids_of(X, None, 0))
             scores.append(with_consensus(ranker).decision_function(X, owners))
         return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
@@ -164,7 +164,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         """Return, by attribute, the mean over people of their AUC."""
         check_is_fitted(self)
         return {
-            name: float(self.ranker_of(name).score(part)) for name, part in _by_attribute(X).items()
+            name: float(self._ranker_of(name).score(part))
+            for name, part in _by_attribute(X).items()
         }
 
     def score(self, X: ByAttribute, y: None = None) -> float:
@@ -187,7 +188,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         check_is_fitted(self)
         posterior = {}
         for name, part in _by_attribute(X).items():
-            ranker = self.ranker_of(name)
+            ranker = self._ranker_of(name)
             Capability.NEWCOMERS.require(ranker)
             posterior[name] = ranker.newcomer(part)
         return AttributeNewcomers(self, posterior)
@@ -250,7 +251,7 @@ class AttributeNewcomers(AttributeQueries):
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
-        scores = np.asarray(rows @ self.model.ranker_of(attribute).consensus_)
+        scores = np.asarray(rows @ self.model._ranker_of(attribute).consensus_)
         belief = self.posterior.get(str(attribute))
         if belief is not None:
             known = lookup(owners, belief.users, "users") >= 0

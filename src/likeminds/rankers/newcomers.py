@@ -120,7 +120,7 @@ class NewUsers(Posterior):
             mine = self.said.of_user(asked.users[0])
             assert mine.grades is not None
             given = dict(zip(mine.items.tolist(), mine.grades.tolist(), strict=True))
-            words = self.ranker.chosen_.label_reading_.grades
+            words = self.ranker._best_model.label_reading_.grades
             for row in np.flatnonzero(has_label).tolist():
                 grade = given[asked.items[row]]
                 expected[row] = words[int(grade)] if expected.dtype == object else grade
@@ -183,7 +183,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     *,
-    people: Any = None,
+    user_features: Any = None,
 ) -> Posterior:
     """Return the posteriors of people not seen in training, given their labels, without a refit.
 
@@ -201,7 +201,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         item to answer, of one person. Without X (or with no rows), there are no labels. Where the
         crowd gave grades, newcomers may say yes or no: that counts as a grade in the middle of
         those above, or below, where grades divide.
-    people : Covariates, mapping by person, data frame or path, optional
+    user_features : Covariates, mapping by person, data frame or path, optional
         Covariates of these people, as in `Annotations`, where the ranker has learned from such:
         they start from what goes with theirs instead of the consensus. Without X and ``users``,
         the people are those of this table.
@@ -225,15 +225,15 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     """
     check_is_fitted(self)
     if isinstance(X, RemoteAnnotations):
-        refuse_extras(y=y, users=users, sample_weight=sample_weight, people=people)
+        refuse_extras(y=y, users=users, sample_weight=sample_weight, user_features=user_features)
         found: Posterior = X.newcomers(self)
         return found
     if isinstance(X, Mapping):
         refuse_extras(y=y, sample_weight=sample_weight)
-        return newcomer(self, _by_item(self, X, users) if X else None, people=people)
+        return newcomer(self, _by_item(self, X, users) if X else None, user_features=user_features)
     newcomers: Newcomers = self._newcomers()
     crowd = newcomers.crowd
-    covariates = _covariates(people, crowd)
+    covariates = _covariates(user_features, crowd)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
         who, points, known = _strangers(users, covariates, crowd)
         said = None
@@ -241,12 +241,12 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         if is_graded(self):
             X, y = _as_grades(self, X, y)
         said = as_annotations(self, X, y, users, sample_weight, reset=False)
-        self.chosen_._item_ids(said, None, said.X)
+        self._best_model._item_ids(said, None, said.X)
         if covariates is not None:
-            said = said.with_people(covariates)
+            said = said.with_user_features(covariates)
         who = said.user_ids
         points, known = newcomers.fold_in(said)
-    posterior = Posterior.given(crowd, who, points, known, unknown=self.chosen_.unknown)
+    posterior = Posterior.given(crowd, who, points, known, unknown=self._best_model.unknown)
     ways = ways_of(self)
     answered = None if said is None else newcomers.answered(said, posterior)
     if ways is not None:
@@ -281,7 +281,7 @@ def _by_item(
 
 def ways_of(ranker: Any) -> ResponseStyle | None:
     """Return how the people of a ranker turn scores into grades, where they gave grades."""
-    grading: CumulativeLogit | None = ranker.learned("grading_")
+    grading: CumulativeLogit | None = ranker._learned("grading_")
     return None if grading is None else ResponseStyle(grading, ranker.label_reading_)
 
 
@@ -290,7 +290,7 @@ def _as_grades(
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
     """Return labels of yes or no as typical grades; grades as they are."""
     cut, words = ranker.label_reading_.threshold, ranker.label_reading_.grades
-    grading = ranker.learned("grading_")
+    grading = ranker._learned("grading_")
     levels = np.array([cut, cut + 1.0]) if grading is None else grading.scale.levels
     low, high = levels[levels <= cut], levels[levels > cut]
     typical = np.array([low[len(low) // 2], high[len(high) // 2]])
@@ -304,15 +304,15 @@ def _as_grades(
     return X, y
 
 
-def _covariates(people: Any, crowd: FittedPrior) -> Covariates | None:
-    if people is None:
+def _covariates(user_features: Any, crowd: FittedPrior) -> Covariates | None:
+    if user_features is None:
         return None
     if crowd.traits is None:
         raise ValueError(
-            "This ranker has not learned from covariates of people: leave out people=, or fit a "
-            "HierarchicalRanker to annotations that have them."
+            "This ranker has not learned from covariates of people: leave out user_features=, or "
+            "fit a HierarchicalRanker to annotations that have them."
         )
-    return Covariates.read(people)
+    return Covariates.read(user_features)
 
 
 def _strangers(

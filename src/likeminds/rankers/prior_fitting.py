@@ -48,6 +48,8 @@ class PriorFittingMixin(ChoiceReporting):
 
     # A trial is judged by its scores: it says nothing, and learns no more than these take.
     _is_trial, _has_steps = False, True
+    # Whether users weigh features too many for Omega; None: held-out labels decide.
+    _weighs_features: bool | None = None
 
     n_groups: int | str
     item_effects: bool | str
@@ -119,7 +121,7 @@ class PriorFittingMixin(ChoiceReporting):
             self.crowd_,
             pulls=learned.pulls,
             rank=self.covariance_rank,
-            shifts=self.crowd_.shifts(data.about.people, self.users_),
+            shifts=self.crowd_.shifts(data.about.user_features, self.users_),
             quick=learned.sampling is not None,
         )
         return points
@@ -178,11 +180,15 @@ class PriorFittingMixin(ChoiceReporting):
             and n_weights <= MOST_FEATURES
             and self.covariance == "auto"
             and self.n_groups in {"auto", 0}
-            and about.people is None
+            and about.user_features is None
             and self.consensus is None
             and self._has_items(loss, data)
             and data.item_features() is not None
-            and not users_weigh_features(self, data)
+            and not (
+                users_weigh_features(self, data)
+                if self._weighs_features is None
+                else self._weighs_features
+            )
         )
 
     def _has_items(self, loss: PriorLoss, data: TrainingData) -> bool:
@@ -224,7 +230,7 @@ class PriorFittingMixin(ChoiceReporting):
         if isinstance(tasks, ItemEffects):
             asked = 0 if rough else self.n_item_factors
             teach = partial(learn_crossed, n_factors=None if isinstance(asked, str) else int(asked))
-        elif data.about.people is None:
+        elif data.about.user_features is None:
             teach = partial(learn, may_sample=True)
         with both_callbacks(self, self.callback) as callback:
             learning = partial(
@@ -242,7 +248,7 @@ class PriorFittingMixin(ChoiceReporting):
             )
             about = data.about
             return learn_with_people(
-                about.people, about.user_ids, coordinates, tasks, learning, self.tol
+                about.user_features, about.user_ids, coordinates, tasks, learning, self.tol
             )
 
     def _is_wide(self, loss: PriorLoss, data: TrainingData) -> bool:
@@ -252,7 +258,7 @@ class PriorFittingMixin(ChoiceReporting):
             needs_matrices={
                 f'covariance="{self.covariance}"': self.covariance in {"full", "diagonal"},
                 "fixed, signs and draws": not self._specification().is_plain,
-                "covariates of people": data.about.people is not None,
+                "covariates of people": data.about.user_features is not None,
                 f'loss="{loss.name}"': not loss.rows_are_items,
                 "item_effects=True": self.item_effects is True,
             },
@@ -319,4 +325,4 @@ class PriorFittingMixin(ChoiceReporting):
 def _shifts(traits: CovariateEffects | None, data: TrainingData) -> Float | None:
     """Return how far everybody's mean is from that of all, by their covariates."""
     about = data.about
-    return None if traits is None else traits.shifts(about.people, about.user_ids)
+    return None if traits is None else traits.shifts(about.user_features, about.user_ids)

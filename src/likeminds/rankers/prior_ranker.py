@@ -75,10 +75,10 @@ class PriorRanker(UpdatableRanker):
         Users not seen in training get what goes with their covariates, where annotations have
         these and the ranker has learned from such; otherwise ``unknown`` says what happens.
         """
-        if not isinstance(X, Annotations) or X.people is None or self.crowd_.traits is None:
+        if not isinstance(X, Annotations) or X.user_features is None or self.crowd_.traits is None:
             return super().decision_function(X, users, items)
         strange = places_of(self, X.users) < 0
-        shifts = self.crowd_.shifts(X.people, X.user_ids)
+        shifts = self.crowd_.shifts(X.user_features, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
@@ -117,16 +117,16 @@ class PriorRanker(UpdatableRanker):
         return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), people)
 
     def rank_interval(
-        self, items: ArrayLike | Annotations, user: Hashable, level: float = 0.9
+        self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and the highest rank that each item may have for a person.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features), or Annotations
-            What is ranked; of `Annotations`, the item of each row.
         user : id
             For whom.
+        items : array of shape (n_items, n_features), or Annotations
+            What is ranked; of `Annotations`, the item of each row.
         level : float, default=0.9
             The probability that an item's rank lies in its interval.
 
@@ -140,15 +140,15 @@ class PriorRanker(UpdatableRanker):
             posterior.see(rows, self._item_ids(items, None, rows)), person, level
         )
 
-    def next_items(self, items: ArrayLike | Annotations, user: Hashable, n: int = 1) -> Index:
+    def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
         """Return which items to ask a person about next: those that tell most about the ranking.
 
         Parameters
         ----------
-        items : array of shape (n_items, n_features), or Annotations
-            What can be asked about; of `Annotations`, the item of each row.
         user : id
             Whom to ask; for new users, ``newcomer(X, y).next_items(items)``.
+        items : array of shape (n_items, n_features), or Annotations
+            What can be asked about; of `Annotations`, the item of each row.
         n : int, default=1
             How many.
 
@@ -277,11 +277,11 @@ class PriorRanker(UpdatableRanker):
     @property
     def scores_by_weights(self) -> bool:
         """Not of wide features: they are points times coordinates."""
-        return self.learned("points_") is None
+        return self._learned("points_") is None
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return scores; of wide features in coordinates, without anybody's weights."""
-        points = self.learned("points_")
+        points = self._learned("points_")
         if points is None:
             return super()._scores(rows, people, items)
         crowd = self.crowd_
@@ -357,7 +357,7 @@ class PriorRanker(UpdatableRanker):
 
     def _posterior(self, people: slice | Index = slice(None)) -> Posterior:
         """Return the posteriors of people seen in training."""
-        points = self.learned("points_")
+        points = self._learned("points_")
         if points is None:
             coef, intercept = self.coef_[people], self.intercept_[people]
             points = self.crowd_.coordinates.points(coef, intercept)

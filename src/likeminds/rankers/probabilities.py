@@ -68,7 +68,7 @@ def predict_proba(  # the method of every ranker with a learned prior
     ((600, 2), True)
     """
     check_is_fitted(self)
-    if self.learned("grading_") is not None:
+    if self._learned("grading_") is not None:
         positive = _of_grades(self, X, users, items)
     elif is_graded(self) or self.crowd_.likelihood.is_quadratic:
         raise TypeError(
@@ -82,8 +82,8 @@ def predict_proba(  # the method of every ranker with a learned prior
     else:
         raise ValueError(
             "This ranker has learned from choices: what is chosen depends on what it is shown "
-            "with. Pass Annotations whose groups say what is shown together, or compare two items "
-            "by probability_preferred."
+            "with. Pass Annotations whose choice_sets say what is shown together, or compare two "
+            "items by probability_preferred."
         )
     return np.column_stack([1.0 - positive, positive])
 
@@ -175,7 +175,7 @@ def _calibrate_choices(ranker: Any, data: TrainingData) -> float:
     n_users, n_rows = len(data.about.user_ids), data.about.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
     said = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
-    sets = said.group_codes
+    sets = said.choice_set_codes
     in_sets = np.zeros(len(said), np.bool_) if sets is None else np.bincount(sets)[sets] > 1
     if not in_sets.any():  # choices among all of a user's labels
         return 1.0
@@ -192,7 +192,7 @@ def _of_labels(
 ) -> Float:
     posterior, seen, places, people = seen_from(ranker, X, users, items)
     eta, variance = posterior.from_zero(seen, places)
-    counts = ranker.learned("label_doubt_")
+    counts = ranker._learned("label_doubt_")
     if counts is not None:  # of people and items that are new, all of it does
         variance = variance * np.where((people >= 0) & seen.is_known(posterior.items), counts, 1.0)
     return label_probability(eta, np.sqrt(variance))
@@ -228,7 +228,7 @@ def _of_grades(
 
 
 def _are_grouped(X: ArrayLike | Annotations) -> bool:
-    return isinstance(X, Annotations) and X.group_codes is not None
+    return isinstance(X, Annotations) and X.choice_set_codes is not None
 
 
 def _of_choices(ranker: Any, said: Any) -> Float:
@@ -236,10 +236,10 @@ def _of_choices(ranker: Any, said: Any) -> Float:
     people: Index = rows_and_users(ranker, said, None)[1]
     scores = ranker.decision_function(said)
     posterior, people = ranker._posterior_of(people)
-    counts = ranker.learned("label_doubt_")
+    counts = ranker._learned("label_doubt_")
     chances = chances_of_sets(posterior, said, scores, people, 1.0 if counts is None else counts)
     assert chances is not None
-    alone = np.bincount(said.group_codes)[said.group_codes] == 1
+    alone = np.bincount(said.choice_set_codes)[said.choice_set_codes] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:
         chances[alone] = _of_labels(ranker, said[alone], None, None)
     return chances

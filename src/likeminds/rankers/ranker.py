@@ -212,11 +212,11 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     def consensus_scores(self, said: Annotations) -> Float:
         """Return scores by what all agree on; what they see in items is part of it."""
         items = array_validation.item_ids_of(said, None, len(said))
-        return np.asarray(self.chosen_._scores(said.X, np.full(len(said), -1), items))
+        return np.asarray(self._best_model._scores(said.X, np.full(len(said), -1), items))
 
     def learned_items(self) -> ItemPosteriors | None:
         """Return what was learned about items beyond their features; None for nothing."""
-        return cast("ItemPosteriors | None", self.learned("known_items_"))
+        return cast("ItemPosteriors | None", self._learned("known_items_"))
 
     @property
     def item_effects_(self) -> bool:

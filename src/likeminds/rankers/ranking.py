@@ -28,7 +28,7 @@ class Ranking:
 
     Attributes
     ----------
-    person : hashable or None
+    user : hashable or None
         For whom; None is the consensus.
     items : array of shape (n_items,)
         Ids, the best first.
@@ -44,7 +44,7 @@ class Ranking:
         The kind of table that `table` returns.
     """
 
-    person: Hashable | None
+    user: Hashable | None
     items: IdArray
     scores: Float
     frames: Frames = "pyarrow"
@@ -90,12 +90,12 @@ class Ranking:
         return html_page(self._headline(), html_table(self.rows()))
 
     def _headline(self) -> str:
-        return f"Ranking for {'everyone' if self.person is None else self.person}"
+        return f"Ranking for {'everyone' if self.user is None else self.user}"
 
 
 def rank(
     ranker: Any,
-    person: Hashable | None = None,
+    user: Hashable | None = None,
     items: Any = None,
     *,
     k: int | None = None,
@@ -111,7 +111,7 @@ def rank(
     ----------
     ranker : Ranker
         A fitted one.
-    person : hashable, optional
+    user : hashable, optional
         For whom; without one, for the consensus.
     items : mapping from item to features, or Annotations, optional
         What is ranked; without them, the items it was fitted to, where it has kept them.
@@ -134,23 +134,23 @@ def rank(
     """
     shown = ItemTableView.of(ranker, items)
     ids, features = shown.ids, shown.features
-    if person is not None:
-        person = user_at(ranker, place_of_user(ranker, person))
+    if user is not None:
+        user = user_at(ranker, place_of_user(ranker, user))
     if unseen:
-        fresh = ~judged_by(ranker, person, ids)
+        fresh = ~judged_by(ranker, user, ids)
         ids, features = ids[fresh], features[fresh]
     frames, names = frames_of(ranker), shown.names
     if not len(ids):
-        return Ranking(person, ids, np.empty(0), frames, names=names)
-    owners = None if person is None else repeated(person, len(ids))
-    if person is None:
+        return Ranking(user, ids, np.empty(0), frames, names=names)
+    owners = None if user is None else repeated(user, len(ids))
+    if user is None:
         scores = sure_scores(ranker, features, ids)
     else:
         scores = ranker.decision_function(features, owners, items=ids)
     best = best_of(scores, len(ids) if k is None else k)
     whose = None if owners is None else owners[best]
     expected = expected_grades(ranker, features[best], whose, ids[best])
-    return Ranking(person, ids[best], scores[best], frames, expected, names)
+    return Ranking(user, ids[best], scores[best], frames, expected, names)
 
 
 def expected_grades(
@@ -159,32 +159,32 @@ def expected_grades(
     """Return the expected grade of each row, or the nearest word; None for models of labels."""
     if not gives_grades(ranker):
         return None
-    return np.asarray(ranker.chosen_.predict_grades(features, users, ids).typical)
+    return np.asarray(ranker._best_model.predict_grades(features, users, ids).typical)
 
 
-def repeated(person: Hashable, n: int) -> IdArray:
+def repeated(user: Hashable, n: int) -> IdArray:
     """Return one id n times, whatever its type."""
     users = np.empty(n, dtype=object)
-    users[:] = [person] * n
+    users[:] = [user] * n
     return users
 
 
 def sure_scores(ranker: Any, features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
-    known = ranker.chosen_.learned_items()
+    known = ranker._best_model.learned_items()
     return scores if known is None else known.of(ids).at_least(scores)
 
 
-def judged_by(ranker: Any, person: Hashable | None, ids: IdArray) -> Bool:
+def judged_by(ranker: Any, user: Hashable | None, ids: IdArray) -> Bool:
     """Tell which items a person has judged in what the ranker was fitted to."""
     said = ranker.kept_
-    if person is None or said is None:
+    if user is None or said is None:
         raise ValueError(
             "What somebody has not seen yet is known of persons only, and by models that have kept "
             "their labels."
         )
-    there = said.of_user(person).items if person in said.user_ids.tolist() else ids[:0]
+    there = said.of_user(user).items if user in said.user_ids.tolist() else ids[:0]
     seen = as_id_array(list(dict.fromkeys(there.tolist())), "items")
     return np.asarray(lookup(ids, seen, "items") >= 0)
 

@@ -63,10 +63,10 @@ RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, D
 # Those with a sensible choice of every parameter: compared as they are.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 
-# Those whose searches take longer than a fit of HierarchicalRanker where labels are many.
+# Those whose searches take minutes where labels are many.
 _LONG_SEARCHES = {
-    *("ThreeLevelRankerCV", "LogisticPerUser", "Factorisation"),
-    *(kind.__name__ for kind in COMPETITORS.values()),
+    *("ThreeLevelRankerCV", "LogisticPerUser"),
+    *(kind.__name__ for kind in COMPETITORS.values() if kind is not RMTL),
 }
 
 # Short names.

@@ -35,7 +35,7 @@ class ScoreDecomposition:
 
     Attributes
     ----------
-    person, item : id
+    user, item : id
         Whose score of what; nobody (None) is what all agree on.
     score : float
         Above that of the average item.
@@ -54,7 +54,7 @@ class ScoreDecomposition:
         The kind of table that `table` returns.
     """
 
-    person: Hashable | None
+    user: Hashable | None
     item: Hashable | None
     score: float
     error: float | None
@@ -72,7 +72,7 @@ class ScoreDecomposition:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
         return {
-            "person": self.person,
+            "user": self.user,
             "item": self.item,
             "score": self.score,
             "error": self.error,
@@ -115,7 +115,7 @@ class ScoreDecomposition:
         return html_page(self._headline(), html_table(levels), html_table(features))
 
     def _headline(self) -> str:
-        whose = "All people" if self.person is None else self.person
+        whose = "All people" if self.user is None else self.user
         sure = ""
         if self.interval is not None:
             low, high = self.interval
@@ -180,13 +180,13 @@ def take_apart(
 
 
 def explain(
-    ranker: Any, person: Hashable | None, item: Hashable, items: Any = None
+    ranker: Any, user: Hashable | None, item: Hashable, items: Any = None
 ) -> ScoreDecomposition:
     """Say why an item has its score for a person: by level and by feature, with its uncertainty.
 
     Parameters
     ----------
-    person : id or None
+    user : id or None
         Whose score; None is what all agree on.
     item : id
         Of which item.
@@ -208,7 +208,7 @@ def explain(
     ('price', True)
     """
     check_is_fitted(ranker)
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     if not hasattr(ranker, "group_"):
         raise TypeError(
             f"{type(ranker).__name__} does not tell consensus, group and personal apart: use "
@@ -217,9 +217,9 @@ def explain(
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
     row, known = shown.features[[place]], shown.ids[[place]]
-    owner = None if person is None else ranker.users_[[place_of_user(ranker, person)]]
+    owner = None if user is None else ranker.users_[[place_of_user(ranker, user)]]
     found = take_apart(
-        _levels_of(ranker, person),
+        _levels_of(ranker, user),
         columns_of(ranker),
         shown.rows[place],
         shown.rows.mean(axis=0),
@@ -234,21 +234,21 @@ def explain(
         expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]
     frames = frames_of(ranker)
     return ScoreDecomposition(
-        person, item, error=error, probability=chance, frames=frames, expected=expected, **found
+        user, item, error=error, probability=chance, frames=frames, expected=expected, **found
     )
 
 
-def _levels_of(ranker: Any, person: Hashable | None) -> Float:
+def _levels_of(ranker: Any, user: Hashable | None) -> Float:
     """Return somebody's weights by level, (3, p); those of learned columns are the group's."""
     shared = np.asarray(ranker.consensus_)
-    if person is None:
+    if user is None:
         parts = np.stack([shared, 0.0 * shared, 0.0 * shared])
     else:
-        place = place_of_user(ranker, person)
+        place = place_of_user(ranker, user)
         parts = np.stack([shared, ranker.group_[place], ranker.personal_[place]])
     learned = ranker.learned_items()
     if learned is None or not learned.n_factors:
         return parts
     none = np.zeros(learned.n_factors)
-    own = none if person is None else ranker.factor_weights_[place]
+    own = none if user is None else ranker.factor_weights_[place]
     return np.hstack([parts, np.stack([none, own, none])])

@@ -52,7 +52,7 @@ class Similarity:
         return iter(list(zip(self.ids.tolist(), self.likeness.tolist(), strict=True)))
 
     def table(self) -> Any:
-        """Return a table with columns person (or item) and likeness."""
+        """Return a table with columns user (or item) and likeness."""
         import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
         ids = as_arrow(self.ids.tolist())
@@ -60,7 +60,7 @@ class Similarity:
 
     @property
     def _column(self) -> str:
-        return {"people": "person", "items": "item"}[self.what]
+        return {"people": "user", "items": "item"}[self.what]
 
     def __repr__(self) -> str:
         return f"{self._headline()}: {listing(self.ids)}"
@@ -73,9 +73,7 @@ class Similarity:
         return f"{self.what.capitalize()} most like {self.of}"
 
 
-def similar_users(
-    ranker: Any, person: Hashable, k: int | None = 10, items: Any = None
-) -> Similarity:
+def similar_users(ranker: Any, user: Hashable, k: int | None = 10, items: Any = None) -> Similarity:
     """Return the people whose ranking of the items is most like somebody's.
 
     Likeness is the correlation, over the items, of two people's scores. It is about all of the
@@ -83,7 +81,7 @@ def similar_users(
 
     Parameters
     ----------
-    person : id
+    user : id
         Whom others are compared with.
     k : int or None, default=10
         How many; None is everybody.
@@ -102,8 +100,8 @@ def similar_users(
     >>> len(ranker.similar_users("household-001", k=3))
     3
     """
-    ranker = ranker.chosen_
-    place = place_of_user(ranker, person)
+    ranker = ranker._best_model
+    place = place_of_user(ranker, user)
     shown = ItemTableView.of(ranker, items)
     weights = np.column_stack([weights_of_all(ranker), np.ones(len(ranker.users_))])
     moved = np.column_stack([shown.rows, shown.effects])
@@ -142,7 +140,7 @@ def similar_items(ranker: Any, item: Hashable, k: int | None = 10, items: Any = 
     >>> ranker.similar_items(3, k=2).ids.shape
     (2,)
     """
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
     weights = weights_of_all(ranker)

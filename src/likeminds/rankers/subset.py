@@ -49,7 +49,7 @@ def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
     >>> two.users_.tolist(), two.coef_.shape
     (['household-004', 'household-005'], (2, 6))
     """
-    ranker = ranker.chosen_
+    ranker = ranker._best_model
     some = object.__new__(type(ranker))
     some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
     unread = vars(ranker).get("_unread")
@@ -60,11 +60,11 @@ def some_of(ranker: Any, places: slice | Index, *, labels: bool = False) -> Any:
     for name, rows in arrays_of_users(ranker).items():
         setattr(some, name, rows[places])
     some.users_ = ranker.users_[places]
-    grading = ranker.learned("grading_")
+    grading = ranker._learned("grading_")
     if grading is not None:
         shifts = None if grading.shifts is None else grading.shifts[places]
         some.grading_ = replace(grading, use=grading.use[places], shifts=shifts)
-    said = ranker.learned("annotations_") if labels else None
+    said = ranker._learned("annotations_") if labels else None
     if said is not None:
         some.annotations_ = said.of_users(some.users_.tolist())
     return some
@@ -76,7 +76,7 @@ def within_reach(ranker: Any) -> Any:
     It is what is known about crowds as wholes (schools, maps) that is told from 20,000 people,
     drawn as if by chance, where these do not tell less than all.
     """
-    users = ranker.chosen_.users_
+    users = ranker._best_model.users_
     if not isinstance(users, LazyIds):
         return ranker
     return some_of(ranker, users.sample(min(MOST_AT_ONCE, len(users))), labels=True)

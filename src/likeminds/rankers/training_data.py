@@ -58,7 +58,7 @@ class DataSummary:
     ----------
     user_ids, item_ids : arrays
         The people and the items.
-    people : Covariates or None
+    user_features : Covariates or None
         What is known about people.
     n_features : int
         How many features there are.
@@ -72,7 +72,7 @@ class DataSummary:
 
     user_ids: IdArray
     item_ids: IdArray
-    people: Covariates | None
+    user_features: Covariates | None
     n_features: int
     n_labels: int
     positive_share: float
@@ -157,7 +157,7 @@ class LocalTrainingData(TrainingData):
         self.about = DataSummary(
             said.user_ids,
             said.item_ids,
-            said.people,
+            said.user_features,
             said.n_features,
             len(said),
             float(said.labels.mean()),

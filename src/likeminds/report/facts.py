@@ -95,7 +95,7 @@ class ReportFacts:
     @cached_property
     def schools(self) -> Schools | None:
         """Who thinks alike; None where the ranker has no group level."""
-        return self.explained.schools if Capability.LEVELS.of(self.ranker.chosen_) else None
+        return self.explained.schools if Capability.LEVELS.of(self.ranker._best_model) else None
 
     @property
     def cut(self) -> str | None:

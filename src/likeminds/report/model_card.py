@@ -75,7 +75,7 @@ def _lead(card: Mapping[str, Any]) -> str:
 
 
 def _use(file: str, card: Mapping[str, Any]) -> str:
-    asked = "ranker_of(attribute)." if card["attributes"] else ""
+    asked = "rankers_[attribute]." if card["attributes"] else ""
     lines = [
         "```python",
         "import likeminds",

@@ -323,7 +323,7 @@ def _severity(found: Diagnostics) -> str:
 
 
 def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
-    header = ["person", "verdict", "labels", "positive", "yes where others are divided"]
+    header = ["user", "verdict", "labels", "positive", "yes where others are divided"]
     header += ["AUC, own", "interval", "AUC, consensus"]
     cells = [
         [
@@ -368,10 +368,10 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
 
 def fit_section(facts: ReportFacts) -> Section | None:
     """Return how the model was fitted."""
-    ranker = facts.ranker.chosen_
+    ranker = facts.ranker._best_model
     parameters = facts.ranker.get_params(deep=False)
     rows = [[name, _plain(value)] for name, value in sorted(parameters.items())]
-    chosen = facts.ranker.learned("best_params_") or {}
+    chosen = facts.ranker._learned("best_params_") or {}
     rows += [[f"{name} (chosen)", _plain(value)] for name, value in sorted(chosen.items())]
     told = {
         "directions of the group level": "n_groups_",
@@ -379,13 +379,13 @@ def fit_section(facts: ReportFacts) -> Section | None:
         "converged": "converged_",
         "objective": "objective_",
     }
-    found = {name: ranker.learned(value) for name, value in told.items()}
+    found = {name: ranker._learned(value) for name, value in told.items()}
     rows += [[name, _plain(value)] for name, value in found.items() if value is not None]
     parts: list[Block] = [ReportTable([type(facts.ranker).__name__, "value"], rows)]
-    if facts.ranker.learned("cv_results_"):
+    if facts.ranker._learned("cv_results_"):
         surface = plots.cv_surface(facts.ranker)
         parts.append(picture(surface, "Cross-validated scores over the parameters searched"))
-    trace = ranker.learned("objective_trace_")
+    trace = ranker._learned("objective_trace_")
     if trace is not None and len(trace) > 2:
         parts.append(picture(plots.convergence(ranker), "Objective by iteration"))
     versions = (

@@ -50,7 +50,7 @@ class Explanation:
     >>> explained = Explanation.of_ranker(HierarchicalRanker(n_groups=1).fit(load_electricity()))
     >>> [one["wish"] for one in explained.consensus[:2]]
     ['no seasonal rates', 'no time of day rates']
-    >>> round(explained.person("household-001")["likeness"], 1)
+    >>> round(explained.user("household-001")["likeness"], 1)
     0.3
     """
 
@@ -184,11 +184,11 @@ class Explanation:
         ``share`` is that of all disagreement; ``goes_with`` says what people want who have a
         standard deviation more of a number, or are of a category.
         """
-        crowd = self.ranker.chosen_.learned("crowd_")
+        crowd = self.ranker._best_model._learned("crowd_")
         traits = None if crowd is None else crowd.traits
         if traits is None:
             return []
-        shares, shared = self.ranker.chosen_.explained_by_people_, self.levels.consensus
+        shares, shared = self.ranker._best_model.explained_by_people_, self.levels.consensus
         found = [
             {
                 "covariate": name,
@@ -213,14 +213,14 @@ class Explanation:
         own, others = self.items.places(np.stack([shared + added, shared]))
         return self.items.name_apart(own, others, 0.0 * own)
 
-    def person(self, person: Hashable) -> Facts:
+    def user(self, user: Hashable) -> Facts:
         """Say where somebody stands, what they want differently, and what they like best."""
         found = self.schools
-        school = found.of_user(person)
-        place = int(lookup([person], found.users, "users")[0])
+        school = found.of_user(user)
+        place = int(lookup([user], found.users, "users")[0])
         own, shared = self.levels.coef[place], self.levels.consensus
         facts: Facts = {
-            "person": person,
+            "user": user,
             "verb": self.verb.many(),
             "school": school.to_dict(),
             "membership": float(found.membership[place].max()),
@@ -229,16 +229,16 @@ class Explanation:
             "likeness": float(self.likeness[place]),
             "differs": self._differs(place),
             "features": self._features(own),
-            "severity": None if found.severity is None else found.severity.of_user(person),
+            "severity": None if found.severity is None else found.severity.of_user(user),
         }
         if self.items is not None:
             by_user, by_all = self.items.features @ own, self.items.features @ shared
-            both = {"": (by_user, person), "_by_consensus": (self.items.at_least(by_all), None)}
-            for whose, (scores, user) in both.items():
+            both = {"": (by_user, user), "_by_consensus": (self.items.at_least(by_all), None)}
+            for whose, (scores, who) in both.items():
                 best = best_of(scores, _FEW)
                 facts[f"best{whose}"] = self.items.ids[best].tolist()
-                facts[f"expected{whose}"] = self._grades(self.items, best, user)
-            judged = self.judged_by(person)
+                facts[f"expected{whose}"] = self._grades(self.items, best, who)
+            judged = self.judged_by(user)
             facts["labelled"] = [item for item in facts["best"] if item in judged]
             named = {*facts["best"], *facts["best_by_consensus"]}
             facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
@@ -330,7 +330,7 @@ class Explanation:
 
     def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:
         """Return the expected grades of some items; None where labels are not grades."""
-        ranker = self.ranker.chosen_
+        ranker = self.ranker._best_model
         features = items.features[rows][:, : len(ranker.feature_names_)]
         owners = None if user is None else repeated(user, len(rows))
         found = expected_grades(ranker, features, owners, items.ids[rows])
@@ -339,4 +339,4 @@ class Explanation:
 
 def _people(users: IdArray, beats: Float, places: Index) -> list[Facts]:
     chosen = zip(users[places].tolist(), beats[places].tolist(), strict=True)
-    return [{"person": person, "beats": share} for person, share in chosen]
+    return [{"user": user, "beats": share} for user, share in chosen]

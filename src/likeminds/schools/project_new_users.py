@@ -42,7 +42,7 @@ def levels_of_posterior(levels: WeightLevels, ranker: Any, posterior: Posterior)
     >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
     True
     """
-    chosen = as_ranker(ranker).chosen_
+    chosen = as_ranker(ranker)._best_model
     group, personal = chosen.crowd_.levels(posterior.points, chosen.n_groups_)
     if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
         weights = posterior.points[:, posterior.coordinates.size :]

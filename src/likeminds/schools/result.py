@@ -223,7 +223,7 @@ class Schools:
     def people(self) -> Any:
         """Return a table with a row per person: school, how likely, shares of levels, loner."""
         columns: dict[str, Any] = {
-            "person": self.users.tolist(),
+            "user": self.users.tolist(),
             "school": self.labels + 1,
             "membership": self.membership.max(axis=1),
         }

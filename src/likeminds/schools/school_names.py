@@ -57,20 +57,25 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
 def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
     """Return names of features in which a kind stands alone, where it says the same as before.
 
-    A column of kinds has become a feature for each ("genres: Drama"); of which column it was is
-    said only where another feature would be called like the kind.
+    A column of kinds has become a feature for each ("genres: Drama"); the column stays in the name
+    where the kind is a number, or another feature would be called like the kind.
 
     Examples
     --------
     >>> without_columns(["genres: Drama", "heel", "upper: felt", "sole: felt"], np.ones(4) > 0)
     ['Drama', 'heel', 'upper: felt', 'sole: felt']
+    >>> without_columns(["alt: 2", "alt: 3"], np.ones(2) > 0)
+    ['alt: 2', 'alt: 3']
     """
     kinds = [
         name.split(": ", 1)[-1] if yes_or_no and not name.startswith(TEXT_NAME) else name
         for name, yes_or_no in zip(features, binary.tolist(), strict=True)
     ]
     times = Counter(kinds)
-    return [kind if times[kind] == 1 else name for kind, name in zip(kinds, features, strict=True)]
+    return [
+        kind if times[kind] == 1 and not kind.isdecimal() else name
+        for kind, name in zip(kinds, features, strict=True)
+    ]
 
 
 def wishes(

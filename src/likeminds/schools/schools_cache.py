@@ -67,7 +67,7 @@ def kept(
     ranker: Any, mark: str, items: Items
 ) -> tuple[MixturePartition, SoftLabels | None, Float] | None:
     """Return what was found about the crowd, as it was kept, if it still holds; else None."""
-    held = ranker.learned(NAME)
+    held = ranker._learned(NAME)
     if held is None or held["mark"] != mark:
         return None
     values = np.where(held["ruled_out"], np.inf, held["criterion"])

@@ -67,7 +67,7 @@ class WeightLevels:
         ((361, 6), 2)
         """
         ranker = as_ranker(ranker)
-        parts = ranker.learned("parts_") or {}
+        parts = ranker._learned("parts_") or {}
         if not Capability.LEVELS.of(ranker):
             there = f"; it has {', '.join(parts)}" if parts else ""
             raise TypeError(
@@ -76,9 +76,9 @@ class WeightLevels:
                 "HierarchicalRanker, or a DecomposedRanker with a component called "
                 f"{' or '.join(GROUP_LIKE)}."
             )
-        exact = parts.get("personal", ranker.learned("raw_personal_"))
+        exact = parts.get("personal", ranker._learned("raw_personal_"))
         differs = (ranker.coef_ != ranker.consensus_).any(axis=1)
-        scale = ranker.learned("scale_")
+        scale = ranker._learned("scale_")
         levels = cls(
             users=ranker.users_,
             feature_names=tuple(map(str, ranker.feature_names_)),
@@ -86,7 +86,7 @@ class WeightLevels:
             group=ranker.group_,
             personal=ranker.personal_,
             scale=np.ones(len(ranker.consensus_)) if scale is None else scale,
-            n_directions=ranker.learned("n_groups_"),
+            n_directions=ranker._learned("n_groups_"),
             own=None if exact is None else exact.any(axis=1) & differs,
         )
         learned = ranker.learned_items()
@@ -205,7 +205,7 @@ def as_ranker(ranker: Any) -> Any:
     if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
     check_is_fitted(ranker)
-    return ranker.chosen_
+    return ranker._best_model
 
 
 def _roots(spread: Float) -> tuple[Float, Float]:

@@ -56,8 +56,8 @@ class YesLogOdds:
         one slope for all, and an intercept for each person. None without labels.
         """
         ranker = as_ranker(ranker)
-        slope, intercept = 1.0, ranker.learned("intercept_")
-        if ranker.learned("loss_") != "logistic" or intercept is None:
+        slope, intercept = 1.0, ranker._learned("intercept_")
+        if ranker._learned("loss_") != "logistic" or intercept is None:
             found = None if said is None else _calibrate_to(ranker, said)
             if found is None:
                 return None

@@ -151,7 +151,7 @@ class ModelGeneration:
         if place is not None:
             return question.known_with(place, said) if said else question.known(place)
         if said is None and not self.knows(person, forgotten):
-            raise UnknownNameError("person", person, self.names(forgotten))
+            raise UnknownNameError("user", person, self.names(forgotten))
         return question.stranger(said or {})
 
     def place_of(

@@ -60,10 +60,10 @@ class RankingQueries:
         """Return the best items for somebody, whose opinion may be at hand."""
         question = self.question(asked.attribute)
         if opinion is None:
-            opinion = self.opinion(question, asked.person)
+            opinion = self.opinion(question, asked.user)
         allowed = self._allowed(asked, question, opinion)
         scores = question.scores(opinion)
-        order = scores if asked.person is not None else question.at_least(scores)
+        order = scores if asked.user is not None else question.at_least(scores)
         total = len(scores) if allowed is None else int(allowed.sum())
         if allowed is not None:
             order = np.where(allowed, order, -np.inf)
@@ -71,7 +71,7 @@ class RankingQueries:
         shown = best(order, end)[asked.offset :]
         among = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
         return {
-            "person": asked.person,
+            "user": asked.user,
             "attribute": question.attribute or None,
             "generation": self.served.generation,
             "total": total,
@@ -142,7 +142,7 @@ class RankingQueries:
         """Return the scores of some items for somebody."""
         question = self.question(asked.attribute)
         places = np.array([question.catalogue.position(name) for name in asked.items])
-        opinion = self.opinion(question, asked.person)
+        opinion = self.opinion(question, asked.user)
         scores, errors = question.scores(opinion, places), question.errors(opinion, places)
         expected = question.expected(opinion, places)
         found = []
@@ -155,7 +155,7 @@ class RankingQueries:
                 | {"expected": None if expected is None else float(expected[row])}
             )
         return {
-            "person": asked.person,
+            "user": asked.user,
             "attribute": question.attribute or None,
             "generation": self.served.generation,
             "scores": found,
@@ -165,10 +165,10 @@ class RankingQueries:
         """Say why an item has its score for somebody."""
         question = self.question(asked.attribute)
         place = question.catalogue.position(asked.item)
-        opinion = self.opinion(question, asked.person)
+        opinion = self.opinion(question, asked.user)
         expected = question.expected(opinion, np.array([place]))
         named = {
-            "person": asked.person,
+            "user": asked.user,
             "attribute": question.attribute or None,
             "item": asked.item,
             "text": question.catalogue.texts.get(asked.item),
@@ -186,7 +186,7 @@ class RankingQueries:
         coordinates = places.coordinates[0, :2].tolist()
         shares = places.standing[0].tolist()
         return {
-            "person": person,
+            "user": person,
             "attribute": question.attribute or None,
             "coordinates": coordinates + [0.0] * (2 - len(coordinates)),
             "school": number,
@@ -206,7 +206,7 @@ class RankingQueries:
         for place in places.tolist():
             row = dict(zip(names, map(float, question.catalogue.features[place]), strict=True))
             items.append(question.catalogue.facts(place) | {"features": row})
-        return {"person": person, "attribute": question.attribute or None, "items": items}
+        return {"user": person, "attribute": question.attribute or None, "items": items}
 
 
 def best(scores: Float, n: int) -> Index:

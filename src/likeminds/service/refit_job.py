@@ -94,7 +94,7 @@ def fold_in(
     for one in labels:
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
-    kept = {name: ranker.learned("annotations_") for name, ranker in model.rankers_.items()}
+    kept = {name: ranker._learned("annotations_") for name, ranker in model.rankers_.items()}
     more = {name: _said(said, model, name, catalogue) for name, said in by_attribute.items()}
     left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
     parts = {name: part for name, part in more.items() if part is not None}
@@ -138,19 +138,19 @@ def _left(
     if not drop.any():
         return None
     left = kept[~drop]
-    if kept.people is not None and gone.any():
+    if kept.user_features is not None and gone.any():
         there = [
             one
             for one, name in zip(kept.user_ids.tolist(), names, strict=True)
             if hashed(name) not in forgotten
         ]
-        left = left.with_people(kept.people.of(there))
+        left = left.with_user_features(kept.user_features.of(there))
     return left
 
 
 def _takes_more(kept: Annotations) -> bool:
     """Say whether labels of items can be appended to others as they are."""
-    return kept.has_items and kept.group_codes is None
+    return kept.has_items and kept.choice_set_codes is None
 
 
 def _joined(kept: Annotations, added: Annotations) -> Annotations:
@@ -160,8 +160,8 @@ def _joined(kept: Annotations, added: Annotations) -> Annotations:
     their own have the names that people were asked by.
     """
     changes: dict[str, Any] = {"has_items": True}
-    if kept.group_codes is not None:
-        changes["group_ids"] = None
+    if kept.choice_set_codes is not None:
+        changes["choice_set_ids"] = None
     return kept._with(**changes).concat(added)
 
 
@@ -169,7 +169,7 @@ def _said(
     said: list[Label], model: Any, attribute: str, catalogue: ItemCatalogue
 ) -> Annotations | None:
     """Return stored labels as annotations, with people as the model writes them."""
-    scale = AnswerScale.of_ranker(model.ranker_of(attribute).chosen_)
+    scale = AnswerScale.of_ranker(model._ranker_of(attribute)._best_model)
     given = [one for one in said if one.label is not None and scale.holds(one.label)]
     if not given:
         return None

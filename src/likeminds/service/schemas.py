@@ -70,9 +70,9 @@ class FeatureRange(Strict):
 class RankRequest(Strict):
     """Which items, in which order, for whom."""
 
-    model_config = _example(attribute=_ATTRIBUTE, person=None, limit=3, intervals="scores")
+    model_config = _example(attribute=_ATTRIBUTE, user=None, limit=3, intervals="scores")
 
-    person: Name | None = Field(None, description="For whom; without one, what all agree on")
+    user: Name | None = Field(None, description="For whom; without one, what all agree on")
     attribute: Name | None = None
     limit: Count = 10
     offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
@@ -117,7 +117,7 @@ class RankedItem(BaseModel):
 class RankingResponse(BaseModel):
     """The best items first."""
 
-    person: str | None
+    user: str | None
     attribute: str | None
     generation: str
     total: int = Field(description="How many items are ranked")
@@ -135,7 +135,7 @@ class ScoreRequest(Strict):
 
     model_config = _example(attribute=_ATTRIBUTE, items=[_ITEM, _OTHER])
 
-    person: Name | None = None
+    user: Name | None = None
     attribute: Name | None = None
     items: Annotated[list[Name], Field(min_length=1)]
 
@@ -154,7 +154,7 @@ class ScoredItem(BaseModel):
 class Scores(BaseModel):
     """Scores in the order of the items asked for."""
 
-    person: str | None
+    user: str | None
     attribute: str | None
     generation: str
     scores: list[ScoredItem]
@@ -179,7 +179,7 @@ class ExplainRequest(Strict):
 
     model_config = _example(attribute=_ATTRIBUTE, item=_ITEM)
 
-    person: Name | None = None
+    user: Name | None = None
     attribute: Name | None = None
     item: Name
 
@@ -221,7 +221,7 @@ class Explained(BaseModel):
     With ``average_item``, the score of that one, it is the score that rankings have.
     """
 
-    person: str | None
+    user: str | None
     attribute: str | None
     item: str
     text: str | None
@@ -239,13 +239,13 @@ class NewPerson(Strict):
 
     model_config = _example()
 
-    person: Name | None = None
+    user: Name | None = None
 
 
 class Created(BaseModel):
     """Somebody new, and the token that opens their labels; it is shown once."""
 
-    person: str
+    user: str
     token: str
 
 
@@ -273,7 +273,7 @@ class NewLabels(Strict):
 class Stored(BaseModel):
     """What was stored."""
 
-    person: str
+    user: str
     stored: int
     labels: int = Field(description="How many labels there are now")
 
@@ -291,14 +291,14 @@ class SaidLabel(BaseModel):
 class SaidLabels(BaseModel):
     """What somebody told the service, the oldest first."""
 
-    person: str
+    user: str
     labels: list[SaidLabel]
 
 
 class AskNext(BaseModel):
     """Items whose labels would tell most."""
 
-    person: str
+    user: str
     attribute: str | None
     items: list[dict[str, Any]]
 
@@ -314,7 +314,7 @@ class LevelShares(BaseModel):
 class Standing(BaseModel):
     """Where somebody stands among the others."""
 
-    person: str | None
+    user: str | None
     attribute: str | None
     coordinates: list[float] = Field(description="On the map of people")
     school: int | None = Field(description="The likeliest; null where no schools stand apart")
@@ -335,7 +335,7 @@ class View(BaseModel):
 class StoredData(BaseModel):
     """All that is stored about somebody."""
 
-    person: str
+    user: str
     created: float | None
     labels: list[SaidLabel]
     in_model: bool = Field(description="Whether the model has learned from them")
@@ -344,7 +344,7 @@ class StoredData(BaseModel):
 class Deleted(BaseModel):
     """What was deleted."""
 
-    person: str
+    user: str
     labels: int
     model: str = Field(description="What becomes of what the model has learned from them")
 

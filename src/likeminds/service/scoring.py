@@ -99,7 +99,7 @@ class AttributeScorer:
     @cached_property
     def chosen(self) -> Any:
         """The ranker itself, out of a search."""
-        return self.ranker.chosen_
+        return self.ranker._best_model
 
     @cached_property
     def scale(self) -> AnswerScale:
@@ -163,14 +163,14 @@ class AttributeScorer:
 
     def labels_of_known(self, place: int) -> Annotations:
         """Return the labels of somebody known; say why nothing can be added to those kept."""
-        kept: Annotations | None = self.chosen.learned("annotations_")
+        kept: Annotations | None = self.chosen._learned("annotations_")
         if kept is None:
             raise UnableError(
                 "The model has kept no labels of its people, so that nothing can be added to those "
                 "of somebody it knows."
             )
         theirs = kept.of_user(self.chosen.users_[place])
-        if theirs.group_codes is not None and np.bincount(theirs.group_codes).max() > 1:
+        if theirs.choice_set_codes is not None and np.bincount(theirs.choice_set_codes).max() > 1:
             raise UnableError(
                 "The model has learned from this person's choices, to which labels of single "
                 "items cannot be added."
@@ -196,7 +196,7 @@ class AttributeScorer:
 
     def judged_by(self, place: int) -> frozenset[str]:
         """Return the items that somebody the model knows has judged, if it has kept that."""
-        kept = self.chosen.learned("annotations_")
+        kept = self.chosen._learned("annotations_")
         if kept is None:
             return frozenset()
         return frozenset(map(str, kept.of_user(self.chosen.users_[place]).items.tolist()))
@@ -250,7 +250,7 @@ class AttributeScorer:
 
     def expected(self, opinion: UserScores, places: Index) -> Float | None:
         """Return the expected grades of items, or the probabilities of a yes; None for choices."""
-        posterior, crowd = opinion.posterior, self.chosen.learned("crowd_")
+        posterior, crowd = opinion.posterior, self.chosen._learned("crowd_")
         if posterior is None or crowd is None:
             return None
         seen, people = self._seen(posterior, places), np.zeros(len(places), dtype=np.intp)

@@ -23,7 +23,7 @@ def make_card(model: ReadableModel, tree: dict[str, Any], written: int) -> dict[
         "ranker": type(model).__name__,
         "parameters": readable(tree["model"]["parameters"]),
         "features": [str(name) for name in model.feature_names_],
-        "pictures": (model.learned("pictures_") or {}).get("features"),
+        "pictures": (model._learned("pictures_") or {}).get("features"),
     }
     if isinstance(model, AttributeModel):
         card["people"] = len(model.people_)
@@ -39,14 +39,14 @@ def make_card(model: ReadableModel, tree: dict[str, Any], written: int) -> dict[
 
 
 def _summary(ranker: Any, known_data: str | None, listed: int) -> dict[str, Any]:
-    parameters, scale = ranker.get_params(), ranker.learned("scale_")
-    reading = ranker.learned("label_reading_")
+    parameters, scale = ranker.get_params(), ranker._learned("scale_")
+    reading = ranker._learned("label_reading_")
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
     return {
         "ranker": type(ranker).__name__,
         "people": len(ranker.users_),
-        "labels": ranker.learned("n_labels_"),
-        "choices": ranker.learned("n_choices_"),
+        "labels": ranker._learned("n_labels_"),
+        "choices": ranker._learned("n_choices_"),
         "label_reading": None if reading is None else readable(asdict(reading)),
         "verb": ranker.verb.many(),
         "fingerprint": known_data,

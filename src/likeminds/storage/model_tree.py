@@ -57,6 +57,7 @@ from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 # The only classes of models that are instantiated from a file.
 MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
 del MODELS["DecomposedRanker"]  # components are no plain values
+MODELS["LogisticPerUser"] = RANKERS["LogisticPerUser"]  # as files written before call it
 # Names of classes in model files: they stay as they are when a class gets another name.
 _DATA: dict[str, type[Any]] = {
     "Annotations": Annotations,
@@ -194,11 +195,17 @@ class Contents:
 
     def _of_data(self, value: Any, name: str) -> dict[str, Any]:
         parts = {
-            field.name: self.of(getattr(value, field.name), f"{name}/{field.name}")
-            for field in fields(value)
-            if field.metadata.get("stored", True)
+            stored: self.of(getattr(value, field), f"{name}/{stored}")
+            for stored, field in _fields_by_stored_name(type(value)).items()
         }
         return {"data": {"class": _STORED_NAMES[type(value)], "fields": parts}}
+
+
+def _fields_by_stored_name(kind: Any) -> dict[str, str]:
+    """Return the fields of a class by their names in files, which outlive those in Python."""
+    names = {field.metadata.get("stored", field.name): field.name for field in fields(kind)}
+    names.pop(False, None)
+    return names
 
 
 def _shorten(entries: dict[Any, Any], length: int) -> None:
@@ -273,7 +280,8 @@ def _people_from(node: Any, file: ArrayFile) -> Any:
 
 def _data_from(node: Any, file: ArrayFile) -> Any:
     kind = _DATA[node["data"]["class"]]
-    parts = {key: value_from(part, file) for key, part in node["data"]["fields"].items()}
+    names = _fields_by_stored_name(kind)
+    parts = {names[key]: value_from(part, file) for key, part in node["data"]["fields"].items()}
     if kind is not Annotations:
         return kind(**parts)
     annotations = object.__new__(Annotations)

@@ -300,5 +300,5 @@ class PlacesById(Mapping[Hashable, int]):
 
 def people_of(model: Any) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
-    users = model.learned(USERS)
+    users = model._learned(USERS)
     return users.files if isinstance(users, StoredIds) else None

@@ -32,7 +32,7 @@ def simulated(signal, seed=0, n_users=130, n_labels=16):
     odds = np.einsum("nd,nd->n", features, weights[users])
     people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_users)}
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
-    return Annotations(users, None, labels, features, people=people), slope
+    return Annotations(users, None, labels, features, user_features=people), slope
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,9 @@ def simulated_with_items(n_users=130, n_items=60, n_labels=20, seed=0):
     odds = np.einsum("nd,nd->n", X[items], weights[users]) + effects[items]
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
     people = {i: {"age": age[i]} for i in range(n_users)}
-    return Annotations(users, items, labels, X, item_ids=range(n_items), people=people), effects
+    return Annotations(
+        users, items, labels, X, item_ids=range(n_items), user_features=people
+    ), effects
 
 
 def crossed_problem():
@@ -140,15 +142,15 @@ def test_strangers_start_better_than_the_consensus(crowd, fitted):
     strangers = said[said.users >= SEEN]
     with_covariates = fitted.score(strangers)
     with pytest.raises(ValueError):
-        fitted.score(strangers._with(people=None))
+        fitted.score(strangers._with(user_features=None))
     lenient = copy(fitted).set_params(unknown="consensus")
-    consensus = lenient.score(strangers._with(people=None))
+    consensus = lenient.score(strangers._with(user_features=None))
     assert with_covariates > consensus + 0.05
     one = strangers.user_ids[0]
     mine = strangers.of_user(one)
-    belief = fitted.newcomer(users=[one], people=said.people)
+    belief = fitted.newcomer(users=[one], user_features=said.user_features)
     np.testing.assert_allclose(belief.decision_function(mine.X), fitted.decision_function(mine))
-    few = fitted.newcomer(mine.X[:3], mine.labels[:3], [one] * 3, people=said.people)
+    few = fitted.newcomer(mine.X[:3], mine.labels[:3], [one] * 3, user_features=said.user_features)
     same = fitted.newcomer(mine[:3])
     np.testing.assert_allclose(few.coef, same.coef)
     assert not np.allclose(few.coef, fitted.newcomer(mine.X[:3], mine.labels[:3]).coef)
@@ -181,7 +183,7 @@ def test_covariates_and_items_are_learned_together():
     assert (np.diff(ranker.objective_trace_) <= 0).all()
     assert np.corrcoef(effects[ranker.items_], ranker.item_effect_)[0, 1] > 0.8
     alone = HierarchicalRanker(item_effects=False).fit(known)
-    plain = HierarchicalRanker(unknown="consensus").fit(known._with(people=None))
+    plain = HierarchicalRanker(unknown="consensus").fit(known._with(user_features=None))
     assert ranker.score(strangers) > alone.score(strangers) + 0.02
     assert ranker.score(strangers) > plain.score(strangers) + 0.05
 
@@ -190,7 +192,7 @@ def test_covariates_and_items_are_learned_together():
 def test_noise_goes_with_nothing(seed):
     said, _ = simulated(0.0, seed)
     train, test = split_within_users(said, random_state=0)
-    plain = HierarchicalRanker().fit(train._with(people=None))
+    plain = HierarchicalRanker().fit(train._with(user_features=None))
     ranker = HierarchicalRanker().fit(train)
     assert sum(ranker.explained_by_people_.values()) < 0.15
     assert abs(ranker.score(test) - plain.score(test)) < 0.01
@@ -201,7 +203,7 @@ def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
     somebody = said.of_user(3)
     items = np.random.default_rng(5).normal(size=(30, D))
     known = fitted.newcomer(somebody)
-    unknown = fitted.newcomer(somebody._with(people=None))
+    unknown = fitted.newcomer(somebody._with(user_features=None))
     assert (unknown.standard_error(items) > known.standard_error(items)).mean() > 0.9
     # Without labels: the prior in which covariates are integrated out.
     prior, traits = fitted.crowd_.predictive, fitted.crowd_.traits
@@ -217,7 +219,7 @@ def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
     lenient = copy(fitted).set_params(unknown="consensus")
     np.testing.assert_allclose(lenient.standard_error(centred, ["stranger"] * 30), naive, rtol=1e-6)
     # Of who has covariates, they are known: a covariance as it would be with the narrower prior.
-    own = fitted.newcomer(people={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
+    own = fitted.newcomer(user_features={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
     np.testing.assert_allclose(
         own.covariance(0), fitted.crowd_.wider.covariance, atol=1e-5 * prior.covariance.max()
     )
@@ -225,13 +227,13 @@ def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
 
 def test_without_covariates_nothing_changes(crowd):
     said = crowd[0][crowd[0].users < 40]
-    plain = HierarchicalRanker().fit(said._with(people=None))
+    plain = HierarchicalRanker().fit(said._with(user_features=None))
     assert plain.crowd_.traits is None
     assert plain.explained_by_people_ == {}
     with pytest.raises(ValueError):
-        plain.newcomer(people=said.people)
+        plain.newcomer(user_features=said.user_features)
     with pytest.warns(UserWarning, match="say nothing"):
-        silent = HierarchicalRanker().fit(said.with_people({0: {"age": 1.0}}))
+        silent = HierarchicalRanker().fit(said.with_user_features({0: {"age": 1.0}}))
     np.testing.assert_array_equal(silent.coef_, plain.coef_)
 
 
@@ -239,14 +241,14 @@ def test_without_covariates_nothing_changes(crowd):
 def test_they_are_kept_in_files_and_grow(tmp_path, crowd):
     said = crowd[0]
     first, rest = said[said.users < 40], said[(said.users >= 40) & (said.users < 60)]
-    ranker = HierarchicalRanker().fit(first.with_people(said.people.of(range(40))))
+    ranker = HierarchicalRanker().fit(first.with_user_features(said.user_features.of(range(40))))
     again = load(save(ranker, tmp_path / "a.likeminds", with_data=True))
     np.testing.assert_array_equal(again.decision_function(rest), ranker.decision_function(rest))
-    grown = again.update(rest.with_people(said.people.of(range(40, 60))))
+    grown = again.update(rest.with_user_features(said.user_features.of(range(40, 60))))
     at_once = HierarchicalRanker().fit(said[said.users < 60])
     np.testing.assert_allclose(grown.coef_, at_once.coef_, atol=1e-3)
     kept = load(save(ranker, tmp_path / "b.likeminds"))
     stranger = {"zoe": {"age": 80.0, "town": "never seen"}}
     np.testing.assert_array_equal(
-        kept.newcomer(people=stranger).coef, ranker.newcomer(people=stranger).coef
+        kept.newcomer(user_features=stranger).coef, ranker.newcomer(user_features=stranger).coef
     )

@@ -210,7 +210,7 @@ def test_intervals_of_ranks_cover_what_they_say(effect):
             np.zeros(30, dtype=int), np.arange(30), np.arange(30) % 2, said.features
         )
         for person in range(0, 80, 4):
-            low, high = ranker.rank_interval(everything, person)
+            low, high = ranker.rank_interval(person, everything)
             rank = np.argsort(np.argsort(-scores[person])) + 1
             covered.append(((low <= rank) & (rank <= high)).mean())
     assert 0.85 < np.mean(covered) < 0.95
@@ -341,6 +341,6 @@ def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
             / (1 + h * joint[j, j])
             for j, h in enumerate(p * (1 - p))
         ]
-        assert ranker.next_items(pool, person)[0] == int(np.argmax(gains))
+        assert ranker.next_items(person, pool)[0] == int(np.argmax(gains))
     # Items that nobody has judged are less known, by the variance of all effects.
     assert own[20:].min() > own[:20].max()

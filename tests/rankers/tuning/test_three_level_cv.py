@@ -131,9 +131,9 @@ def test_groups_of_arrays_stay_together():
     train, _ = split_within_users(load_electricity(), 0.8, 0)
     grid = {"alpha_group": [0.3, 3.0]}
     arrays = ThreeLevelRankerCV(grid, n_folds=2).fit(
-        train.X, train.labels, users=train.users, groups=train.group_codes
+        train.X, train.labels, users=train.users, choice_sets=train.choice_set_codes
     )
-    rows = Annotations(train.users, None, train.labels, train.X, groups=train.group_codes)
+    rows = Annotations(train.users, None, train.labels, train.X, choice_sets=train.choice_set_codes)
     annotations = ThreeLevelRankerCV(grid, n_folds=2).fit(rows)
     np.testing.assert_allclose(
         arrays.cv_results_["mean_test_score"], annotations.cv_results_["mean_test_score"]
@@ -166,7 +166,7 @@ def test_too_few_labels_are_refused():
     with pytest.raises(ValueError):
         ThreeLevelRankerCV().fit(two)
     apart = Annotations(
-        users=[0] * 4, items=None, labels=[0, 0, 1, 1], features=np.eye(4), groups=[1, 1, 2, 2]
+        users=[0] * 4, items=None, labels=[0, 0, 1, 1], features=np.eye(4), choice_sets=[1, 1, 2, 2]
     )
     with pytest.raises(ValueError):
         ThreeLevelRankerCV(n_folds=2).fit(apart)

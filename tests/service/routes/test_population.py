@@ -86,4 +86,4 @@ def test_people_are_listed_for_those_who_may_read(serve, keys):
 def test_the_page_is_there_and_the_api_is_described(reader):
     assert "likeminds" in reader.get("/").text
     paths = reader.get("/v1/openapi.json").json()["paths"]
-    assert "/v1/people/{person}/labels" in paths
+    assert "/v1/people/{user}/labels" in paths

@@ -20,9 +20,9 @@ def tell(client, person, labels, **headers):
 
 
 def test_a_newcomer_is_ranked_as_the_ranker_would(client, ranker, said):
-    person = new(client)["person"]
+    person = new(client)["user"]
     told = {"shoe-01": True, "shoe-02": False, "shoe-30": True}
-    assert tell(client, person, told).json() == {"person": person, "stored": 3, "labels": 3}
+    assert tell(client, person, told).json() == {"user": person, "stored": 3, "labels": 3}
     from likeminds import Annotations
 
     places = [1, 2, 30]
@@ -50,7 +50,7 @@ def test_a_newcomer_is_ranked_as_the_ranker_would(client, ranker, said):
 
 
 def test_what_is_asked_next_was_not_asked_before(client):
-    person = new(client)["person"]
+    person = new(client)["user"]
     asked = []
     for turn in range(4):
         one = client.get(f"/v1/people/{person}/next").json()["items"][0]["item"]
@@ -62,7 +62,7 @@ def test_what_is_asked_next_was_not_asked_before(client):
 
 
 def test_a_label_taken_back_is_as_if_it_had_not_been_given(client):
-    one, other = new(client)["person"], new(client)["person"]
+    one, other = new(client)["user"], new(client)["user"]
     tell(client, one, {"shoe-01": True, "shoe-02": False})
     tell(client, one, {"shoe-02": None})
     tell(client, other, {"shoe-01": True})
@@ -74,7 +74,7 @@ def test_a_label_taken_back_is_as_if_it_had_not_been_given(client):
 
 
 def test_the_parts_of_a_view_are_those_that_can_be_asked_for(client):
-    person = new(client)["person"]
+    person = new(client)["user"]
     tell(client, person, {"shoe-01": True, "shoe-02": False})
     view = client.get(f"/v1/people/{person}/view").json()
     assert view["standing"] == client.get(f"/v1/people/{person}/standing").json()
@@ -85,16 +85,16 @@ def test_the_parts_of_a_view_are_those_that_can_be_asked_for(client):
 
 
 def test_more_labels_of_somebody_known_join_those_of_the_model(client, ranker, said):
-    before = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
+    before = client.post("/v1/rank", json={"user": "person-03", "limit": 40}).json()["items"]
     mine = said.of_user("person-03")
     known = {str(item): bool(label) for item, label in zip(mine.items, mine.labels, strict=True)}
     item, label = next(iter(known.items()))
     tell(client, "person-03", {item: label})  # nothing new: the model stays as it is
-    same = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
+    same = client.post("/v1/rank", json={"user": "person-03", "limit": 40}).json()["items"]
     assert same == before
     unseen = next(name for name in said.item_ids if name not in known)
     tell(client, "person-03", {unseen: True})
-    after = client.post("/v1/rank", json={"person": "person-03", "limit": 40}).json()["items"]
+    after = client.post("/v1/rank", json={"user": "person-03", "limit": 40}).json()["items"]
     score = {one["item"]: one["score"] for one in before}
     more = {one["item"]: one["score"] for one in after}
     assert more[unseen] > score[unseen]
@@ -105,14 +105,14 @@ def test_ids_may_have_slashes_and_every_script(client):
         from urllib.parse import quote
 
         path = quote(name, safe="")
-        assert client.post("/v1/newcomers", json={"person": name}).status_code == 201
+        assert client.post("/v1/newcomers", json={"user": name}).status_code == 201
         rows = {"labels": [{"item": "shoe-01", "label": True}]}
         assert client.post(f"/v1/people/{path}/labels", json=rows).status_code == 200
-        assert client.get(f"/v1/people/{path}/labels").json()["person"] == name
+        assert client.get(f"/v1/people/{path}/labels").json()["user"] == name
 
 
 def test_the_same_write_with_the_same_key_is_done_once(client):
-    person = new(client)["person"]
+    person = new(client)["user"]
     key = {"Idempotency-Key": "write-0001"}
     first = tell(client, person, {"shoe-01": True}, **key)
     tell(client, person, {"shoe-01": False})
@@ -127,17 +127,17 @@ def test_the_same_write_with_the_same_key_is_done_once(client):
 def test_a_newcomer_is_created_once_per_key_and_gets_another_token(client):
     key = {"Idempotency-Key": "create-0001"}
     first, second = new(client, **key), new(client, **key)
-    assert first["person"] == second["person"]
+    assert first["user"] == second["user"]
     assert first["token"] != second["token"]
-    path = f"/v1/people/{first['person']}/labels"
+    path = f"/v1/people/{first['user']}/labels"
     assert client.get(path, headers=show(first["token"])).status_code == 403
     assert client.get(path, headers=show(second["token"])).status_code == 200
 
 
 def test_an_id_is_taken_once(client):
-    assert client.post("/v1/newcomers", json={"person": "zoe"}).status_code == 201
-    assert client.post("/v1/newcomers", json={"person": "zoe"}).status_code == 409
-    assert client.post("/v1/newcomers", json={"person": "person-03"}).status_code == 409
+    assert client.post("/v1/newcomers", json={"user": "zoe"}).status_code == 201
+    assert client.post("/v1/newcomers", json={"user": "zoe"}).status_code == 409
+    assert client.post("/v1/newcomers", json={"user": "person-03"}).status_code == 409
 
 
 def test_a_token_opens_one_persons_data_and_nothing_else(serve, keys):
@@ -148,20 +148,20 @@ def test_a_token_opens_one_persons_data_and_nothing_else(serve, keys):
     mine, others = show(ann["token"]), show(bob["token"])
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     for suffix in ("labels", "data", "ranking", "next", "standing", "view"):
-        path = f"/v1/people/{ann['person']}/{suffix}"
+        path = f"/v1/people/{ann['user']}/{suffix}"
         assert client.get(path, headers=mine).status_code == 200, suffix
         assert client.get(path, headers=others).status_code == 403, suffix
         assert client.get(path).status_code == 401, suffix
-    path = f"/v1/people/{ann['person']}/labels"
+    path = f"/v1/people/{ann['user']}/labels"
     assert client.post(path, json=rows, headers=others).status_code == 403
     assert client.post(path, json=rows, headers=mine).status_code == 200
     assert client.post(path, json=rows, headers=write).status_code == 200
     assert client.post(path, json=rows, headers=show(keys["read"])).status_code == 403
     assert client.get(path, headers=show(keys["read"])).status_code == 403
     assert client.get("/v1/people/person-01/ranking", headers=mine).status_code == 403
-    assert client.post("/v1/rank", json={"person": bob["person"]}, headers=mine).status_code == 403
+    assert client.post("/v1/rank", json={"user": bob["user"]}, headers=mine).status_code == 403
     assert client.post("/v1/newcomers", json={}, headers=mine).status_code == 403
-    data = f"/v1/people/{bob['person']}/data"
+    data = f"/v1/people/{bob['user']}/data"
     assert client.delete(data, headers=mine).status_code == 403
     assert client.delete(data, headers=write).status_code == 403
     assert client.delete(data, headers=others).status_code == 200
@@ -170,7 +170,7 @@ def test_a_token_opens_one_persons_data_and_nothing_else(serve, keys):
 def test_export_has_all_and_deletion_leaves_nothing(client, settings):
     import sqlite3
 
-    person = new(client)["person"]
+    person = new(client)["user"]
     tell(client, person, {"shoe-01": True, "shoe-02": False}, **{"Idempotency-Key": "write-0009"})
     found = client.get(f"/v1/people/{person}/data").json()
     assert {one["item"]: one["label"] for one in found["labels"]} == {
@@ -189,6 +189,6 @@ def test_export_has_all_and_deletion_leaves_nothing(client, settings):
 def test_the_model_says_nothing_about_somebody_who_was_deleted(client):
     gone = client.delete("/v1/people/person-07/data")
     assert "refreshed" in gone.json()["model"]
-    assert client.post("/v1/rank", json={"person": "person-07"}).status_code == 404
+    assert client.post("/v1/rank", json={"user": "person-07"}).status_code == 404
     assert "person-07" not in client.get("/v1/people", params={"limit": 100}).json()["people"]
     assert client.get("/v1/people/person-07/facts").status_code == 404

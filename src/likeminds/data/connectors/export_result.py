@@ -56,7 +56,7 @@ class Export:
     left_out: tuple[LeftOut, ...]
 
     def to_table(self, attribute: str | None = None) -> Any:
-        """Return the labels as a pyarrow.Table with columns person, item, label (and attribute).
+        """Return the labels as a pyarrow.Table with columns user, item, label (and attribute).
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Export:
         if not rows:
             raise ValueError(self._nothing(attribute))
         person, item, about, label = zip(*rows, strict=True)
-        columns = {"person": person, "item": item, "label": label}
+        columns = {"user": person, "item": item, "label": label}
         if attribute is None and len(set(about)) > 1:
             columns["attribute"] = about
         return pa.table({name: as_arrow(list(values)) for name, values in columns.items()})

@@ -34,7 +34,7 @@ def read_preferences(path: str | PathLike[str]) -> Export:
 
 
 def _person(record: dict[str, Any]) -> Hashable:
-    named = (value for key, value in record.items() if is_usual("person", key))
+    named = (value for key, value in record.items() if is_usual("user", key))
     return next((name for name in named if name is not None), EVERYBODY)
 
 

@@ -85,8 +85,8 @@ class AnnotationFolder:
         Called as ``progress(what, done, total)`` while rows are read.
     options
         Those of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
-        with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``people=``. Columns of
-        attributes and groups are refused.
+        with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
+        Columns of attributes and choice sets are refused.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class AnnotationFolder:
         return self.parts.sources([*names, *(found.features or [])])
 
     def _who(self, piece: TablePart) -> Any:
-        return piece.table.column(self.survey.roles["person"])
+        return piece.table.column(self.survey.roles["user"])
 
     def _read(self, piece: TablePart) -> dict[str, Any]:
         """Return the columns of a piece as numbers; the label as its position among all."""
@@ -277,7 +277,7 @@ class AnnotationFolder:
         if found.by_median:
             ratings = found.label_values[label]
             labels = ratings > block_medians(ratings, users)
-        covariates = self.options.get("people")
+        covariates = self.options.get("user_features")
         return Annotations._of(
             user_ids=found.user_ids,
             user_codes=users,
@@ -291,13 +291,13 @@ class AnnotationFolder:
             reading=answers.reading,
             verb=self.verb,
             grades=None if answers.grades is None else answers.grades[label],
-            people=None if covariates is None else self._covariates,
+            user_features=None if covariates is None else self._covariates,
             **changes,
         )
 
     @cached_property
     def _covariates(self) -> Covariates:
-        read = Covariates.read(self.options["people"], self.options.get("person"))
+        read = Covariates.read(self.options["user_features"], self.options.get("user"))
         return read.written_as(self.user_ids)
 
     def _fingerprint(self) -> str:

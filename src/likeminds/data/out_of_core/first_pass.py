@@ -25,7 +25,7 @@ _MOST_LABELS = 1 << 20
 # Values are counted anew when the list of them has grown by so many.
 _WAITING = 1 << 22
 # What to do about columns that are not read from disk.
-_NOT_READ = ("attribute", "group")
+_NOT_READ = ("attribute", "choice_set")
 
 # Called with the number of rows that were read.
 Progress = Callable[[int], None]
@@ -121,17 +121,17 @@ def survey(
     progress : callable
         Told how many rows have been read.
     """
-    names = {role: options.get(role) for role in ("person", "item", "label", "weight", *_NOT_READ)}
+    names = {role: options.get(role) for role in ("user", "item", "label", "weight", *_NOT_READ)}
     head = as_frame(parts.head)
     roles, features = find_roles(head, names, options.get("features"))
     _refuse_not_read(roles, options)
-    columns = [name for role in ("person", "item", "label") if (name := roles[role]) is not None]
+    columns = [name for role in ("user", "item", "label") if (name := roles[role]) is not None]
     counted = {name: _ValueCounter(name) for name in columns}
     for piece in parts.pieces(parts.sources(columns), n_rows):
         for values in counted.values():
             values.add(piece)
         progress(len(piece.table))
-    person, label = roles["person"], roles["label"]
+    person, label = roles["user"], roles["label"]
     assert person is not None
     assert label is not None
     ids, people = counted[person].ids()

@@ -61,7 +61,7 @@ def are_shared(annotations: Annotations) -> bool:
     """Return whether items can have effects: two users judge one, or choices have no features."""
     if not annotations.has_items:
         return False
-    if annotations.group_codes is not None and not annotations.n_features:
+    if annotations.choice_set_codes is not None and not annotations.n_features:
         return True
     return bool((labelled_by(annotations) > 1).any())
 
@@ -347,7 +347,7 @@ def of_new_users(annotations: Annotations, items: ItemPosteriors, bend: float) -
     """
     own = items_of(annotations, items)
     doubt = own.doubt[annotations.item_codes]
-    sets = annotations.group_codes
+    sets = annotations.choice_set_codes
     if sets is not None:
         size = np.bincount(sets)
         doubt = (np.minimum(size, 2) * np.bincount(sets, weights=doubt) / size)[sets]

@@ -73,6 +73,6 @@ def _from_archive(path: Path) -> Annotations:
         features=columns["X"].astype(np.float64),
         item_ids=np.arange(len(columns["X"])),
         # Where every label is a group of its own, splits had better balance the labels.
-        groups=None if group is None or len(np.unique(group)) == len(group) else group,
+        choice_sets=None if group is None or len(np.unique(group)) == len(group) else group,
         attributes=columns.get("attribute"),
     )

@@ -93,7 +93,7 @@ class Popularity(Ranker):
 
     def scorable_ids(self) -> IdArray | None:
         """Return the ids of the training items, where rows had ids."""
-        found: IdArray | None = self.learned("item_ids_")
+        found: IdArray | None = self._learned("item_ids_")
         return found
 
     def _item_ids(

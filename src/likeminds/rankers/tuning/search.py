@@ -175,7 +175,7 @@ class RankerCV(UpdatableRanker):
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
-        groups: Iterable[Hashable] | None = None,
+        choice_sets: Iterable[Hashable] | None = None,
     ) -> Self:
         """Choose the parameters, then learn everybody's ranking from all rows.
 
@@ -183,7 +183,7 @@ class RankerCV(UpdatableRanker):
         ----------
         X, y, users, sample_weight
             As in `ThreeLevelRanker.fit`.
-        groups : array of shape (n_rows,), optional
+        choice_sets : array of shape (n_rows,), optional
             Rows of a person with the same group were shown together, and fall into one fold.
 
         Returns
@@ -194,7 +194,9 @@ class RankerCV(UpdatableRanker):
         if isinstance(X, RemoteAnnotations):
             X.teach(self)
         else:
-            self._fit_annotations(as_annotations(self, X, y, users, sample_weight, groups=groups))
+            self._fit_annotations(
+                as_annotations(self, X, y, users, sample_weight, choice_sets=choice_sets)
+            )
         return self
 
     def decision_function(

@@ -45,7 +45,7 @@ const query = (given) => new URLSearchParams(Object.entries(given).filter(([, v]
 export const get = (path, given = {}, options = {}) => call("GET", `${path}?${query(given)}`, options);
 export const post = (path, body, options = {}) => call("POST", path, { ...options, body });
 export const remove = (path, options = {}) => call("DELETE", path, options);
-export const personPath = (suffix) => `/v1/people/${encodeURIComponent(me.get().person)}/${suffix}`;
+export const personPath = (suffix) => `/v1/people/${encodeURIComponent(me.get().user)}/${suffix}`;
 export const picture = (item) => `/v1/picture?${query({ item })}`;
 
 // Somebody new, unless this browser has taught the service before and is still known there.

@@ -12,7 +12,7 @@ export async function compare(room, { attribute, model, wording }) {
     get("/v1/map", { attribute }),
     visitor ? { people: [] } : get("/v1/people", { limit: 500 }),
   ]);
-  const people = known.people.filter((name) => name !== me.get().person);
+  const people = known.people.filter((name) => name !== me.get().user);
   const names = new Map([[YOU, "You"], [ALL, "The consensus"], ...people.map((name) => [name, name])]);
   const result = el("div", { "aria-live": "polite" });
   const select = (id, label, value) => el("label", {}, label, el("select", { id, onchange: look },
@@ -22,7 +22,7 @@ export async function compare(room, { attribute, model, wording }) {
     el("div", { class: "choices" }, select("a", "This one", YOU), select("b", "with", ALL)),
     result);
 
-  const who = (code) => (code === ALL ? null : code === YOU ? me.get().person : code);
+  const who = (code) => (code === ALL ? null : code === YOU ? me.get().user : code);
 
   async function look() {
     const [a, b] = ["a", "b"].map((id) => document.getElementById(id).value);

@@ -17,7 +17,7 @@ export async function items(room, { attribute, wording }) {
   async function load() {
     if (kind === "divisive") page = (await get("/v1/divisive", { attribute, limit: 24 })).items;
     else if (kind === "loved") page = (await post("/v1/rank", { attribute, limit: 24 })).items;
-    else page = (await post("/v1/rank", { attribute, limit: 24, person: me.get().person }, { own: true })).items;
+    else page = (await post("/v1/rank", { attribute, limit: 24, user: me.get().user }, { own: true })).items;
     await choose(page[0], false);
   }
 
@@ -35,7 +35,7 @@ export async function items(room, { attribute, wording }) {
     show(one);
     if (!one) { put(why); return; }
     const [mine, facts] = await Promise.all([
-      post("/v1/explain", { item: one.item, attribute, person: me.get().person }, { own: true }),
+      post("/v1/explain", { item: one.item, attribute, user: me.get().user }, { own: true }),
       get("/v1/item", { item: one.item, attribute }),
     ]);
     put(why, explain(one, mine, facts));

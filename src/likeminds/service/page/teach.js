@@ -159,8 +159,8 @@ export async function teach(room, { attribute, model, wording }) {
     return el("section", { class: "card", "aria-labelledby": "yours" },
       el("h2", { id: "yours" }, "Your ranking"),
       el("p", { class: "soft small" }, total
-        ? `The best of ${total} items that you have not answered. Bars show where each may stand (90 %): they shrink as you answer.`
-        : "You have answered all items."),
+        ? `The best of ${total.toLocaleString("en")} ${wording.noun}s that you have not answered. Bars show where each may stand (90 %): they shrink as you answer.`
+        : `You have answered all ${wording.noun}s.`),
       el("ol", { class: pictures ? "ranking" : "ranking plain" }, rows));
   }
 

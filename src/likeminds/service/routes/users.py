@@ -79,35 +79,33 @@ def create(
     idempotency_key: IdempotencyKey = None,
 ) -> dict[str, Any]:
     """Add somebody new, and return the token that opens their labels, which is shown once."""
-    if not (held.settings.visitors and caller.token is None and asked.person is None):
+    if not (held.settings.visitors and caller.token is None and asked.user is None):
         caller.may(Role.WRITE)
-    person = asked.person or f"n-{secrets.token_hex(8)}"
-    if held.served.knows(person, held.forgotten):
-        raise ProblemError(409, f"There is a person {person!r} already.")
+    user = asked.user or f"n-{secrets.token_hex(8)}"
+    if held.served.knows(user, held.forgotten):
+        raise ProblemError(409, f"There is a user {user!r} already.")
     token = new_token()
 
     def write(session: Session) -> Answer:
-        if not insert_user(session, person, hashed(token)):
-            raise ProblemError(409, f"There is a person {person!r} already.")
+        if not insert_user(session, user, hashed(token)):
+            raise ProblemError(409, f"There is a user {user!r} already.")
         # The token is kept as a hash only, and so it is no part of what is repeated.
-        return Answer(201, json.dumps({"person": person}))
+        return Answer(201, json.dumps({"user": user}))
 
-    answer, repeated = _once(
-        held, caller, idempotency_key, ["new", asked.person], write, person=person
-    )
+    answer, repeated = _once(held, caller, idempotency_key, ["new", asked.user], write, user=user)
     if repeated:
-        person = str(json.loads(answer.body)["person"])
+        user = str(json.loads(answer.body)["user"])
         if caller.role < Role.WRITE:
-            raise ProblemError(409, f"This was done before: {person!r} is there.")
+            raise ProblemError(409, f"This was done before: {user!r} is there.")
         # Whoever asks again has not seen the token: they get another one instead.
-        held.store.set_token(person, hashed(token))
+        held.store.set_token(user, hashed(token))
         response.headers["Idempotent-Replay"] = "true"
-    return {"person": person, "token": token}
+    return {"user": user, "token": token}
 
 
-@router.post("/people/{person:path}/labels", response_model=Stored)
+@router.post("/people/{user:path}/labels", response_model=Stored)
 def add_labels(
-    person: Name,
+    user: Name,
     asked: NewLabels,
     held: Held,
     caller: Calling,
@@ -121,145 +119,145 @@ def add_labels(
     request may be repeated; with an Idempotency-Key it is also answered as it was.
     """
     refuse_large(held.settings, len(asked.labels))
-    refuse_others(caller, held, person, Role.WRITE)
+    refuse_others(caller, held, user, Role.WRITE)
     answering = RankingQueries(held, caller)
     rows = []
     for one in asked.labels:
         question = answering.question(one.attribute)
         question.catalogue.position(one.item)
-        place = held.served.place_of(question, person, held.forgotten)
+        place = held.served.place_of(question, user, held.forgotten)
         if place is not None:
             question.labels_of_known(place)
         rows.append((question.attribute, one.item, _answer(question, one.label)))
-    before = answering.labels(person)
-    if before is None and not held.served.knows(person, held.forgotten):
-        raise UnknownNameError("person", person, held.served.names(held.forgotten))
+    before = answering.labels(user)
+    if before is None and not held.served.knows(user, held.forgotten):
+        raise UnknownNameError("user", user, held.served.names(held.forgotten))
 
     def write(session: Session) -> Answer:
-        write_labels(session, person, rows)
+        write_labels(session, user, rows)
         there = session.run(
-            "SELECT COUNT(*) FROM labels WHERE person = ? AND label IS NOT NULL", [person]
+            "SELECT COUNT(*) FROM labels WHERE person = ? AND label IS NOT NULL", [user]
         )
-        stored = {"person": person, "stored": len(rows), "labels": int(there[0][0])}
+        stored = {"user": user, "stored": len(rows), "labels": int(there[0][0])}
         return Answer(200, json.dumps(stored))
 
-    asked_for = ["labels", person, rows]
-    answer, repeated = _once(held, caller, idempotency_key, asked_for, write, person=person)
+    asked_for = ["labels", user, rows]
+    answer, repeated = _once(held, caller, idempotency_key, asked_for, write, user=user)
     if repeated:
         response.headers["Idempotent-Replay"] = "true"
     held.metrics.count("likeminds_labels_total")
     return dict(json.loads(answer.body))
 
 
-@router.get("/people/{person:path}/labels", response_model=SaidLabels)
-def labels(person: Name, held: Held, caller: Calling) -> dict[str, Any]:
+@router.get("/people/{user:path}/labels", response_model=SaidLabels)
+def labels(user: Name, held: Held, caller: Calling) -> dict[str, Any]:
     """Return what somebody told the service."""
-    refuse_others(caller, held, person, Role.WRITE)
-    found = RankingQueries(held, caller).labels(person)
-    if found is None and not held.served.knows(person, held.forgotten):
-        raise UnknownNameError("person", person, held.served.names(held.forgotten))
-    return {"person": person, "labels": _plain(held, found or [])}
+    refuse_others(caller, held, user, Role.WRITE)
+    found = RankingQueries(held, caller).labels(user)
+    if found is None and not held.served.knows(user, held.forgotten):
+        raise UnknownNameError("user", user, held.served.names(held.forgotten))
+    return {"user": user, "labels": _plain(held, found or [])}
 
 
-@router.get("/people/{person:path}/next", response_model=AskNext)
+@router.get("/people/{user:path}/next", response_model=AskNext)
 def next_items(
-    person: Name, asked: Annotated[AskedNext, Query()], held: Held, caller: Calling
+    user: Name, asked: Annotated[AskedNext, Query()], held: Held, caller: Calling
 ) -> dict[str, Any]:
     """Return the items whose labels would tell most about somebody."""
     answering = RankingQueries(held, caller)
     question = answering.question(asked.attribute)
-    return answering.ask(question, person, answering.opinion(question, person), asked.limit)
+    return answering.ask(question, user, answering.opinion(question, user), asked.limit)
 
 
-@router.get("/people/{person:path}/ranking", response_model=RankingResponse)
+@router.get("/people/{user:path}/ranking", response_model=RankingResponse)
 def ranking(
-    person: Name, asked: Annotated[AskedRanking, Query()], held: Held, caller: Calling
+    user: Name, asked: Annotated[AskedRanking, Query()], held: Held, caller: Calling
 ) -> dict[str, Any]:
     """Return somebody's ranking, with intervals."""
-    return RankingQueries(held, caller).rank(_request(person, asked))
+    return RankingQueries(held, caller).rank(_request(user, asked))
 
 
-@router.get("/people/{person:path}/standing", response_model=Standing)
+@router.get("/people/{user:path}/standing", response_model=Standing)
 def standing(
-    person: Name, asked: Annotated[Asked, Query()], held: Held, caller: Calling
+    user: Name, asked: Annotated[Asked, Query()], held: Held, caller: Calling
 ) -> dict[str, Any]:
     """Say where somebody stands: their school, their place on the map, their levels."""
     answering = RankingQueries(held, caller)
     question = answering.question(asked.attribute)
-    opinion = answering.opinion(question, person)
-    return answering.standing(question, person, opinion, len(opinion.labelled))
+    opinion = answering.opinion(question, user)
+    return answering.standing(question, user, opinion, len(opinion.labelled))
 
 
-@router.get("/people/{person:path}/view", response_model=View)
+@router.get("/people/{user:path}/view", response_model=View)
 def view(
-    person: Name, asked: Annotated[AskedView, Query()], held: Held, caller: Calling
+    user: Name, asked: Annotated[AskedView, Query()], held: Held, caller: Calling
 ) -> dict[str, Any]:
     """Return ranking, standing and what to ask next, all by the same labels and model."""
     answering = RankingQueries(held, caller)
     question = answering.question(asked.attribute)
-    opinion = answering.opinion(question, person)
+    opinion = answering.opinion(question, user)
     return {
-        "standing": answering.standing(question, person, opinion, len(opinion.labelled)),
-        "ranking": answering.rank(_request(person, asked), opinion),
-        "ask": answering.ask(question, person, opinion, asked.ask),
+        "standing": answering.standing(question, user, opinion, len(opinion.labelled)),
+        "ranking": answering.rank(_request(user, asked), opinion),
+        "ask": answering.ask(question, user, opinion, asked.ask),
     }
 
 
-@router.get("/people/{person:path}/facts", response_model=Facts)
+@router.get("/people/{user:path}/facts", response_model=Facts)
 def facts(
-    person: Name, asked: Annotated[Asked, Query()], held: Held, caller: Calling
+    user: Name, asked: Annotated[Asked, Query()], held: Held, caller: Calling
 ) -> dict[str, Any]:
     """Say what somebody the model knows wants differently, and what they like best."""
     caller.may(Role.READ)
     answering = RankingQueries(held, caller)
     question = answering.question(asked.attribute)
-    if held.served.place_of(question, person, held.forgotten) is None:
-        raise UnknownNameError("person", person, held.served.names(held.forgotten))
-    who, explained = held.served.people[person], question.explanation
+    if held.served.place_of(question, user, held.forgotten) is None:
+        raise UnknownNameError("user", user, held.served.names(held.forgotten))
+    who, explained = held.served.people[user], question.explanation
     if lookup([who], explained.levels.users, "users")[0] < 0:
         raise UnableError(
             f"Facts are told of {len(explained.levels.users):,} people of this model, drawn by "
-            "their ids, and this person is not among them. Rankings and reasons are there."
+            "their ids, and this user is not among them. Rankings and reasons are there."
         )
-    return explained.person(who)
+    return explained.user(who)
 
 
-@router.get("/people/{person:path}/data", response_model=StoredData)
-def export(person: Name, held: Held, caller: Calling) -> dict[str, Any]:
+@router.get("/people/{user:path}/data", response_model=StoredData)
+def export(user: Name, held: Held, caller: Calling) -> dict[str, Any]:
     """Return all that is stored about somebody."""
-    refuse_others(caller, held, person, Role.ADMIN)
-    found, said = held.store.person(person), held.store.labels_of(person)
-    in_model = held.served.knows(person, held.forgotten)
+    refuse_others(caller, held, user, Role.ADMIN)
+    found, said = held.store.person(user), held.store.labels_of(user)
+    in_model = held.served.knows(user, held.forgotten)
     if found is None and not said and not in_model:
-        raise UnknownNameError("person", person, held.served.names(held.forgotten))
+        raise UnknownNameError("user", user, held.served.names(held.forgotten))
     return {
-        "person": person,
+        "user": user,
         "created": None if found is None else found.created,
         "labels": _plain(held, said),
         "in_model": in_model,
     }
 
 
-@router.delete("/people/{person:path}/data", response_model=Deleted)
-def forget(person: Name, held: Held, caller: Calling) -> dict[str, Any]:
+@router.delete("/people/{user:path}/data", response_model=Deleted)
+def forget(user: Name, held: Held, caller: Calling) -> dict[str, Any]:
     """Delete all that is stored about somebody; the next refreshed model forgets them, too."""
-    refuse_others(caller, held, person, Role.ADMIN)
-    in_model = held.served.knows(person, held.forgotten)
-    if held.store.person(person) is None and not held.store.labels_of(person) and not in_model:
-        raise UnknownNameError("person", person, held.served.names(held.forgotten))
-    gone = held.store.forget(person, hashed(person))
-    held.forgotten |= {hashed(person)}
+    refuse_others(caller, held, user, Role.ADMIN)
+    in_model = held.served.knows(user, held.forgotten)
+    if held.store.person(user) is None and not held.store.labels_of(user) and not in_model:
+        raise UnknownNameError("user", user, held.served.names(held.forgotten))
+    gone = held.store.forget(user, hashed(user))
+    held.forgotten |= {hashed(user)}
     told = "it has learned nothing from them"
     if in_model and held.served.card.get("takes_updates"):
         told = "it says nothing about them from now on, and forgets them when it is refreshed"
     elif in_model:
         told = "it says nothing about them from now on; fit it anew without them to remove them"
-    return {"person": person, "labels": gone, "model": told}
+    return {"user": user, "labels": gone, "model": told}
 
 
-def _request(person: str, asked: AskedRanking) -> RankRequest:
+def _request(user: str, asked: AskedRanking) -> RankRequest:
     return RankRequest(
-        person=person,
+        user=user,
         attribute=asked.attribute,
         limit=asked.limit,
         offset=asked.offset,
@@ -299,11 +297,11 @@ def _once(
     asked: object,
     write: Callable[[Session], Answer],
     *,
-    person: str,
+    user: str,
 ) -> tuple[Answer, bool]:
     """Write, once only where the caller has given a key."""
     if key is None:
         with held.store.database.transaction(writing=True) as session:
             return write(session), False
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-    return held.store.once(caller.name, key, digest, write, person=person)
+    return held.store.once(caller.name, key, digest, write, person=user)
