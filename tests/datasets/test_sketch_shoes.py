@@ -113,7 +113,7 @@ class TestFeatures:
         made = quick(n_components=None)
         extractors = GIST(), ColourHistogram("lab", bins=10)
         wanted = np.hstack([extractor.transform(made.pictures[:3]) for extractor in extractors])
-        np.testing.assert_allclose(made.annotations.features[:3], wanted, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(made.annotations.features[:3], wanted, rtol=1e-2, atol=1e-3)
 
     def test_are_principal_components(self):
         full = quick(n_components=None).annotations.features

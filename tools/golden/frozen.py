@@ -48,6 +48,7 @@ def machine() -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "blas": sorted(libraries),
+        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],
     }
 
 

@@ -39,11 +39,11 @@ class CodedLabels:
     features_per: Literal["item", "row"]
     attribute_ids: IdArray | None
     attribute_codes: Index | None
-    choice_set_codes: Index | None = field(metadata={"stored": "choice_set_codes"})
+    choice_set_codes: Index | None = field(metadata={"stored": "group_codes"})
     weights: FloatArray | None
     # Files written before have none of these.
     has_items: bool = True
-    choice_set_ids: IdArray | None = field(default=None, metadata={"stored": "choice_set_ids"})
+    choice_set_ids: IdArray | None = field(default=None, metadata={"stored": "group_ids"})
     reading: LabelReading | None = None
     user_features: Covariates | None = field(default=None, metadata={"stored": "people"})
     grades: FloatArray | None = None

@@ -57,7 +57,7 @@ from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 # The only classes of models that are instantiated from a file.
 MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
 del MODELS["DecomposedRanker"]  # components are no plain values
-MODELS["LogisticPerUser"] = RANKERS["LogisticPerUser"]  # as files written before call it
+MODELS["LogisticPerPerson"] = RANKERS["LogisticPerUser"]  # as files written before call it
 # Names of classes in model files: they stay as they are when a class gets another name.
 _DATA: dict[str, type[Any]] = {
     "Annotations": Annotations,
