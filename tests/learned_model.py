@@ -110,18 +110,18 @@ class PickledShards:
         self._shards = [_sent(tasks.of_users(mine == shard)) for shard in range(n_shards)]
         self.largest = 0
 
-    def visit(self, work, state, own=None):
+    def map_reduce(self, work, state, own=None):
         own, total, kept = own or [None] * len(self._shards), None, []
         for shard, mine in zip(self._shards, own, strict=True):
-            answer, its = shard.visit(*_sent((work, state)), mine)
+            answer, its = shard.map_reduce(*_sent((work, state)), mine)
             self.largest = max(self.largest, len(pickle.dumps(answer)))
             total = _sent(answer) if total is None else total + _sent(answer)
             kept.append(its)
         return total, kept
 
-    def ask(self, work, state, own=None):
+    def map(self, work, state, own=None):
         for shard, mine in zip(self._shards, own or [None] * len(self._shards), strict=True):
-            yield from shard.ask(*_sent((work, state)), mine)
+            yield from shard.map(*_sent((work, state)), mine)
 
 
 def all_modes(tasks, prior, likelihood):

@@ -21,14 +21,14 @@ def look(block, state, own):
 
 def test_sums_are_the_same_with_any_number_of_threads(monkeypatch):
     people = blocks()
-    (value, matrix), own = ThreadExecutor(people, many_threads=False).visit(tell, 0.1)
+    (value, matrix), own = ThreadExecutor(people, many_threads=False).map_reduce(tell, 0.1)
     total = 0.0
     for part in people:
         total += float((0.1 * part).sum())
     assert value == total
     for n_cores in (2, 5):
         monkeypatch.setattr(threads, "n_cores", lambda n=n_cores: n)
-        (again, other), its = ThreadExecutor(people).visit(tell, 0.1)
+        (again, other), its = ThreadExecutor(people).map_reduce(tell, 0.1)
         assert again == value
         np.testing.assert_array_equal(other, matrix)
         for mine, theirs in zip(own, its, strict=True):
@@ -37,9 +37,9 @@ def test_sums_are_the_same_with_any_number_of_threads(monkeypatch):
 
 def test_blocks_keep_what_is_theirs_until_it_is_asked_for():
     people = ThreadExecutor(blocks())
-    _, first = people.visit(tell, 1.0)
-    _, second = people.visit(tell, 1.0, first)
-    asked = [people.ask(look, None, own) for own in (first, second)]
+    _, first = people.map_reduce(tell, 1.0)
+    _, second = people.map_reduce(tell, 1.0, first)
+    asked = [people.map(look, None, own) for own in (first, second)]
     kept = zip(people.blocks, *asked, strict=True)
     for block, once, twice in kept:
         np.testing.assert_array_equal(once, block)

@@ -45,7 +45,7 @@ class Executor(ABC, Generic[B_co]):
     """People in blocks, wherever they are."""
 
     @abstractmethod
-    def visit(
+    def map_reduce(
         self,
         work: Callable[[B_co, S, Any], tuple[R, Any]],
         state: S,
@@ -69,7 +69,7 @@ class Executor(ABC, Generic[B_co]):
         """
 
     @abstractmethod
-    def ask(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+    def map(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, in their order: parts that people have of their own."""
 
 
@@ -90,18 +90,18 @@ class ThreadExecutor(Executor[B]):
     ...     kept = (0 if own is None else own) + state * len(block)
     ...     return kept, kept
     >>> people = ThreadExecutor(["ab", "abc"])
-    >>> total, own = people.visit(longer, 10)
+    >>> total, own = people.map_reduce(longer, 10)
     >>> total
     50
-    >>> total, own = people.visit(longer, 1, own)
-    >>> total, list(people.ask(lambda block, state, own: (block, own), None, own))
+    >>> total, own = people.map_reduce(longer, 1, own)
+    >>> total, list(people.map(lambda block, state, own: (block, own), None, own))
     (55, [('ab', 22), ('abc', 33)])
     """
 
     blocks: Sequence[B]
     many_threads: bool = True
 
-    def visit(
+    def map_reduce(
         self,
         work: Callable[[B, S, Any], tuple[R, Any]],
         state: S,
@@ -111,14 +111,14 @@ class ThreadExecutor(Executor[B]):
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep: see `Executor`."""
         total, kept = start, []
-        for part, mine in self.ask(work, state, own):
+        for part, mine in self.map(work, state, own):
             total = part if total is None else _add(total, part)
             kept.append(mine)
         if total is None:
             raise ValueError("There is nobody to visit.")
         return total, kept
 
-    def ask(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+    def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers: see `Executor`."""
         kept = [None] * len(self.blocks) if own is None else own
 
@@ -130,7 +130,7 @@ class ThreadExecutor(Executor[B]):
 
     def each(self, work: Callable[[B], None]) -> None:
         """Let every block put what it finds where nobody else does."""
-        for _ in self.ask(lambda block, state, own: work(block), None):  # noqa: ARG005
+        for _ in self.map(lambda block, state, own: work(block), None):  # noqa: ARG005
             pass
 
 

@@ -90,7 +90,7 @@ def fit_statistics(
 ) -> FitStatistics:
     """Count choices and parameters; ``kind`` is the form of Omega."""
     null, n_choices = 0.0, 0
-    for task in setting.tasks.ask(task_of, None):
+    for task in setting.tasks.map(task_of, None):
         null -= float(setting.likelihood.at(np.zeros(task.weight.shape), task).loss.sum())
         n_choices += int(np.count_nonzero(task.weight[:, :: task.set_size]))
     at = setting.coefficients(prior)

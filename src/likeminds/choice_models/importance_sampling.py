@@ -292,7 +292,7 @@ class ImportanceSampler:
         setting = self.setting
         prior = replace(setting.prior(at), shifts=setting.shifts)
         root = np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64)
-        for task in setting.tasks.ask(task_of, None):
+        for task in setting.tasks.map(task_of, None):
             a_person = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
             most = max(1, _BYTES_AT_ONCE // a_person)
             for start in range(0, len(task.people), most):

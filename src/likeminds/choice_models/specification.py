@@ -157,7 +157,7 @@ def unidentified(tasks: Responses, likelihood: Likelihood, coordinates: Design) 
     """
     n_weights = coordinates.n_weights
     information = np.zeros((n_weights, n_weights))
-    for task in tasks.ask(task_of, None):
+    for task in tasks.map(task_of, None):
         said = likelihood.at(np.zeros(task.rows.shape[:2]), task)
         root = said.curvature.times_root_back(task.rows[:, :, :n_weights]).reshape(-1, n_weights)
         information += root.T @ root

@@ -164,7 +164,7 @@ class RemoteShardStatistics(RemoteStatistics):
         parts = zip(self.futures, self.places, strict=True)
         shards = [self.site.making(_measured, *part, kind, scale) for part in parts]
         people: _SubsetExecutor[_ShardLoss] = _SubsetExecutor(self.site, shards, self.places, _LOSS)
-        answers = list(people.ask(_vectors, None))
+        answers = list(people.map(_vectors, None))
         let_go(self.futures)  # half of what workers have; what is lost can be made again
         linear = _in_place((places, linear) for places, linear, _ in answers)
         constant = _in_place((places, constant) for places, _, constant in answers)
@@ -237,11 +237,11 @@ class RemoteShardLoss(RemoteLoss):
 
     def gradient(self, W: Float) -> Float:
         """Return A_i w_i - b_i for every person."""
-        return _in_place(self.people.ask(_gradient, _Weights(W)))
+        return _in_place(self.people.map(_gradient, _Weights(W)))
 
     def squares(self, W: Float, chosen: Bool) -> Float:
         """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
-        return _in_place(self.people.ask(_squares, _Weights(W, chosen)))
+        return _in_place(self.people.map(_squares, _Weights(W, chosen)))
 
     def decompose(self, memory: int) -> "RemoteEigendecomposition":
         """Let workers find the eigenvectors of those for whom one process would have room."""

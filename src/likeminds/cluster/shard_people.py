@@ -33,7 +33,7 @@ class Shard(ABC):
     def bound(self, state: Any) -> tuple[Any, Any]:
         """Return the blocks that a visit with this state is to, and the state that they get."""
 
-    def visit(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    def map_reduce(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> tuple[Any, Any]:
         """Return the sum of what the blocks answer, and what they keep from now on.
 
         ``before`` is what an earlier visit returned. So whatever is lost with a worker, the cluster
@@ -41,14 +41,14 @@ class Shard(ABC):
         """
         blocks, state = self.bound(state)
         with in_this_thread(), one_blas_thread():
-            found: tuple[Any, Any] = blocks.visit(work, state, before and before[1])
+            found: tuple[Any, Any] = blocks.map_reduce(work, state, before and before[1])
         return found
 
-    def ask(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> list[Any]:
+    def map(self, work: Any, state: Any, before: tuple[Any, Any] | None) -> list[Any]:
         """Return what each block answers."""
         blocks, state = self.bound(state)
         with in_this_thread(), one_blas_thread():
-            return list(blocks.ask(work, state, before and before[1]))
+            return list(blocks.map(work, state, before and before[1]))
 
 
 def _whole(state: Any, shard: Shard, pieces: Sequence[Any]) -> Any:
@@ -58,12 +58,12 @@ def _whole(state: Any, shard: Shard, pieces: Sequence[Any]) -> Any:
 
 def _visit(shard: Shard, before: Any, given: Any, *pieces: Any) -> tuple[Any, Any]:
     work, state = given
-    return shard.visit(work, _whole(state, shard, pieces), before)
+    return shard.map_reduce(work, _whole(state, shard, pieces), before)
 
 
 def _ask(shard: Shard, before: Any, given: Any, *pieces: Any) -> list[Any]:
     work, state = given
-    return shard.ask(work, _whole(state, shard, pieces), before)
+    return shard.map(work, _whole(state, shard, pieces), before)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class DaskExecutor(Executor[B]):
         """How many people there are."""
         return sum(map(len, self.people))
 
-    def visit(
+    def map_reduce(
         self,
         work: Callable[[B, S, Any], tuple[R, Any]],
         state: S,
@@ -125,7 +125,7 @@ class DaskExecutor(Executor[B]):
         """Return what the blocks of each shard answer, as futures: it stays where it is."""
         return self._submitted(_ask, own, (work, self.addressed(state)))
 
-    def ask(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+    def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, shard by shard."""
         waiting = self.asked(work, state, own)
         try:

@@ -67,12 +67,12 @@ def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
     """Yield the spectra of people whose A_i is a matrix, a block at a time."""
     size = max(1, _BLOCK_BYTES // (8 * loss.shape[1] ** 2))
     starts = range(0, len(loss.dense_users), size)
-    return ThreadExecutor([slice(start, start + size) for start in starts]).ask(_of_matrices, loss)
+    return ThreadExecutor([slice(start, start + size) for start in starts]).map(_of_matrices, loss)
 
 
 def spectra_of_factors(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
     """Yield the spectra of people with few labels, a block at a time."""
-    return ThreadExecutor(list(loss.factors.rows.plan())).ask(_of_factors, loss.factors)
+    return ThreadExecutor(list(loss.factors.rows.plan())).map(_of_factors, loss.factors)
 
 
 def _of_matrices(some: slice, loss: QuadraticLoss, own: None) -> CurvatureSpectrum:  # noqa: ARG001

@@ -115,13 +115,13 @@ class Responses(Protocol):
         """How many people there are."""
         ...
 
-    def visit(
+    def map_reduce(
         self, work: "Callable[[ResponseBlock, S, Any], tuple[R, Any]]", state: S, own: Own = None
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
         ...
 
-    def ask(
+    def map(
         self, work: "Callable[[ResponseBlock, S, Any], R]", state: S, own: Own = None
     ) -> Iterator[R]:
         """Yield what each block answers."""
@@ -182,19 +182,19 @@ class InMemoryResponses:
         blocks = [ResponseBlock(self, number) for number in range(len(self.plan))]
         return ThreadExecutor(blocks, many_threads=self.n_bytes >= _SMALL_BYTES)
 
-    def visit(
+    def map_reduce(
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
         rows, state = self.bound(state)
-        return rows._blocks.visit(work, state, own)
+        return rows._blocks.map_reduce(work, state, own)
 
-    def ask(
+    def map(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
         """Yield what each block answers."""
         rows, state = self.bound(state)
-        return rows._blocks.ask(work, state, own)
+        return rows._blocks.map(work, state, own)
 
     def bound(self, state: Any) -> "tuple[InMemoryResponses, Any]":
         """Return the blocks that a visit with this state is to, and the state that they get."""

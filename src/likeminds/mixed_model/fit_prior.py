@@ -174,7 +174,7 @@ class SubsamplePlan:
         if not is_large(tasks):
             return None
         n_numbers = _numbers(start)
-        counts = list(start.tasks.ask(_count, None))
+        counts = list(start.tasks.map(_count, None))
         n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
         # Per label, J is of the size of one: a share of it is as much per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))

@@ -97,7 +97,7 @@ class WarmStarts:
 
 def moments(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> Moments:
     """Find everybody's mode, and sum the moments."""
-    found, pulls.own = tasks.visit(_moments_of_block, terms, pulls.own)
+    found, pulls.own = tasks.map_reduce(_moments_of_block, terms, pulls.own)
     return found
 
 
@@ -111,7 +111,7 @@ def _moments_of_block(
 
 def cost(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> float:
     """Find everybody's mode, and return the objective of `Moments` alone."""
-    found, pulls.own = tasks.visit(_cost_of_block, terms, pulls.own)
+    found, pulls.own = tasks.map_reduce(_cost_of_block, terms, pulls.own)
     return found
 
 

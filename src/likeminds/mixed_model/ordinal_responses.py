@@ -152,10 +152,10 @@ def refine_likelihood(
     found: CollectedRows
     with one_blas_thread():
         if isinstance(likelihood, StandardNormal):
-            found, _ = tasks.visit(_errors, terms, learned.pulls.own)
+            found, _ = tasks.map_reduce(_errors, terms, learned.pulls.own)
             return likelihood.refined(*found.in_order())
         share = _MOST_ROWS / max(n_labels, 1)
-        found, _ = tasks.visit(_some_scores, (terms, share), learned.pulls.own)
+        found, _ = tasks.map_reduce(_some_scores, (terms, share), learned.pulls.own)
     codes, use, eta, variance = found.in_order()
     return likelihood.refined(codes, use, eta, variance, free_slope=False)
 

@@ -66,10 +66,10 @@ def posterior_of(
     told = crowd.told(shifts, n_users)
     points, known = finder.without_labels(crowd, told)
     with one_blas_thread():
-        answers = tasks.ask(find_user_posteriors, finder, pulls.own)
+        answers = tasks.map(find_user_posteriors, finder, pulls.own)
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
-            answers = chain(answers, few.ask(find_user_posteriors, finder.of_unknown(crowd)))
+            answers = chain(answers, few.map(find_user_posteriors, finder.of_unknown(crowd)))
         for people, found, inner in answers:
             points[people], known[people, : inner.shape[1]] = found, inner
     return points, known
@@ -78,7 +78,7 @@ def posterior_of(
 def _unknown(tasks: Responses, told: Float) -> Responses | None:
     """Return the labels of those of whom no covariate is known, where others' are."""
     nothing = np.all(told == 0.0, axis=(1, 2))
-    chosen = nothing[np.sort(np.concatenate(list(tasks.ask(people_of, None))))]
+    chosen = nothing[np.sort(np.concatenate(list(tasks.map(people_of, None))))]
     return tasks.of_users(chosen) if chosen.any() else None
 
 

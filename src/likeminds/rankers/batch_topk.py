@@ -106,7 +106,7 @@ def _best_of_all(
 
     size = max(1, _BLOCK_BYTES // (4 * len(rows)))
     blocks = [slice(start, start + size) for start in range(0, n_users, size)]
-    for places, scores in ThreadExecutor(blocks).ask(best, _ItemTable.of(rows)):
+    for places, scores in ThreadExecutor(blocks).map(best, _ItemTable.of(rows)):
         yield from zip(places, scores, strict=True)
 
 

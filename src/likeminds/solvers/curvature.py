@@ -39,13 +39,13 @@ class ReducedHessian:
         self.ridge = np.zeros((1 + k, 1 + k))
         self.ridge[0, 0] = 2.0 * problem.penalty.ridge
         nothing = np.zeros((1 + k, 1 + k))
-        gram, self._own = self._people.visit(_bend, problem.penalty, point.own, start=nothing)
+        gram, self._own = self._people.map_reduce(_bend, problem.penalty, point.own, start=nothing)
         self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
         self._prepare(problem, point, gram)
 
     def __call__(self, T: Float) -> Float:
         """Return the Hessian times T."""
-        total, _ = self._people.visit(_apply, T, self._own, start=self.ridge @ T)
+        total, _ = self._people.map_reduce(_apply, T, self._own, start=self.ridge @ T)
         return horizontal(total, self.B)
 
     def precondition(self, T: Float) -> Float:
@@ -117,7 +117,7 @@ def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
     for every in (-(-problem.n_kept // _ENOUGH_PEOPLE), 1):
         if not counted:  # positions may be such that nobody is met
             start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
-            found, _ = problem.people.visit(_bend_of_some, state, point.own, start=start)
+            found, _ = problem.people.map_reduce(_bend_of_some, state, point.own, start=start)
             total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 

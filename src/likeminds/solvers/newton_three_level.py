@@ -209,7 +209,7 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     own = [None, None]
     for place, people in enumerate((problem.people, problem.rest)):
         if people is not None:
-            _, own[place] = people.visit(_take, _RowState(G))
+            _, own[place] = people.map_reduce(_take, _RowState(G))
     return evaluate(problem, theta, B, B, (own[0], own[1]))
 
 
@@ -231,7 +231,7 @@ def _ridge_consensus(problem: ReducedProblem) -> Float:
     """Return the best theta if there were no groups and all deviations were before the knee."""
     d = problem.n_features
     start = SumTuple(np.zeros((d, d)), np.zeros(d))
-    (matrix, right), _ = problem.people.visit(_shared, problem.penalty, start=start)
+    (matrix, right), _ = problem.people.map_reduce(_shared, problem.penalty, start=start)
     lift = 2.0 * problem.penalty.ridge + 1e-13 * np.trace(matrix) / d + _TINY
     return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
 
@@ -286,14 +286,16 @@ def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
     """
     is_small = problem.n_users * problem.n_features <= _SMALL
     penalty, alone = problem.penalty, replace(problem, rest=None)
-    steepest, total = zip(*problem.people.ask(_steepness, penalty), strict=True)
+    steepest, total = zip(*problem.people.map(_steepness, penalty), strict=True)
     length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)
     at = _ProximalStep(
         penalty, np.zeros(problem.n_features), np.zeros((problem.n_features, 0)), length
     )
     own = None
     for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
-        slope, own = problem.people.visit(_descend, at, own, start=np.zeros(problem.n_features))
+        slope, own = problem.people.map_reduce(
+            _descend, at, own, start=np.zeros(problem.n_features)
+        )
         theta = (at.theta - of_theta * slope) / (1.0 + 2.0 * penalty.ridge * of_theta)
         at = replace(at, theta=theta, B=leading(alone, _itself, None, (own, None)))
         if step_number + 1 in (_SHORT_PATH, _LONG_PATH):

@@ -231,10 +231,10 @@ def evaluate(
     gradient = np.zeros((1 + k, len(theta)))
     gradient[0] = 2.0 * problem.penalty.ridge * theta
     sums = SumTuple(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
-    sums, kept = problem.people.visit(_fit, at, own[0], start=sums)
+    sums, kept = problem.people.map_reduce(_fit, at, own[0], start=sums)
     of_rest = None
     if problem.rest is not None:
-        sums, of_rest = problem.rest.visit(_fit, at, own[1], start=sums)
+        sums, of_rest = problem.rest.map_reduce(_fit, at, own[1], start=sums)
     value, gradient, gram = sums
     return Iterate(theta, B, float(value), horizontal(gradient, B), gram, kept, of_rest)
 
@@ -264,11 +264,11 @@ def leading(
     if problem.n_users < problem.n_features:
         found = CollectedRows([], [])
         for people, mine in parts:
-            found, _ = people.visit(_rows, (work, state), mine, start=found)
+            found, _ = people.map_reduce(_rows, (work, state), mine, start=found)
         return top_directions(found.in_order()[0], k)
     gram = np.zeros((problem.n_features, problem.n_features))
     for people, mine in parts:
-        gram, _ = people.visit(_gram, (work, state), mine, start=gram)
+        gram, _ = people.map_reduce(_gram, (work, state), mine, start=gram)
     return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
 
 
@@ -295,9 +295,9 @@ def everybodys_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, F
     G = np.zeros((problem.n_users, problem.n_features))
     P = np.zeros_like(G)
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    answers = problem.people.ask(_levels, at, point.own)
+    answers = problem.people.map(_levels, at, point.own)
     if problem.rest is not None:
-        answers = chain(answers, problem.rest.ask(_levels, at, point.of_rest))
+        answers = chain(answers, problem.rest.map(_levels, at, point.of_rest))
     for people, group, personal in answers:
         G[people], P[people] = group, personal
     return G, P

@@ -178,7 +178,7 @@ def ask(
     """Find everybody's mode around their own mean, and sum."""
     prior = model.prior
     terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, _EXACT)
-    found, pulls.own = tasks.visit(_say, (terms, regressors), pulls.own)
+    found, pulls.own = tasks.map_reduce(_say, (terms, regressors), pulls.own)
     value, first, spread, known_of_items = found
     if isinstance(tasks, ItemEffects):
         value += tasks.items.cost(known_of_items, tasks.labelled)

@@ -93,7 +93,7 @@ def _leading(objective: MarginalLikelihood, n_factors: int) -> Float:
     def squared(vectors: Float) -> Float:
         vectors = vectors.reshape(n_items, -1)
         found: SparseItemSums
-        found, _ = tasks.visit(_times_square, vectors, objective.pulls.own)
+        found, _ = tasks.map_reduce(_times_square, vectors, objective.pulls.own)
         return found.whole[0]
 
     if n_factors < n_items - 1:

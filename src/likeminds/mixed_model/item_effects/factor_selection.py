@@ -76,7 +76,7 @@ class HeldOut:
 def held_out_losses(objective: MarginalLikelihood, model: PriorModel) -> HeldOut:
     """Return what the labels cost that are held out, under a model."""
     found: CollectedRows
-    found, _ = objective.tasks.visit(_cost, objective.terms(model), objective.pulls.own)
+    found, _ = objective.tasks.map_reduce(_cost, objective.terms(model), objective.pulls.own)
     losses, counts = found.in_order()
     return HeldOut(losses, int(counts.sum()))
 

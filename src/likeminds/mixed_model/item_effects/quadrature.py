@@ -69,7 +69,7 @@ def integrate_effects(
 def likely_effects(objective: MarginalLikelihood, model: PriorModel) -> Float:
     """Return the logarithm of L_j at every item's `points_of`."""
     found: SparseItemSums
-    found, _ = objective.tasks.visit(_of_block, objective.terms(model), objective.pulls.own)
+    found, _ = objective.tasks.map_reduce(_of_block, objective.terms(model), objective.pulls.own)
     return np.hstack(found.whole)
 
 

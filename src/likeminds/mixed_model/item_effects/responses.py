@@ -135,7 +135,7 @@ class ItemEffects:
 
     def _counted(self) -> "ItemEffects":
         found: SparseItemSums
-        found, _ = self.visit(_count, None)
+        found, _ = self.map_reduce(_count, None)
         return replace(self, counts=found.whole[0][:, 0].astype(np.intp))
 
     @property
@@ -168,17 +168,17 @@ class ItemEffects:
         """Return the responses of some of the people."""
         return replace(self, labels=self.labels.of_users(chosen))._counted()
 
-    def visit(
+    def map_reduce(
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
-        return self.labels.visit(work, self.bound(state), own)
+        return self.labels.map_reduce(work, self.bound(state), own)
 
-    def ask(
+    def map(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
         """Yield what each block answers."""
-        return self.labels.ask(work, self.bound(state), own)
+        return self.labels.map(work, self.bound(state), own)
 
     def bound(self, state: Any) -> Any:
         """Return a state with what is known of items."""

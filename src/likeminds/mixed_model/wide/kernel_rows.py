@@ -88,7 +88,7 @@ class KernelRows(InMemoryResponses):
         blocks: list[KernelBlock] = []
         parts: list[sparse.csr_matrix] = []
         first = 0
-        for task in tasks.ask(task_of, None):
+        for task in tasks.map(task_of, None):
             for named in _compared(_ItemKernelBlock.of(task, place)).pieces():
                 blocks.append(KernelBlock(named.task, named.gram(table), first))
                 parts.append(named.mixing(len(items)))

@@ -127,7 +127,7 @@ class WideMarginalLikelihood(MarginalLikelihood):
             said = _BlockDerivatives(objectives, _by_variance(block, missing), told, missing)
             return said, mode.said.pull
 
-        answers = ThreadExecutor(rows.blocks).ask(visit, self.terms(model), self.pulls.own)
+        answers = ThreadExecutor(rows.blocks).map(visit, self.terms(model), self.pulls.own)
         found, self.pulls.own = map(list, zip(*answers, strict=True))
         slope = np.zeros_like(along)
         slope[features] = rows.back(pulls)
