@@ -17,9 +17,8 @@ from likeminds.mixed_model.numerics import ROUNDING
 _FIRST_VARIANCE = 0.1
 # The unit of these weights: see `MarginalLikelihood`.
 FIRST_UNIT = 0.5
-# Weights with less variance than this are nothing: they change log-odds by less than a tenth. Those
-# that are learned roughly are on their way there if they have not grown since they were added.
-NOTHING, LITTLE = 0.01, 1.2 * _FIRST_VARIANCE
+# Weights with less variance than this are nothing: they change log-odds by less than a tenth.
+NOTHING = 0.01
 # Added to the curvature of a label, by whose root its residual is divided.
 _LEAST_CURVATURE = 0.05
 

@@ -1,8 +1,8 @@
 """Choose the number of item factors by held-out labels, and fit people and items roughly.
 
-Factors are added if they lower the loss of held-out labels: see `model_selection.is_lower`. How
-many there are follows from the variances of users' weights: those of needless factors shrink to
-nothing.
+The number of factors has the lowest loss of held-out labels, if that is lower than without factors
+by more than chance explains: see `model_selection.is_lower`. Needless factors shrink to nothing, so
+the search ends where more of them neither lower the loss nor stay.
 
 With many features, labels are few for all of Omega: it then predicts worse than no weights of
 features at all, and with factors worse still. There, weights are shrunk while factors are added,
@@ -18,10 +18,9 @@ from likeminds._util.per_user_arrays import CollectedRows
 from likeminds.mixed_model.blocks import ResponseBlock
 from likeminds.mixed_model.fisher_scoring import EvaluatedModel, visit_crowd
 from likeminds.mixed_model.item_effects.factor_init import (
-    LITTLE,
+    NOTHING,
     are_there,
     with_factors,
-    without_vanished,
 )
 from likeminds.mixed_model.item_effects.m_step import step_both
 from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
@@ -44,8 +43,8 @@ from likeminds.mixed_model.model_selection import (
     is_lower,
 )
 
-# Numbers of factors tried; the first two decide whether there are any.
-_RUNGS = (1, 2, 3, 4, 6, 8)
+# Numbers of factors tried.
+_RUNGS = (1, 2, 4, 8, 16, 32)
 # The share of factors' uncertainty that is penalised: with less, spurious factors are found, and
 # with more, real ones are lost.
 _SHARE = 0.6
@@ -119,7 +118,6 @@ def choose_factors(start: MarginalLikelihood, n_factors: int | None) -> FitState
             state = _with_rung(state, rung)
         return state
     state = fit_roughly(_with_any_factors(start))
-    state = _climb(state) if state.objective.n_factors else state
     if not state.objective.n_factors and state.objective.shape != start.shape:
         return fit_roughly(FitState.first(start, start.model))
     return state
@@ -155,35 +153,26 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
         before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
         some = replace(some, shape=_SHRUNK, pulls=WarmStarts())
         state = fit_roughly(FitState.first(some, some.model))
-    for rung in _possible(tasks)[:2]:
+    best, lowest, n_before = state, None, 0
+    for rung in _possible(tasks):
         state = _with_rung(state, rung)
-        if _is_better(_lost(state), before):
+        lost, n_left = _lost(state), int(are_there(state.objective, state.at.model, NOTHING).sum())
+        if lowest is None or lost.total < lowest.total:
+            best, lowest = state, lost
+        elif n_left <= n_before:  # more factors would shrink to nothing, too
             break
-    else:  # with all labels from the start, as where none is asked for
+        n_before = n_left
+    chosen = lowest is not None and _is_better(lowest, before)
+    if not chosen:  # with all labels from the start, as where none is asked for
         return FitState.first(start, start.model)
-    chosen = state.objective.tasks
-    assert isinstance(chosen, ItemEffects)
-    whole = replace(state.objective, tasks=chosen.holding_out(0.0))
-    return FitState.first(whole, state.at.model)
+    held = best.objective.tasks
+    assert isinstance(held, ItemEffects)
+    whole = replace(best.objective, tasks=held.holding_out(0.0))
+    return FitState.first(whole, best.at.model)
 
 
 def _lost(state: FitState) -> HeldOut:
     return held_out_losses(state.objective, state.at.model)
-
-
-def _climb(state: FitState) -> FitState:
-    """Add factors until those added last shrink to nothing; return those that do not."""
-    tasks = state.objective.tasks
-    assert isinstance(tasks, ItemEffects)
-    for rung in _possible(tasks):
-        before = state.objective.n_factors
-        if rung <= before:
-            continue
-        state = _with_rung(state, rung)
-        if not are_there(state.objective, state.at.model, LITTLE)[before:].any():
-            break
-    left = without_vanished(state.objective, state.at.model, LITTLE)
-    return FitState.first(left.objective, left.model)
 
 
 def _possible(tasks: ItemEffects) -> list[int]:
