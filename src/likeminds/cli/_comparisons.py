@@ -69,18 +69,3 @@ def as_sides(table: Any, names: dict[str, str | None]) -> Any:
             "weight": np.ones(len(sides)) if weight is None else weight,
         }
     )
-
-
-def items_by_id(*tables: tuple[Any, str]) -> Any:
-    """Return a table of features of the items in some columns, which have none but their ids."""
-    import numpy as np
-    import pyarrow as pa
-
-    from likeminds.data.choice_sets import ItemTable
-    from likeminds.data.column_roles import as_arrow
-    from likeminds.data.identifiers import as_id_array
-
-    ids = [value for table, column in tables for value in table[column].to_pylist()]
-    known = ItemTable.read(None, as_id_array(ids, "items"))
-    columns = dict(zip(known.names, np.eye(len(known.ids)), strict=True))
-    return pa.table({tables[0][1]: as_arrow(known.ids.tolist())} | columns)

@@ -48,7 +48,7 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     ``texts`` is where one reads what items say: that becomes features, and is kept to be shown. It
     may be the export that the labels come from, whose texts are shown in any case.
     """
-    from likeminds.cli._comparisons import NAMES, items_by_id
+    from likeminds.cli._comparisons import NAMES
 
     if items.features is not None and items.images is not None:
         raise ValueError("Give --features or --images, not both.")
@@ -60,10 +60,10 @@ def read_said(  # noqa: PLR0917 - where everything comes from
     tables, exported = read_tables(talk, source, columns, pairs)
     words = _words(texts, exported, pairs)
     compares = any(names is NAMES for _, names in tables)
-    shown = None
-    if compares and model is None and items == ItemOptions() and texts is None:
-        shown = items_by_id(*((table, item_column(table, names)) for table, names in tables))
-    parts = [_annotated(talk, *one, items, columns, model, shown, words) for one in tables]
+    ids_only = compares and model is None and items == ItemOptions() and texts is None
+    parts = [
+        _annotated(talk, *one, items, columns, model, words, ids_only=ids_only) for one in tables
+    ]
     said = parts[0].annotations
     if len(parts) > 1 and said.grades is not None:
         said = said.choices()  # grades beside comparisons are preferences, too
@@ -93,10 +93,11 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
     items: ItemOptions,
     columns: LabelColumns,
     model: Any,
-    shown: Any,
     texts: TextSource | None = None,
+    *,
+    ids_only: bool = False,
 ) -> ReadLabels:
-    """Return what one table says; ``shown`` are items that are known by their ids alone."""
+    """Read one table; with ``ids_only``, its columns hold no features."""
     from likeminds.cli._comparisons import NAMES
     from likeminds.data.annotations import Annotations
 
@@ -116,9 +117,8 @@ def _annotated(  # noqa: PLR0917 - what a table needs to be read
         options["features"] = known
     elif known is not None:
         table, options["features"] = with_kept(table, names, model, known)
-    elif shown is not None:
-        column = item_column(table, names)
-        options["features"] = shown.rename_columns([column, *shown.column_names[1:]])
+    elif ids_only:
+        options["features"] = []
     words_only = texts is not None and options.get("features") is None
     if texts is not None:
         options["features"], called = with_texts(

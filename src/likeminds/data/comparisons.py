@@ -65,7 +65,7 @@ class ComparedLabels(CodedLabels):
         features : mapping by item, array, data frame, path or Annotations, optional
             What items are like, one row per item (of annotations, their items). Two matrices
             ``(winners, losers)`` have a row for each pair. Without features, items are known
-            by their ids: each has a column of its own, called like the item.
+            by their ids: `HierarchicalRanker` learns their effects and factors.
         item_ids, feature_names : sequences, optional
             The item of each row of an array of features (by default, its number), and names.
         user_features : optional
@@ -75,7 +75,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_comparisons(["ann", "ann", "bob"], ["a", "b", "a"], ["b", "c", "c"])
-        Annotations: 3 choices among 2 by 2 people on 3 items, 3 features
+        Annotations: 3 choices among 2 by 2 people on 3 items, 0 features
         """
         won, lost = as_id_array(winners, "winners"), as_id_array(losers, "losers")
         columns, sides = pair_columns(users, won, lost, ties, strength)
@@ -202,7 +202,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_rankings(["ann", "bob"], [["tuna", "eel", "egg"], ["egg", "tuna"]])
-        Annotations: 3 choices among 2 to 3 by 2 people on 3 items, 3 features
+        Annotations: 3 choices among 2 to 3 by 2 people on 3 items, 0 features
         """
         who = as_id_array(users, "users")
         sets = ranking_sets(len(who), rankings, shown)
@@ -234,8 +234,8 @@ class ComparedLabels(CodedLabels):
             For each choice, which of the items shown were available; the others are left out.
         none : id, optional
             What it is called to choose none of those shown (missing values of ``chosen`` mean
-            it, too). It is one more item of every set. Its features are zero, and a column of
-            its own says how much people want to have none.
+            it, too). It is one more item of every set. With features, those of it are zero, and
+            a column of its own says how much people want to have none.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per choice.
 
@@ -244,7 +244,7 @@ class ComparedLabels(CodedLabels):
         >>> from likeminds import Annotations
         >>> shown = [["tea", "milk"], ["tea", "coffee", "milk"]]
         >>> Annotations.from_choices(["ann", "bob"], shown, ["tea", None], none="nothing")
-        Annotations: 2 choices among 3 to 4 by 2 people on 4 items, 4 features
+        Annotations: 2 choices among 3 to 4 by 2 people on 4 items, 0 features
         """
         who = as_id_array(users, "users")
         if availability is not None:
@@ -283,7 +283,7 @@ class ComparedLabels(CodedLabels):
         --------
         >>> from likeminds import Annotations
         >>> Annotations.from_best_worst(["ann"], [["tea", "milk", "coffee"]], ["tea"], ["milk"])
-        Annotations: 2 choices among 2 to 3 by 1 person on 3 items, 3 features
+        Annotations: 2 choices among 2 to 3 by 1 person on 3 items, 0 features
         """
         who = as_id_array(users, "users")
         sets = choice_sets(shown, best, worst=worst, n_users=len(who))

@@ -11,7 +11,7 @@ from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.ordinal_responses import PointwiseLoss
 
 # Steps of Newton's method, and what they may leave to go.
-_STEPS = 50
+_STEPS = 100
 _ENOUGH = 1e-8
 
 
@@ -32,7 +32,7 @@ def fold_in(
     unknown : ItemPosteriors
         The items.
     item, weight : arrays of shape (n,)
-        The item of each label, and how much it counts.
+        The item of each row, -1 for those known already, and how much it counts.
     told : PointwiseLoss
         The labels.
     eta, sure : arrays of shape (n,)
@@ -42,27 +42,31 @@ def fold_in(
         That person's weights of the learned features.
     """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
-    rows = np.column_stack([np.ones(len(item)), v])
+    new = item >= 0
+    item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
+    weight, sure = weight[new], sure[new]
     prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
     state = np.zeros((n_items, size))
     order = np.argsort(item, kind="stable")
     starts = np.searchsorted(item[order], np.arange(n_items))
     held = np.diag(prior)
     for _ in range(_STEPS):
-        pull, h = told.at(eta + np.einsum("na,na->n", rows, state[item]))
+        scores = eta.copy()
+        scores[new] += np.einsum("na,na->n", rows, state[item])
+        pull, h = (part[new] for part in told.at(scores))
         h = weight * h
         left = 1.0 / (1.0 + h * sure)
         pull = left * weight * pull
         slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
         outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
-        precision = np.add.reduceat(outer[order], starts, axis=0) + held
-        step = solve(precision, slope[:, :, None])[:, :, 0]
+        information = np.add.reduceat(outer[order], starts, axis=0)
+        step = solve(told.bound * information + held, slope[:, :, None])[:, :, 0]
         # Steps longer than a few units overshoot where labels are all alike.
         longest = np.abs(step).max(axis=1, keepdims=True)
         state = state + step / np.maximum(longest / 2.0, 1.0)
         if float(longest.max()) < _ENOUGH:
             break
-    covariance = np.linalg.inv(precision)
+    covariance = np.linalg.inv(information + held)
     return replace(
         unknown,
         effects=state[:, 0],

@@ -1,6 +1,7 @@
 """Users' response styles, predicted grades, and updates of ordinal likelihoods from scores."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,12 @@ class ResponseStyle:
 
 
 class PointwiseLoss:
-    """What somebody said of items, as a function of the scores."""
+    """The loss of rows as a function of their scores.
+
+    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set.
+    """
+
+    bound: ClassVar[float] = 1.0
 
     def at(self, scores: Float) -> tuple[Float, Float]:
         """Return minus the slope of each label's loss by its score, and its curvature."""
@@ -115,6 +121,31 @@ class PointwiseLabelLoss(PointwiseLoss):
         """Return minus the slope, and the curvature."""
         chance = expit(scores)
         return self.positive - chance, chance * (1.0 - chance)
+
+
+@dataclass(frozen=True)
+class PointwiseChoiceLoss(PointwiseLoss):
+    """Choices, row by row; a row that is alone in its set is a label of yes or no.
+
+    The Hessian of a choice is diagonally dominant, so twice its diagonal bounds it.
+    """
+
+    bound = 2.0
+
+    chosen: Bool
+    sets: Index
+    sign: Float
+
+    def at(self, scores: Float) -> tuple[Float, Float]:
+        """Return minus the slope, and the curvature."""
+        signed = self.sign * scores
+        size = np.bincount(self.sets)
+        highest = np.where(size == 1, 0.0, -np.inf)
+        np.maximum.at(highest, self.sets, signed)
+        terms = np.exp(signed - highest[self.sets])
+        total = np.bincount(self.sets, weights=terms) + (size == 1) * np.exp(-highest)
+        chance = terms / total[self.sets]
+        return self.sign * (self.chosen - chance), chance * (1.0 - chance)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from likeminds.mixed_model.new_items import Answered, fold_in
 from likeminds.mixed_model.ordinal import StandardNormal
 from likeminds.mixed_model.ordinal_responses import (
     GradePredictions,
+    PointwiseChoiceLoss,
     PointwiseLabelLoss,
     PointwiseLoss,
     ResponseStyle,
@@ -264,29 +265,50 @@ class Posterior:
         return scores, self.deviation(replace(seen, rows=rows), people) ** 2
 
     def items_from(self, said: Annotations, people: Index) -> ItemPosteriors:
-        """Return the posteriors of items not seen in training, from labels that ``people`` gave."""
+        """Return the posteriors of items not seen in training, from labels that ``people`` gave.
+
+        Choice sets may show known items, too: their scores are what they are.
+        """
         if self.items is None:
             raise ValueError("Items have no character of their own here.")
-        item, which = compact(said.item_codes, said.n_items)
+        seen = self.see(said.X, said.items)
+        is_new = ~seen.is_known(self.items)
+        item = np.full(len(said), -1)
+        item[is_new], which = compact(said.item_codes[is_new], said.n_items)
         unknown = replace(self.items.nobody_knows(len(which)), ids=said.item_ids[which])
         size = self.coordinates.size
         points = np.vstack([self.points, self.prior.mean])[people]
-        told: PointwiseLoss = PointwiseLabelLoss(said.labels)
-        if said.grades is not None and self.ways is not None:
-            told = self.ways.told(said.grades, people)
-        # Their own factors are not known yet: these coordinates are zero.
-        rows = np.zeros(points.shape)
-        rows[:, :size] = self.coordinates.rows(said.X)
+        # The factors of new items are not known yet: these coordinates are zero.
+        rows = seen.rows.copy()
+        rows[:, self.coordinates.n_weights : size] = 1.0
+        told, apart = self._told(said, people, rows)
         weight = np.ones(len(said)) if said.weights is None else said.weights
         return fold_in(
             unknown,
             item,
             told,
             weight=weight,
-            eta=np.einsum("np,np->n", rows, points),
-            sure=self.deviation(PredictionRows(rows), people) ** 2,
+            eta=np.einsum("np,np->n", rows, points) + seen.effects,
+            sure=self.deviation(PredictionRows(apart), people) ** 2,
             v=points[:, size:],
         )
+
+    def _told(self, said: Annotations, people: Index, rows: Float) -> tuple[PointwiseLoss, Float]:
+        """Return the loss of rows, and the rows whose scores it compares with zero.
+
+        In a choice set that is how far a row is from the mean of the others.
+        """
+        sets = said.choice_set_codes
+        if sets is None:
+            if said.grades is not None and self.ways is not None:
+                return self.ways.told(said.grades, people), rows
+            return PointwiseLabelLoss(said.labels), rows
+        others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
+        total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
+        np.add.at(total, sets, rows)
+        worst = said.picks_worst
+        sign = np.ones(len(said)) if worst is None else np.where(worst, -1.0, 1.0)
+        return PointwiseChoiceLoss(said.chosen, sets, sign), rows - (total[sets] - rows) / others
 
     def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""

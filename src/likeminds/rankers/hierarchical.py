@@ -52,9 +52,9 @@ class HierarchicalRanker(PriorFittingMixin):
         "logistic" (those above the one that divides all evenly) or "median" (those above the
         person's own): "auto" is the one that ranks best for held-out people.
     item_effects : bool or "auto", default="auto"
-        Whether items have effects of their own. "auto": where two people judge one item,
-        the loss is "logistic" (the others know items by their features alone), and nothing is
-        simulated (see ``draws``).
+        Whether items have effects of their own. "auto": where two users judge one item, or
+        choices have no features, the loss is not "auc" (which is about pairs of labels), and
+        nothing is simulated (see ``draws``).
     n_item_factors : int or "auto", default="auto"
         How many features of items are learned, where items have effects of their own.
         "auto": labels that are held out say whether any, and people's learned weights how many:

@@ -209,7 +209,9 @@ class PriorFittingMixin(ChoiceReporting):
 
     def _say_if_not_shared(self, loss: PriorLoss, data: TrainingData) -> None:
         """Say that item effects are off since no item repeats: a warning if they were asked for."""
-        if self._is_trial or not self.item_effects or not loss.takes_items or data.is_shared:
+        if self._is_trial or not self.item_effects or not loss.takes_items:
+            return
+        if self._has_items(loss, data) or data.is_shared:
             return
         if self.item_effects == "auto":  # nothing is wrong: it is there for those who look
             logger.info(NOT_SHARED)

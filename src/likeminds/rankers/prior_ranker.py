@@ -185,7 +185,7 @@ class PriorRanker(UpdatableRanker):
         ----------
         said : Annotations
             Labels of items not seen in training, by people who were (of others, only the prior
-            is known).
+            is known). Choice sets may show known items beside new ones.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class PriorRanker(UpdatableRanker):
             raise ValueError("new_items needs to know what the labels are about: pass items=.")
         named = said.item_ids[np.unique(said.item_codes)]
         known = lookup(named, items.ids, "items") >= 0
-        if known.any():
+        if known.any() if said.choice_set_codes is None else known.all():
             raise ValueError(
                 f"new_items takes labels of new items, but {listing(named[known])} are known "
                 "already: use update for them."
