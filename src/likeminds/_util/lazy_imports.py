@@ -3,7 +3,9 @@
 import sys
 from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["LazyModule", "load_later", "nw", "pa", "require"]
 
 
 class LazyModule:
@@ -20,6 +22,14 @@ class LazyModule:
 
     def __getattr__(self, asked: str) -> Any:
         return getattr(import_module(self._name), asked)
+
+
+# Data frames are read by most programs, but not by all.
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pyarrow as pa
+else:
+    nw, pa = LazyModule("narwhals"), LazyModule("pyarrow")
 
 
 def load_later(*names: str) -> None:

@@ -2,18 +2,15 @@
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds.data.column_roles import read_values
+from likeminds.data.column_roles import Frame, read_values
 from likeminds.data.identifiers import encode
 from likeminds.data.label_parsing import as_binary
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +23,7 @@ _MOST_COLUMNS = 500
 
 
 def find_alternatives(
-    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], names: Mapping[str, str | None]
+    table: Frame, found: Mapping[str, str | None], names: Mapping[str, str | None]
 ) -> dict[str, str | None]:
     """Return the columns of roles; those of choice experiments only where rows are choice sets.
 
@@ -49,8 +46,8 @@ def find_alternatives(
 
 
 def available_rows(
-    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], positive: Hashable | None
-) -> "nw.DataFrame[Any]":
+    table: Frame, found: Mapping[str, str | None], positive: Hashable | None
+) -> Frame:
     """Drop the rows of alternatives that were not available; refuse those that were chosen."""
     column, label = found.get("availability"), found["label"]
     if column is None:
@@ -93,13 +90,7 @@ def refuse_chosen(rows: Index) -> None:
 
 
 def constant_names(column: str, alternatives: Sequence[Any]) -> list[str]:
-    """Return the names of alternative-specific constants.
-
-    Examples
-    --------
-    >>> constant_names("mode", ["car", "train"])
-    ['mode: car', 'mode: train']
-    """
+    """Return the names of alternative-specific constants."""
     return [f"{column}: {one}" for one in alternatives]
 
 
@@ -215,14 +206,7 @@ def independent(columns: Float, n_given: int, n_told: int) -> Bool:
 
 
 def null_space(gram: Float) -> Float:
-    """Return orthonormal directions, in columns, of no variance, in units of standard deviations.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> (null_space(rows.T @ rows) ** 2).sum(axis=1).round(6)
-    array([0.5, 0.5, 0. ])
-    """
+    """Return orthonormal directions without variance, in units of standard deviations."""
     values, vectors = np.linalg.eigh(_scaled(gram))
     return np.asarray(vectors[:, values <= _IDLE * max(values[-1], 1e-300)])
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from likeminds._util.lazy_imports import pa
+
 SEPARATOR = "|"
 # A category that fewer items share says nothing about others that share it.
 _FEWEST = 3
@@ -16,52 +18,14 @@ _NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class EncodedItems:
-    """A table of items whose features are all numbers.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        The column of the items' ids, and features. A column of texts such as "Comedy|Drama" has
-        become one column for each word ("genres: Comedy"), which is 1 where an item has it; so
-        has a column of few categories.
-    left_out : tuple of str
-        Columns that are none of these: titles, free texts.
-    """
+    """A table of items whose features are all numbers."""
 
     table: Any
     left_out: tuple[str, ...]
 
 
 def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> EncodedItems:
-    """Turn texts in a table of items into numbers, where they are lists or categories.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        One row per item.
-    key : str
-        The column of the items' ids, which stays as it is.
-    known : sequence of str, optional
-        The features that a model knows: their words and categories are made, and no others; a
-        word that no item of this table has is 0 for all of them.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> films = pyarrow.table(
-    ...     {"movieId": [1, 2], "title": ["Heat", "Up"], "genres": ["Crime|Drama", "Drama"]}
-    ... )
-    >>> encoded = encode_items(films, "movieId")
-    >>> encoded.table.column_names
-    ['movieId', 'genres: Crime', 'genres: Drama']
-    >>> encoded.table["genres: Crime"].to_pylist(), encoded.left_out
-    ([1, 0], ('title',))
-    >>> films = pyarrow.table({"film": [1, 2], "genres": ["Crime|Drama", "(no genres listed)"]})
-    >>> encode_items(films, "film").table.column_names
-    ['film', 'genres: Crime', 'genres: Drama']
-    """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
+    """Turn texts in a table of items into numbers, where they are lists or categories."""
     columns: dict[str, Any] = {}
     left_out = []
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -78,8 +42,6 @@ def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> En
 
 
 def _is_text(column: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 

@@ -251,13 +251,7 @@ def choice_sets(
 def only_available(
     shown: Iterable[Iterable[Hashable]], availability: Iterable[Iterable[bool]]
 ) -> list[list[Hashable]]:
-    """Return the items of each choice that were available.
-
-    Examples
-    --------
-    >>> only_available([["tea", "milk"], ["tea", "milk"]], [[1, 0], [True, True]])
-    [['tea'], ['tea', 'milk']]
-    """
+    """Return the items of each choice that were available."""
     menus, free = ([_as_list(one, "set") for one in given] for given in (shown, availability))
     same_length(shown=menus, availability=free)
     for number, (menu, there) in enumerate(zip(menus, free, strict=True)):

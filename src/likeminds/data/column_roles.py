@@ -1,19 +1,20 @@
 """Find the columns of a table by role (user, item, label, ...), and read their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from likeminds._util.array_types import IdArray
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import close_matches, did_you_mean
+from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
 from likeminds.data.identifiers import IntegerCodes
 from likeminds.data.sources import Texts
 
-if TYPE_CHECKING:
-    import narwhals as nw
+# A frame of any library, as narwhals sees it.
+Frame: TypeAlias = "nw.DataFrame[Any]"
 
 # The names by which a column is found when no name is given, however they are written: userId,
 # user_id and "User ID" are one name.
@@ -68,21 +69,13 @@ ID_ROLES = ("user", "item", "attribute", "choice_set", "winner", "loser")
 
 
 def default_verb(*names: object) -> str | None:
-    """Return the verb for the first known of some names of labels and their columns.
-
-    Examples
-    --------
-    >>> default_verb("Vote"), default_verb(None, "chosen"), default_verb("rating")
-    ('agree with', 'choose', None)
-    """
+    """Return the verb for the first known of some names of labels and their columns."""
     known = (_VERBS.get(name.strip().lower()) for name in names if isinstance(name, str))
     return next(filter(None, known), None)
 
 
-def as_frame(frame: Any) -> "nw.DataFrame[Any]":
+def as_frame(frame: Any) -> Frame:
     """Return any data frame as one of narwhals; lazy ones are collected."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
     try:
         table = nw.from_native(frame)
     except TypeError as error:
@@ -94,7 +87,7 @@ def as_frame(frame: Any) -> "nw.DataFrame[Any]":
 
 
 def find_columns(
-    table: "nw.DataFrame[Any]",
+    table: Frame,
     names: Mapping[str, str | None],
     listed: Sequence[str],
     arguments: Mapping[str, str] | None = None,
@@ -141,13 +134,7 @@ def find_column(role: str, columns: Iterable[str]) -> str | None:
 
 
 def usual_columns(role: str, columns: Iterable[str]) -> list[str]:
-    """Return the columns with a usual name for a role; else those with a less usual one.
-
-    Examples
-    --------
-    >>> usual_columns("item", ["comment", "vote"]), usual_columns("item", ["item", "comment"])
-    (['comment'], ['item'])
-    """
+    """Return the columns with a usual name for a role; else those with a less usual one."""
     columns = list(columns)
     less = {_letters(name) for name in _LESS_USUAL.get(role, ())}
     usual = [column for column in columns if is_usual(role, column)]
@@ -155,13 +142,7 @@ def usual_columns(role: str, columns: Iterable[str]) -> list[str]:
 
 
 def is_usual(role: str, column: str) -> bool:
-    """Tell whether a column has a usual name for a role.
-
-    Examples
-    --------
-    >>> is_usual("user", "userId"), is_usual("item", "Movie-ID"), is_usual("item", "genre")
-    (True, True, False)
-    """
+    """Tell whether a column has a usual name for a role."""
     return _letters(column) in {_letters(name) for name in COLUMN_NAMES[role]}
 
 
@@ -174,7 +155,7 @@ def _letters(name: object) -> str:
     return "".join(character for character in str(name).lower() if character not in "_- ")
 
 
-def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None) -> ValueError:
+def not_found(role: str, table: Frame, argument: str | None = None) -> ValueError:
     """Say that no column has a role, and how to name it."""
     alike = [column for column in table.columns if close_matches(column, COLUMN_NAMES[role])]
     hint = f" Is it {' or '.join(map(visible, alike))}?" if len(alike) in (1, 2) else ""
@@ -184,7 +165,7 @@ def not_found(role: str, table: "nw.DataFrame[Any]", argument: str | None = None
     )
 
 
-def refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: str) -> None:
+def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
     """Say which names are none of columns."""
     known = set(table.columns)
     unknown = [name for name in names if name not in known]
@@ -196,13 +177,7 @@ def refuse_unknown(table: "nw.DataFrame[Any]", names: Iterable[str], argument: s
 
 
 def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Texts:
-    """Say which columns of a table of labels hold ids; see `find_columns`.
-
-    Examples
-    --------
-    >>> sorted(id_texts({"user": None, "item": "shoe"})(["user", "shoe", "label"]))
-    ['shoe', 'user']
-    """
+    """Say which columns of a table of labels hold ids; see `find_columns`."""
     spoken_for = {*names.values(), *listed}
 
     def texts(columns: Sequence[str]) -> set[str]:
@@ -235,12 +210,8 @@ def find_item_column(columns: Sequence[str], *called: str | None) -> str | None:
     return find_column("item", columns)
 
 
-def read_coded(
-    table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False
-) -> IdArray | IntegerCodes:
+def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | IntegerCodes:
     """Return a column as `read_values` does, but texts as codes: no object for each row."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
     if table.schema[name] != nw.String:
         return read_values(table, name, as_ids=as_ids)
     coded = dictionary_codes(table.get_column(name).to_arrow())
@@ -249,8 +220,6 @@ def read_coded(
 
 def dictionary_codes(column: Any) -> IntegerCodes | None:
     """Return the codes of an Arrow column of texts; None where some are missing or empty."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     if column.null_count or not len(column):
         return None
     encoded = column.dictionary_encode()
@@ -264,10 +233,8 @@ def dictionary_codes(column: Any) -> IntegerCodes | None:
     return IntegerCodes(np.concatenate([chunk.indices.to_numpy() for chunk in chunks]), distinct)
 
 
-def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) -> IdArray:
+def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
     """Return a column without gaps; whole decimals as integers where they are ids."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
     column = table.get_column(name)
     kind = column.dtype
     missing = column.is_null()
@@ -288,8 +255,6 @@ def read_values(table: "nw.DataFrame[Any]", name: str, *, as_ids: bool = False) 
 
 def as_arrow(ids: Sequence[Any]) -> Any:
     """Return ids as an Arrow array; ids of mixed types, which Arrow does not have, as texts."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     try:
         return pa.array(ids)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -166,26 +166,6 @@ class CovariateEncoder:
     one number so that their variances add up to one. What is missing is zero, the crowd's mean;
     so is a category never seen, or shared by fewer than three people of the crowd. Covariates
     that do not differ have no columns.
-
-    Attributes
-    ----------
-    names : tuple of str
-        What the covariates are called.
-    categories : tuple
-        For each covariate its categories; None where it is a number.
-    centres : tuple of tuples of float
-        For each covariate the means of its columns.
-    scales : tuple of float
-        For each covariate what its columns are divided by.
-
-    Examples
-    --------
-    >>> people = Covariates.read({k: {"age": 20.0 + k, "town": "AB"[k % 2]} for k in range(6)})
-    >>> encoder = CovariateEncoder.of(people)
-    >>> encoder.columns
-    (('age', None), ('town', 'A'), ('town', 'B'))
-    >>> encoder(people).mean(axis=0).round(12) + 0.0
-    array([0., 0., 0.])
     """
 
     names: tuple[str, ...]

@@ -50,16 +50,7 @@ def fingerprint(annotations: Annotations) -> str:
 
 
 def joint_fingerprint(first: str, second: str) -> str:
-    """Return the fingerprint of the rows of both.
-
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> households = load_electricity()
-    >>> parts = fingerprint(households[:99]), fingerprint(households[99:])
-    >>> joint_fingerprint(*parts) == fingerprint(households)
-    True
-    """
+    """Return the fingerprint of the rows of both."""
     words = [int(text[start : start + 16], 16) for text in (first, second) for start in (0, 16)]
     high, low = (words[0] + words[2]) % (1 << 64), (words[1] + words[3]) % (1 << 64)
     return f"{high:016x}{low:016x}"

@@ -25,17 +25,7 @@ MOST_GRADES = 20
 
 
 class ParsedLabels(NamedTuple):
-    """Labels as they were read.
-
-    Attributes
-    ----------
-    binary : array of bool
-        Which are positive; of grades, those above the one that divides them most evenly.
-    reading : LabelReading or None
-        How they were read.
-    grades : array of float or None
-        The grades: numbers, or positions in the order of words.
-    """
+    """Labels as they were read."""
 
     binary: Bool
     reading: LabelReading | None
@@ -51,26 +41,7 @@ def read_answers(
     within: Sequence[Index] = (),
     known: LabelReading | None = None,
 ) -> ParsedLabels:
-    """Read labels as yes or no, or as grades.
-
-    Parameters
-    ----------
-    values, positive, threshold, within, known
-        As in `labels.read_labels`.
-    grades : bool or sequence, optional
-        The grades from worst to best; True where they are numbers. By default labels of more
-        than two numbers, or of an ordered categorical, are grades unless ``positive`` or
-        ``threshold`` says otherwise.
-
-    Examples
-    --------
-    >>> read_answers([1, 5, 3]).grades
-    array([1., 5., 3.])
-    >>> read_answers(["good", "bad"], grades=["bad", "fair", "good"]).grades
-    array([2., 0.])
-    >>> read_answers([1, 5, 3], threshold=3).grades is None
-    True
-    """
+    """Read labels as yes or no, or as grades."""
     how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
     if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
         # Whether a value is positive does not depend on who gave it, nor on how often.
@@ -148,11 +119,6 @@ def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
     """Return the grade above which there are about as many as not.
 
     With ``counts``, grades are distinct, and each was given so often.
-
-    Examples
-    --------
-    >>> divide_evenly(np.array([1.0, 2.0, 2.0, 3.0, 5.0]))
-    2.0
     """
     distinct, place = np.unique(grades, return_inverse=True)
     total = np.bincount(place, weights=counts)

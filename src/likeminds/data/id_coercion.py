@@ -23,16 +23,6 @@ def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArra
     Where some are numbers and others texts, a text is the number that is written so, and new
     ids become of the kind of those that are known. What could be an id that is known, but is
     written in another way (007), is refused.
-
-    Examples
-    --------
-    >>> write_as_known(["7", "8", "zoe"], np.array([6, 7]), "users")
-    array([7, 8, 'zoe'], dtype=object)
-    >>> write_as_known([7], np.array(["007"], dtype=object), "users")
-    Traceback (most recent call last):
-    ...
-    ValueError: users: 7 here may be '007', which is known, or somebody new: the same number,
-    written in another way. Write ids as they were written before.
     """
     array = as_id_array(ids, name)
     kinds = _kinds(array), _kinds(known)

@@ -16,20 +16,7 @@ from likeminds._util.lazy_rows import LazyIds
 
 @dataclass(frozen=True, eq=False)
 class IntegerCodes:
-    """A column of ids, already told apart: no object is made for each row.
-
-    Attributes
-    ----------
-    codes : array of int
-        For each row, the position of its id among the distinct ones.
-    distinct : array
-        The distinct ids, in any order.
-
-    Examples
-    --------
-    >>> np.asarray(IntegerCodes(np.array([1, 0, 1]), np.array(["ann", "zoe"], dtype=object)))
-    array(['zoe', 'ann', 'zoe'], dtype=object)
-    """
+    """A column of ids, already told apart: no object is made for each row."""
 
     codes: Index
     distinct: IdArray
@@ -50,14 +37,6 @@ def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     The distinct ids are sorted where they can be compared (texts that are all whole numbers,
     by these), and in the order of their first appearance where they cannot (tuples next to
     strings, say).
-
-    Examples
-    --------
-    >>> codes, distinct = encode(["zoe", "ann", "zoe"], "users")
-    >>> codes
-    array([1, 0, 1])
-    >>> distinct
-    array(['ann', 'zoe'], dtype=object)
     """
     if isinstance(ids, IntegerCodes):
         places, known = encode(ids.distinct, name)
@@ -81,11 +60,6 @@ def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], nam
     """Return the position of each id in ``known``, -1 for those that are not there.
 
     Who looks up often among the same ids passes their `positions` instead.
-
-    Examples
-    --------
-    >>> lookup(["zoe", "bob"], np.array(["ann", "zoe"], dtype=object), "users")
-    array([ 1, -1])
     """
     codes, distinct = encode(ids, name)
     position = known if isinstance(known, Mapping) else positions(known)
@@ -101,13 +75,7 @@ def positions(known: IdArray | LazyIds) -> Mapping[Hashable, int]:
 
 
 def encode_pairs(first: Index, second: Index) -> Index:
-    """Return one code per distinct pair of two codes, in the order of the pairs.
-
-    Examples
-    --------
-    >>> encode_pairs(np.array([0, 0, 1, 0]), np.array([7, 2, 7, 7]))
-    array([1, 0, 2, 1])
-    """
+    """Return one code per distinct pair of two codes, in the order of the pairs."""
     if not first.size:
         return np.empty(0, dtype=np.intp)
     codes, _ = _encode_integers(first * (int(second.max()) + 1) + second)
@@ -115,13 +83,7 @@ def encode_pairs(first: Index, second: Index) -> Index:
 
 
 def compact(codes: Index, size: int) -> tuple[Index, Index]:
-    """Renumber codes below ``size`` without gaps; return them and the old codes that are left.
-
-    Examples
-    --------
-    >>> compact(np.array([5, 2, 5]), size=9)
-    (array([1, 0, 1]), array([2, 5]))
-    """
+    """Renumber codes below ``size`` without gaps; return them and the old codes that are left."""
     if 8 * codes.size < size:  # few rows of many: do not touch every id there is
         kept, renumbered = np.unique(codes, return_inverse=True)
         return renumbered, kept
@@ -141,28 +103,14 @@ def join_ids(first: IdArray, second: IdArray) -> IdArray:
 def join_codes(
     first: tuple[Index, IdArray], second: tuple[Index, IdArray]
 ) -> tuple[Index, IdArray]:
-    """Put two sets of codes one after the other, over the distinct ids of both.
-
-    Examples
-    --------
-    >>> join_codes(encode(["b", "a"], "users"), encode(["c", "b"], "users"))
-    (array([1, 0, 2, 1]), array(['a', 'b', 'c'], dtype=object))
-    """
+    """Put two sets of codes one after the other, over the distinct ids of both."""
     codes, distinct = encode(join_ids(first[1], second[1]), "ids")
     ours, theirs = np.split(codes, [len(first[1])])
     return np.concatenate([ours[first[0]], theirs[second[0]]]), distinct
 
 
 def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
-    """Return ids as an array, and refuse those that occur twice.
-
-    Examples
-    --------
-    >>> as_distinct(["cat", "dog", "cat"], "item_ids")
-    Traceback (most recent call last):
-    ...
-    ValueError: item_ids must be distinct, but more than once there is cat. Keep one of each.
-    """
+    """Return ids as an array, and refuse those that occur twice."""
     array = as_id_array(ids, name)
     codes, distinct = encode(array, name)
     repeated = distinct[np.bincount(codes, minlength=len(distinct)) > 1]

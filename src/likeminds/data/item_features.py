@@ -132,11 +132,6 @@ def name_index(names: Iterable[str]) -> dict[str, list[str]]:
 
     A name may be given in full (``boots/7.jpg``), without the folder, without the ending, or
     without both; a number without its leading zeros.
-
-    Examples
-    --------
-    >>> name_index(["boots/07.jpg"])["7"]
-    ['boots/07.jpg']
     """
     index: dict[str, list[str]] = defaultdict(list)
     for name in names:

@@ -33,31 +33,7 @@ def as_binary(
     threshold: float | str | None = None,
     within: Sequence[Index] = (),
 ) -> Bool:
-    """Return one boolean per label.
-
-    Parameters
-    ----------
-    values : iterable
-        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like as they are; any two values
-        with ``positive``; ratings with ``threshold``.
-    positive : hashable, optional
-        The value that counts as positive, in any case; the other one is negative.
-    threshold : float or "median", optional
-        A rating is positive if it is *strictly* above this number, or strictly above
-        the median of its block.
-    within : sequence of integer arrays
-        The codes, one per row, whose combinations are the blocks of ``"median"``:
-        the person, or the person and the attribute.
-
-    Examples
-    --------
-    >>> as_binary(["good", "bad", "good"], positive="good")
-    array([ True, False,  True])
-    >>> as_binary(["Agree", "disagree", "agree"])
-    array([ True, False,  True])
-    >>> as_binary([1, 3, 5, 4], threshold=3)
-    array([False, False,  True,  True])
-    """
+    """Return one boolean per label."""
     return read_labels(values, positive=positive, threshold=threshold, within=within)[0]
 
 
@@ -104,26 +80,7 @@ def read_labels(
 
 @dataclass(frozen=True)
 class LabelReading:
-    """How labels were made binary: by a threshold, or by which of two values is positive.
-
-    Attributes
-    ----------
-    positive, negative : value or None
-        The two values; the negative one is None as long as nobody gave it.
-    threshold : float, "median" or None
-        Above which number ratings are positive, if they are ratings.
-    grades : tuple or None
-        Where labels are grades, which are learned from as such: the words from worst to best,
-        or nothing where they are numbers. ``threshold`` then divides them where yes or no is
-        asked for.
-
-    Examples
-    --------
-    >>> LabelReading(threshold=3.0)
-    LabelReading(positive=None, negative=None, threshold=3.0, grades=None)
-    >>> print(LabelReading("good", "bad"))
-    'good' is positive and 'bad' is not
-    """
+    """How labels were made binary: by a threshold, or by which of two values is positive."""
 
     positive: Hashable | None = None
     negative: Hashable | None = None
@@ -169,13 +126,7 @@ class LabelReading:
 
 
 def join_readings(first: LabelReading | None, second: LabelReading | None) -> LabelReading | None:
-    """Return how the labels of both were read, or say that they do not go together.
-
-    Examples
-    --------
-    >>> join_readings(LabelReading(1), LabelReading(1, 0))
-    LabelReading(positive=1, negative=0, threshold=None, grades=None)
-    """
+    """Return how the labels of both were read, or say that they do not go together."""
     if first is None or second is None:
         return second if first is None else first
     if first.grades is not None and second.grades is not None and _same_words(first, second):
@@ -197,26 +148,13 @@ def _same_words(first: LabelReading, second: LabelReading) -> bool:
 
 
 def count_labels(codes: Index, labels: Bool) -> Index:
-    """Return the number of negative and positive labels of each code.
-
-    Examples
-    --------
-    >>> count_labels(np.array([0, 1, 1]), np.array([True, False, False]))
-    array([[0, 1],
-           [2, 0]])
-    """
+    """Return the number of negative and positive labels of each code."""
     n_codes = int(codes.max()) + 1
     return np.bincount(2 * codes + labels, minlength=2 * n_codes).reshape(n_codes, 2)
 
 
 def block_medians(values: FloatArray, blocks: Index) -> FloatArray:
-    """Return, for each row, the median of the values in the row's block.
-
-    Examples
-    --------
-    >>> block_medians(np.array([1.0, 9.0, 2.0, 5.0]), np.array([0, 1, 0, 0]))
-    array([2., 9., 2., 2.])
-    """
+    """Return, for each row, the median of the values in the row's block."""
     blocks, _ = compact(blocks, int(blocks.max()) + 1)
     ordered = values[np.lexsort((values, blocks))]
     counts = np.bincount(blocks)
@@ -238,13 +176,7 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
 
 
 def are_yes_and_no(found: Iterable[Hashable]) -> bool:
-    """Tell whether all values are words for yes and no, such as agree and disagree.
-
-    Examples
-    --------
-    >>> are_yes_and_no(["Yes", "yes", "NO"]), are_yes_and_no(["good", "bad"])
-    (True, False)
-    """
+    """Tell whether all values are words for yes and no, such as agree and disagree."""
     return _words_of(found) is not None
 
 

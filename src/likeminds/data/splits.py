@@ -55,25 +55,6 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
 
     Folds are drawn by hashes of the ids of users and items, so they depend neither on the order of
     rows nor on where rows are: one process and the workers of a cluster draw the same folds.
-
-    Parameters
-    ----------
-    annotations : Annotations
-        All labels of some users.
-    n_folds : int, default=5
-        Number of folds.
-    random_state : int, default=0
-        Seed of the draw.
-
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> homes = load_electricity()
-    >>> folds = folds_within_users(homes, n_folds=4)
-    >>> np.bincount(folds)
-    array([4312, 4316, 4292, 4312])
-    >>> np.array_equal(folds_within_users(homes[::-1], n_folds=4), folds[::-1])
-    True
     """
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")

@@ -5,12 +5,13 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
+from likeminds._util.lazy_imports import nw
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,
@@ -20,6 +21,7 @@ from likeminds.data.alternatives import (
 from likeminds.data.column_roles import (
     ID_ROLES,
     LABEL_ROLES,
+    Frame,
     as_frame,
     default_verb,
     find_columns,
@@ -43,9 +45,6 @@ from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import Texts, give_back, read_table
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 logger = logging.getLogger(__name__)
 
@@ -99,13 +98,6 @@ def link_features(
 
     ``items`` are codes and distinct ids, or None if each annotation has an item of its own;
     the other parameters are those of `Annotations`.
-
-    Examples
-    --------
-    >>> items = np.array([0, 1, 0]), np.array(["ann's dog", "bob's cat"])
-    >>> features = {"bob's cat": [3.0], "ann's dog": [4.0]}
-    >>> link_features(features, items, n_rows=3).feature_rows
-    array([1, 0, 1])
     """
     if features is None:
         return _without_features(items)
@@ -209,8 +201,6 @@ def read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
         return features.matrix, None
     if isinstance(features, np.ndarray | list | tuple):
         return as_matrix(features, "features"), None
-    import narwhals as nw  # noqa: PLC0415 - only who brings a frame pays for the import
-
     frame = nw.from_native(features, pass_through=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         frame = as_frame(frame)
@@ -332,7 +322,7 @@ def read_columns(
 
 
 def _alternatives(
-    table: "nw.DataFrame[Any]", found: Mapping[str, str | None], columns: list[str] | None
+    table: Frame, found: Mapping[str, str | None], columns: list[str] | None
 ) -> tuple[str, IdArray] | None:
     """Return the column of alternatives and its values, where features are in the rows."""
     column = found.get("alternative")
@@ -342,7 +332,7 @@ def _alternatives(
 
 
 def find_roles(
-    table: "nw.DataFrame[Any]", names: Mapping[str, str | None], features: Any
+    table: Frame, names: Mapping[str, str | None], features: Any
 ) -> tuple[dict[str, str | None], list[str] | None]:
     """Return the column of each role, and those of features; None where they are elsewhere."""
     listed = list(features) if isinstance(features, list | tuple) else None
@@ -357,17 +347,15 @@ def find_roles(
     return found, listed
 
 
-def ordered_categories(table: "nw.DataFrame[Any]", label: str | None) -> list[str] | None:
+def ordered_categories(table: Frame, label: str | None) -> list[str] | None:
     """Return the order of a column of ordered categories; None if it is another column."""
-    import narwhals as nw  # noqa: PLC0415 - keeps the import of likeminds light
-
     kind = None if label is None else table.schema[label]
     if not isinstance(kind, nw.Enum) or len(kind.categories) < 3:
         return None
     return list(kind.categories)
 
 
-def _remaining_numeric(table: "nw.DataFrame[Any]", found: Mapping[str, str | None]) -> list[str]:
+def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[str]:
     used = set(found.values())
     free = {column: kind for column, kind in table.schema.items() if column not in used}
     columns = [name for name, kind in free.items() if is_numeric(kind) and may_be_feature(name)]

@@ -2,14 +2,16 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
+from likeminds._util.lazy_imports import pa
 from likeminds.data.alternatives import as_available, refuse_chosen
 from likeminds.data.column_roles import (
+    Frame,
     as_arrow,
     as_frame,
     find_column,
@@ -18,9 +20,6 @@ from likeminds.data.column_roles import (
     refuse_unknown,
 )
 from likeminds.data.identifiers import encode
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 
 def wide_to_long(
@@ -74,8 +73,6 @@ def wide_to_long(
     [{'user': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}, \
 {'user': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}]
     """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     table = as_frame(frame)
     refuse_unknown(table, [choice], "choice")
     names = _names(alternatives)
@@ -113,9 +110,7 @@ def _check_pattern(pattern: str, argument: str, fields: set[str]) -> None:
         raise ValueError(f"{argument} must contain {wanted}, but is {pattern!r}.")
 
 
-def _features(
-    table: "nw.DataFrame[Any]", pattern: str, names: Sequence[Hashable]
-) -> dict[str, list[str | None]]:
+def _features(table: Frame, pattern: str, names: Sequence[Hashable]) -> dict[str, list[str | None]]:
     """Return, for each feature, its column for each alternative, or None."""
     found: dict[str, list[str | None]] = {}
     for position, alternative in enumerate(names):
@@ -132,7 +127,7 @@ def _features(
     return found
 
 
-def _chosen(table: "nw.DataFrame[Any]", choice: str, names: Mapping[Any, Any]) -> Index:
+def _chosen(table: Frame, choice: str, names: Mapping[Any, Any]) -> Index:
     values = read_values(table, choice)
     codes, distinct = encode(values, choice)
     order = {key: place for place, key in enumerate(names)}
@@ -148,7 +143,7 @@ def _chosen(table: "nw.DataFrame[Any]", choice: str, names: Mapping[Any, Any]) -
 
 
 def _availability(
-    table: "nw.DataFrame[Any]",
+    table: Frame,
     pattern: str | None,
     names: Sequence[Hashable],
     features: Mapping[str, list[str | None]],
@@ -164,20 +159,20 @@ def _availability(
     return list(columns)
 
 
-def _there(table: "nw.DataFrame[Any]", column: str | int) -> Bool:
+def _there(table: Frame, column: str | int) -> Bool:
     if isinstance(column, int):
         return np.ones(len(table), dtype=np.bool_)
     return as_available(read_values(table, column), column)
 
 
-def _people(table: "nw.DataFrame[Any]", user: str | None) -> IdArray:
+def _people(table: Frame, user: str | None) -> IdArray:
     if user is not None:
         refuse_unknown(table, [user], "user")
     user = user or find_column("user", table.columns)
     return np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
 
 
-def _numbers(table: "nw.DataFrame[Any]", column: str | None, absent: float) -> Float:
+def _numbers(table: Frame, column: str | None, absent: float) -> Float:
     if column is None:
         return np.full(len(table), absent)
     try:

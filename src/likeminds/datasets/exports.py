@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.atomic_files import folder_for, make_folder
+from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.sources import write_table
@@ -20,16 +21,7 @@ Written = dict[str, str]
 
 
 def write_electricity(folder: str | PathLike[str]) -> Written:
-    """Write the households' choices; an offer is an item, called by what it offers.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = write_electricity(folder)
-    ...     print(*(Path(folder) / "annotations.csv").read_text().split()[:3])
-    person,choice_set,item,label household-001,1,7ct-5y-known,0 household-001,1,9ct-1y-local,0
-    """
+    """Write the households' choices; an offer is an item, called by what it offers."""
     said = electricity_by_offer()
     root = make_folder(folder, "the tables")
     labels = {
@@ -143,6 +135,4 @@ def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of the data sets light
-
     write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)

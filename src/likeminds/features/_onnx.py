@@ -22,17 +22,7 @@ _TYPES = {
 
 
 class Network:
-    """A network in a local ONNX file, run by ONNX Runtime on the processor.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    output : str, optional
-        Which output to return; by default the only one.
-    n_threads : int, optional
-        How many threads it may use; by default what ONNX Runtime chooses.
-    """
+    """A network in a local ONNX file, run by ONNX Runtime on the processor."""
 
     def __init__(
         self,

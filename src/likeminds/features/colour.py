@@ -108,19 +108,6 @@ def to_space(pixels: Picture, space: str) -> Float:
     - ``hsv``: hue, saturation and value.
     - ``lab``: CIE L*a*b* under D65: L*/100, (a* + 128)/256 and (b* + 128)/256.
     - ``opponent``: (r - g + 1)/2, (r + g - 2b + 2)/4 and (r + g + b)/3.
-
-    Parameters
-    ----------
-    pixels : array of bytes, shape (n, 3)
-        Colours in sRGB.
-    space : {"rgb", "hsv", "lab", "opponent"}
-        Which one.
-
-    Examples
-    --------
-    >>> to_space(np.uint8([[255, 255, 255], [0, 0, 255]]), "hsv").round(3)
-    array([[0.   , 0.   , 1.   ],
-           [0.667, 1.   , 1.   ]])
     """
     if space == "lab":
         return _lab(pixels)

@@ -24,13 +24,7 @@ _DIGEST_SIZE = 16
 
 
 def digest(*parts: bytes) -> bytes:
-    """Return a collision-resistant hash (BLAKE2b) of some parts, their lengths included.
-
-    Examples
-    --------
-    >>> digest(b"ab", b"c") == digest(b"a", b"bc")
-    False
-    """
+    """Return a collision-resistant hash (BLAKE2b) of some parts, their lengths included."""
     content = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     for part in parts:
         content.update(len(part).to_bytes(8, "little"))
@@ -56,24 +50,6 @@ class FeatureCache:
     The file's name has a digest of the recipe (which features, with which parameters), so
     that other parameters never meet old rows. It holds arrays only, no code, and is written
     whole or not at all: when the ``with`` block ends, however it ends, and once a minute.
-
-    Parameters
-    ----------
-    folder : path
-        Where the file goes; made if it is not there.
-    recipe : mapping
-        Everything that the rows depend on, besides what they describe.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with FeatureCache(folder, {"features": "lengths"}) as cache:
-    ...         cache.add([digest(b"cat")], np.float32([[3.0]]))
-    ...     again = FeatureCache(folder, {"features": "lengths"})
-    ...     other = FeatureCache(folder, {"features": "lengths", "unit": "byte"})
-    >>> again.rows([digest(b"cat")]), digest(b"cat") in other
-    (array([[3.]], dtype=float32), False)
     """
 
     def __init__(self, folder: str | Path, recipe: Mapping[str, Any]) -> None:

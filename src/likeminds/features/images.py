@@ -45,15 +45,7 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def as_images(images: Any) -> list[Any]:
-    """Return pictures as a list of paths and arrays, each of them checked.
-
-    Parameters
-    ----------
-    images : sequence of paths or arrays, or one array of all pictures
-        An array has shape (height, width), (height, width, 1), (height, width, 3) or
-        (height, width, 4), and holds bytes, or floats from 0 to 1. One array of pictures has
-        one more dimension in front.
-    """
+    """Return pictures as a list of paths and arrays, each of them checked."""
     if isinstance(images, str | os.PathLike):
         raise TypeError(
             f"Pass a list of pictures, not one path ({os.fspath(images)}): [path] for one "
@@ -140,13 +132,7 @@ def scaled_down_to(image: Any) -> int | None:
 
 
 def block_means(pixels: Picture, down: int, across: int) -> Picture:
-    """Return the means of whole blocks of pixels; what is left at the border is cut off.
-
-    Examples
-    --------
-    >>> block_means(np.arange(18, dtype=np.uint8).reshape(2, 3, 3), 2, 1).tolist()
-    [[[5, 6, 7], [8, 9, 10], [11, 12, 13]]]
-    """
+    """Return the means of whole blocks of pixels; what is left at the border is cut off."""
     height, width = pixels.shape[0] // down, pixels.shape[1] // across
     cut = pixels[: height * down, : width * across].reshape(height, down, -1)
     columns = cut.sum(axis=1, dtype=np.uint32).reshape(height, width, across, 3)

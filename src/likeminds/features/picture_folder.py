@@ -64,22 +64,7 @@ class Reduction(NamedTuple):
 def picture_features(
     folder: str | os.PathLike[str], wanted: Sequence[str] | None = None, *, progress: bool = False
 ) -> ItemFeatures:
-    """Compute the features of the pictures in a folder, or read them where that was done before.
-
-    Parameters
-    ----------
-    folder : path
-        Where the pictures are. Their features are kept there, in ``.features``, if possible.
-    wanted : sequence of str, optional
-        Names of pictures, with or without folder and ending; by default all.
-    progress : bool
-        Show how far it is.
-
-    Returns
-    -------
-    ItemFeatures
-        Full names, in the order asked for, and the features.
-    """
+    """Compute the features of the pictures in a folder, or read them where that was done before."""
     root = Path(folder)
     cache = root / CACHE if os.access(root, os.W_OK) else None
     options = {"cache": cache, "progress": progress}

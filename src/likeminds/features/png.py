@@ -12,13 +12,7 @@ from likeminds._util.atomic_files import write_whole
 
 
 def png_bytes(picture: ArrayLike) -> bytes:
-    """Return a picture of bytes, (height, width, 3), as the content of a PNG file.
-
-    Examples
-    --------
-    >>> png_bytes(np.full((4, 4, 3), 128))[1:4]
-    b'PNG'
-    """
+    """Return a picture of bytes, (height, width, 3), as the content of a PNG file."""
     pixels = np.ascontiguousarray(picture, dtype=np.uint8)
     if pixels.ndim != 3 or pixels.shape[2] != 3:
         raise ValueError(f"picture must have the shape (height, width, 3), not {pixels.shape}.")
@@ -37,14 +31,7 @@ def png_bytes(picture: ArrayLike) -> bytes:
 
 
 def write_png(path: str | PathLike[str], picture: ArrayLike) -> None:
-    """Write a picture of bytes, (height, width, 3), to a PNG file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_png(Path(folder) / "grey.png", np.full((4, 4, 3), 128))
-    """
+    """Write a picture of bytes, (height, width, 3), to a PNG file."""
     write_whole(Path(path), png_bytes(picture))
 
 

@@ -105,13 +105,7 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def component_names(n: int) -> list[str]:
-    """Return what so many components are called.
-
-    Examples
-    --------
-    >>> component_names(2)
-    ['component_1', 'component_2']
-    """
+    """Return what so many components are called."""
     return [f"component_{position}" for position in range(1, n + 1)]
 
 

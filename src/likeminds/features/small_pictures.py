@@ -9,17 +9,7 @@ from likeminds.features.images import Picture, block_means, read_image
 
 
 def picture_of(images: Any, item: object, row: int) -> Any:
-    """Return the picture of an item, or None where there is none.
-
-    Parameters
-    ----------
-    images : mapping from item id to picture, sequence in the order of the items, or None
-        Pictures are paths or arrays.
-    item : id
-        The item.
-    row : int
-        Its row in the table of features.
-    """
+    """Return the picture of an item, or None where there is none."""
     if images is None:
         return None
     if isinstance(images, Mapping):
@@ -36,11 +26,6 @@ def thumbnail(image: Any, size: int = 96) -> Picture:
     """Return a picture shrunk to at most ``size`` pixels, its shape kept.
 
     Shrinking is the mean of whole blocks of pixels, so that arrays need no library for it.
-
-    Examples
-    --------
-    >>> thumbnail(np.zeros((256, 200), dtype=np.uint8)).shape
-    (85, 66, 3)
     """
     pixels: Picture = read_image(image)
     step = -(-max(pixels.shape[:2]) // size)

@@ -10,27 +10,7 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 class WordPiece:
-    r"""The WordPiece tokenizer of BERT and its descendants, from a vocabulary file.
-
-    Parameters
-    ----------
-    vocabulary : path
-        ``vocab.txt``: one word or piece per line, its number the number of the line from 0;
-        pieces that continue a word start with ``##``.
-    lower : bool
-        Make everything lower case and drop accents, as "uncased" networks want it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> words = "[PAD] [UNK] [CLS] [SEP] un ##like ##ly ! cafe".split()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "vocab.txt")
-    ...     _ = file.write_text("\n".join(words))
-    ...     tokens = WordPiece(file)
-    >>> tokens.encode("Unlikely Café!", max_length=16)
-    [2, 4, 5, 6, 8, 7, 3]
-    """
+    """The WordPiece tokenizer of BERT and its descendants, from a vocabulary file."""
 
     def __init__(self, vocabulary: str | os.PathLike[str], *, lower: bool = True) -> None:
         path = Path(vocabulary)

@@ -18,27 +18,6 @@ def calibrate(
 
     Intercepts have a normal prior around the crowd's, with a standard deviation of 1; the slope
     is not negative.
-
-    Parameters
-    ----------
-    scores, labels, people, weight : arrays of shape (n_labels,)
-        What was predicted, and what was said by whom (positions), and how much it counts.
-    n_users : int
-        How many people there are; who said nothing gets the crowd's intercept.
-
-    Returns
-    -------
-    factor : float
-    numbers : array of shape (n_users,)
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> scores, people = rng.standard_normal(4000), rng.integers(2, size=4000)
-    >>> labels = rng.random(4000) < expit(2 * scores + np.array([-1, 1])[people])
-    >>> factor, numbers = calibrate(scores, labels, people, 2, np.ones(4000))
-    >>> bool(abs(factor - 2) < 0.2), bool((abs(numbers - [-1, 1]) < 0.2).all())
-    (True, True)
     """
     unit = float(scores.std()) or 1.0
     z = scores / unit

@@ -9,11 +9,6 @@ def discoveries(p_values: Float, level: float) -> Bool:
     """Return which p-values are discoveries, with the false discovery rate at most ``level``.
 
     The procedure of Benjamini and Hochberg (1995); NaN is no test, and no discovery.
-
-    Examples
-    --------
-    >>> discoveries(np.array([0.001, 0.8, 0.02, np.nan]), level=0.05)
-    array([ True, False,  True, False])
     """
     tested = np.isfinite(p_values)
     n = int(tested.sum())

@@ -22,18 +22,7 @@ class PairedDifference(NamedTuple):
 
 
 def over_users(differences: Float) -> PairedDifference:
-    """Judge differences of people, who are independent of each other: Student's interval.
-
-    Parameters
-    ----------
-    differences : array of shape (n_users,)
-        One per person; NaN where a person has none.
-
-    Examples
-    --------
-    >>> over_users(np.array([0.1, 0.2, np.nan, 0.3])).mean.round(3)
-    np.float64(0.2)
-    """
+    """Judge differences of people, who are independent of each other: Student's interval."""
     return _test_difference(differences, extra_variance=0.0)
 
 
@@ -42,13 +31,6 @@ def over_repeats(differences: Float, test_size: float) -> PairedDifference:
 
     The interval is widened as Nadeau and Bengio (2003) derived: the variance of the mean of R
     repeats is (1/R + test/train) times that of one, and not 1/R times.
-
-    Parameters
-    ----------
-    differences : array of shape (n_repeats,)
-        One per repeat.
-    test_size : float
-        The share of the rows held out in each.
     """
     return _test_difference(differences, extra_variance=test_size / (1.0 - test_size))
 

@@ -18,25 +18,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Severity:
-    """The share of positive labels of each person.
-
-    Attributes
-    ----------
-    users : array of shape (n_users,)
-        The people.
-    share : array of shape (n_users,)
-        The share of each person's labels that are positive.
-    n_labels : array of shape (n_users,)
-        How many labels each person gave.
-
-    Examples
-    --------
-    >>> found = Severity(np.array(["ann", "bob"]), np.array([0.1, 0.8]), np.array([40, 40]))
-    >>> print(found)
-    thresholds differ: from yes to 10% (ann) to yes to 80% (bob)
-    >>> found.differs
-    True
-    """
+    """The share of positive labels of each person."""
 
     users: IdArray
     share: Float

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from likeminds._util.checks import listing
+from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow, default_verb
@@ -63,8 +64,6 @@ class Export:
         attribute : str, optional
             Only what was said about this one; the table then has no column for it.
         """
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
         rows = [row for row in self.labels if attribute is None or row[2] == attribute]
         if not rows:
             raise ValueError(self._nothing(attribute))

@@ -21,17 +21,7 @@ AGENT = f"likeminds {__version__}"
 
 @dataclass(frozen=True)
 class ExportQuestion:
-    """What was asked, the two answers to it, and the share of people who would give the first.
-
-    Attributes
-    ----------
-    name : str or None
-        The control or question; None is the only one there is.
-    positive, negative : str
-        What people answer.
-    shares : mapping from item to float
-        The share of people who would give the positive answer.
-    """
+    """What was asked, the two answers to it, and the share of people who would give the first."""
 
     name: str | None
     positive: str
@@ -48,23 +38,7 @@ class ExportQuestion:
 
 
 def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQuestion]) -> bytes:
-    """Return the records of an export with what the crowd would say of each, for the same tool.
-
-    Parameters
-    ----------
-    kind : {"label-studio", "argilla"}
-        Whose export it is.
-    path : path
-        The export that the labels came from: it says how records and questions are called.
-    questions : iterable of ExportQuestion
-        What people would say.
-
-    Returns
-    -------
-    bytes
-        JSON: tasks with predictions (Label Studio), or records with suggestions (Argilla). What
-        single people said is not in it.
-    """
+    """Return the records of an export with what the crowd would say of each, for the same tool."""
     if kind not in RETURNS:
         raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
     records = [record for _, record in read_records(path, Collector())]

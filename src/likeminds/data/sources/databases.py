@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from likeminds._util.lazy_imports import require
+from likeminds._util.lazy_imports import pa, require
 from likeminds._util.text_format import mask
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
@@ -56,27 +56,12 @@ class Address(NamedTuple):
 
 
 def is_address(source: str) -> bool:
-    """Say whether a source is a database.
-
-    Examples
-    --------
-    >>> is_address("sqlite:///crowd.db SELECT * FROM labels"), is_address("crowd.csv")
-    (True, False)
-    """
+    """Say whether a source is a database."""
     return _SCHEME.match(source) is not None
 
 
 def refuse_foreign(source: str) -> None:
-    """Say what is wrong with what looks like an address, but is none that is known.
-
-    Examples
-    --------
-    >>> refuse_foreign("postgrsql://ann:secret@host/shop SELECT 1")
-    Traceback (most recent call last):
-    ...
-    ValueError: postgrsql:// is no address that tables come from: databases are sqlite:///FILE,
-    duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query.
-    """
+    """Say what is wrong with what looks like an address, but is none that is known."""
     scheme = re.match(r"\s*(\w[\w+.-]+):/", source)
     told = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
     if told is not None and not Path(source).exists():
@@ -93,15 +78,7 @@ def read_query(source: str) -> Any:
 
 
 def split(source: str) -> Address:
-    """Tell the address from the query.
-
-    Examples
-    --------
-    >>> split("sqlite:///my crowd.db  SELECT * FROM labels").query
-    'SELECT * FROM labels'
-    >>> split("sqlite:///my crowd.db select 1").file
-    'my crowd.db'
-    """
+    """Tell the address from the query."""
     parts = _QUERY.split(source, maxsplit=1)
     scheme = parts[0].partition(":")[0].lower().replace("postgresql", "postgres")
     address = Address(scheme, parts[0], parts[1] if len(parts) > 1 else "")
@@ -203,8 +180,6 @@ def _more_than_a_question() -> ValueError:
 
 
 def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     if not names:
         raise _more_than_a_question()
     if len(set(names)) < len(names):
@@ -231,8 +206,6 @@ def _value(value: Any) -> Any:
 
 def _plain(table: Any) -> Any:
     """Return decimals as floating-point numbers."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     fields = [
         field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
         for field in table.schema

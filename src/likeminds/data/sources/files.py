@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from likeminds._util.atomic_files import readable
+from likeminds._util.lazy_imports import LazyModule, pa
+
+compute: Any = LazyModule("pyarrow.compute")
+csv: Any = LazyModule("pyarrow.csv")
+parquet: Any = LazyModule("pyarrow.parquet")
 
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]
@@ -49,9 +54,6 @@ def read_csv(source: Any, texts: Texts = no_texts) -> Any:
 
 
 def _read_csv(source: Any, texts: Texts) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-    from pyarrow import csv  # noqa: PLC0415
-
     header, first, widest = _first_lines(source)
     types = dict.fromkeys(texts(header), pa.string())
     likely = _likely_numbers(header, first) if len(header) >= _WIDE else []
@@ -77,9 +79,6 @@ def _read_csv(source: Any, texts: Texts) -> Any:
 
 
 def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-    from pyarrow import csv  # noqa: PLC0415
-
     convert = _convert(types)
     parse = csv.ParseOptions(newlines_in_values=True)
 
@@ -158,9 +157,6 @@ def _refuse_other_encodings(source: Any) -> None:
 
 def _numbers_with_gaps(table: Any, texts: Collection[str]) -> Any:
     """Return columns of numbers as such though empty cells, too, stand in quotes."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-    from pyarrow import compute  # noqa: PLC0415
-
     missing = pa.array(sorted(MISSING))
     for place, field in enumerate(table.schema):
         if field.name in texts or not pa.types.is_string(field.type):
@@ -180,8 +176,6 @@ def _numbers_with_gaps(table: Any, texts: Collection[str]) -> Any:
 @contextmanager
 def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Iterator[Any]:
     """Open a CSV file that is read batch by batch; columns without a type get that of the first."""
-    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
-
     _, _, widest = _first_lines(path)
     options = csv.ReadOptions(block_size=min(max(_BLOCK, 8 * widest), _LARGEST_BLOCK))
     with csv.open_csv(
@@ -192,8 +186,6 @@ def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Iterator
 
 def csv_shape(path: str | PathLike[str], texts: Texts = no_texts) -> tuple[dict[str, Any], int]:
     """Return the types of the columns of a CSV file, and how many rows it has."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     header, _, _ = _first_lines(path)
     types = dict.fromkeys(texts(header), pa.string())
     while True:
@@ -212,8 +204,6 @@ def csv_shape(path: str | PathLike[str], texts: Texts = no_texts) -> tuple[dict[
 
 
 def _convert(types: Mapping[str, Any]) -> Any:
-    from pyarrow import csv  # noqa: PLC0415 - keeps the import of likeminds light
-
     return csv.ConvertOptions(
         column_types=types,
         null_values=sorted(MISSING),
@@ -224,7 +214,6 @@ def _convert(types: Mapping[str, Any]) -> Any:
 
 def read_parquet(path: str | PathLike[str]) -> Any:
     """Read a Parquet file; pandas' row index is left out."""
-    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
 
     def read(name: str) -> Any:
         if Path(name).is_dir():
@@ -240,7 +229,6 @@ def read_parquet(path: str | PathLike[str]) -> Any:
 
 def read_arrow(path: str | PathLike[str]) -> Any:
     """Read an Arrow file (also called Feather or IPC), or a stream of Arrow batches in a file."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
     def read(name: str) -> Any:
         with pa.memory_map(name) as file:
@@ -262,8 +250,6 @@ def give_back() -> None:
 
 def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
     """Let a reader read; say in one sentence what is wrong with the file."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     name = _name_of(source)
     if not isinstance(source, bytes):
         readable(source)

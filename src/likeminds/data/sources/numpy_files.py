@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.atomic_files import readable
+from likeminds._util.lazy_imports import pa
 
 
 def read_npy(path: str | Path) -> Any:
@@ -15,8 +16,6 @@ def read_npy(path: str | Path) -> Any:
 
     Rows of a matrix are called by their number, in a column ``item``; columns are x0, x1, ...
     """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     array = _load(path)
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} is an archive of arrays: call it .npz.")  # noqa: TRY004
@@ -48,15 +47,7 @@ def read_npz(path: str | Path) -> Any:
 
 
 def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
-    """Put arrays side by side: a matrix called ``x`` becomes the columns x0, x1, ...
-
-    Examples
-    --------
-    >>> as_table({"item": np.array(["cat", "dog"]), "x": np.eye(2)}, "pets.npz").column_names
-    ['item', 'x0', 'x1']
-    """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
+    """Put arrays side by side: a matrix called ``x`` becomes the columns x0, x1, ..."""
     columns = {}
     for name, array in arrays.items():
         if array.ndim == 1:

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._util.atomic_files import readable
+from likeminds._util.lazy_imports import LazyModule, pa
 from likeminds.data.sources import databases, files, numpy_files
+
+compute: Any = LazyModule("pyarrow.compute")
 
 _CSV = (".csv", ".csv.gz")
 # How each kind of file that knows types is read, by the ending of its name.
@@ -77,17 +80,7 @@ def _standard_input() -> Any:
 
 
 def spread(table: Any) -> Any:
-    """Return a table with its columns of lists of numbers spread out.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> spread(pyarrow.table({"item": ["cat"], "x": [[0.5, 2.0]]})).column_names
-    ['item', 'x0', 'x1']
-    """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-    from pyarrow import compute  # noqa: PLC0415
-
+    """Return a table with its columns of lists of numbers spread out."""
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(is_kind(field.type) for field in table.schema for is_kind in kinds):
         return table

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from likeminds._util.atomic_files import place_for, write_whole
+from likeminds._util.lazy_imports import LazyModule, pa
 from likeminds._util.text_format import visible
 from likeminds.data.sources.files import MISSING
+
+parquet: Any = LazyModule("pyarrow.parquet")
 
 # What ends a field or a line, and spaces at the ends, which some readers take away.
 _TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
@@ -56,14 +59,7 @@ def as_written(target: str | PathLike[str]) -> Path:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> plain({"auc": numpy.float64("nan"), "people": (numpy.int64(3),)})
-    {'auc': None, 'people': [3]}
-    """
+    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if hasattr(value, "tolist"):  # arrays and numbers of NumPy
@@ -100,16 +96,12 @@ def _field(value: Any) -> str:
 
 
 def _parquet(table: Any) -> bytes:
-    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
-
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()
 
 
 def _arrow(table: Any) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     buffer = io.BytesIO()
     with pa.ipc.new_file(buffer, table.schema) as writer:
         writer.write_table(table)
