@@ -1,11 +1,19 @@
-"""The interface of components, and the base class of most."""
+"""The interface of components, the three levels of the paper's model, and singular values.
+
+In the paper's symbols (Yang, Xu, Cao and Huang, AAAI 2019): `Consensus` is theta with
+lambda1, `Group` is G with lambda2 and kappa, `Personal` is P with lambda3.
+"""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Bool, Float
+
+# Singular values below this share of the largest are rounding: they count as zero.
+_NEGLIGIBLE = 1e-11
 
 
 class Component(Protocol):
@@ -21,10 +29,9 @@ class Component(Protocol):
         ...
 
     def collect(self, gradient: Float) -> Float:
-        """Return the loss's gradient by the part, given the one by everybody's weights.
+        """Return the loss's gradient by the part, given the one by all users' weights.
 
-        A part of the shape (n_users, n_features) has each person's gradient; one that
-        all people share has their sum.
+        If users share the part, that is the sum of their gradients.
         """
         ...
 
@@ -38,6 +45,15 @@ class Component(Protocol):
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return the distance of minus the gradient to the penalty's subdifferential."""
+        ...
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A non-convex component that solvers minimise in stages, each a convex upper bound."""
+
+    def stage(self, part: Float) -> Component:
+        """Return the component to minimise next, given the part."""
         ...
 
 
@@ -65,8 +81,203 @@ class PerUser:
 
 
 def total_weights(parts: Sequence[Float], n_users: int) -> Float:
-    """Return everybody's weights: the sum of the parts, shape (n_users, n_features)."""
+    """Return all users' weights: the sum of the parts, shape (n_users, n_features)."""
     weights = np.zeros((n_users, parts[0].shape[-1]))
     for part in parts:
         weights += part
     return weights
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The consensus, one vector for all users, with the ridge penalty alpha |theta|^2.
+
+    Examples
+    --------
+    >>> Consensus(alpha=0.5).prox(np.array([2.0, 4.0]), step=1.0)
+    array([1., 2.])
+    """
+
+    alpha: float
+    name: str = "consensus"
+
+    def zeros(self, n_users: int, n_features: int) -> Float:  # noqa: ARG002
+        """Return a vector of zeros."""
+        return np.zeros(n_features)
+
+    def collect(self, gradient: Float) -> Float:
+        """Return the sum over users."""
+        return np.asarray(gradient.sum(axis=0))
+
+    def value(self, part: Float) -> float:
+        """Return alpha |theta|^2."""
+        return self.alpha * float(part @ part)
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Shrink towards zero."""
+        return point / (1.0 + 2.0 * step * self.alpha)
+
+    def residual(self, part: Float, gradient: Float) -> float:
+        """Return |gradient + 2 alpha theta|."""
+        return float(np.linalg.norm(gradient + 2.0 * self.alpha * part))
+
+
+@dataclass(frozen=True)
+class Group(PerUser):
+    """The group level, one row per person: a matrix whose weak directions are penalised.
+
+    The penalty is alpha times the sum of the squared singular values after the first
+    ``n_groups``, which co-clusters people and features, plus ``shrinkage`` times the sum of
+    the first ``n_groups`` (0 in the paper: the strong directions are free there).
+
+    Examples
+    --------
+    >>> group = Group(alpha=0.5, n_groups=1)
+    >>> part = np.array([[3.0, 0.0], [0.0, 1.0]])
+    >>> group.value(part)
+    0.5
+    >>> group.prox(part, step=1.0)
+    array([[3. , 0. ],
+           [0. , 0.5]])
+    """
+
+    alpha: float
+    n_groups: int
+    shrinkage: float = 0.0
+    name: str = "group"
+
+    def __post_init__(self) -> None:
+        if self.shrinkage > self.alpha:
+            raise ValueError(
+                f"group_shrinkage ({self.shrinkage:g}) must not be larger than alpha_group "
+                f"({self.alpha:g}): the strong directions would then cost more than the weak ones."
+            )
+
+    def value(self, part: Float) -> float:
+        """Return alpha * (weak directions) + shrinkage * (strong directions), squared."""
+        strong = float(np.sum((part @ top_directions(part, self.n_groups)) ** 2))
+        return self.alpha * (float(np.vdot(part, part)) - strong) + self.shrinkage * strong
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Shrink the weak directions, and the strong ones by their own factor."""
+        strong, weak = (1.0 / (1.0 + 2.0 * step * x) for x in (self.shrinkage, self.alpha))
+        return self._scale_directions(point, strong, weak)
+
+    def residual(self, part: Float, gradient: Float) -> float:
+        """Return |gradient + 2 shrinkage strong part + 2 alpha weak part|."""
+        slope = self._scale_directions(part, 2.0 * self.shrinkage, 2.0 * self.alpha)
+        return float(np.linalg.norm(gradient + slope))
+
+    def _scale_directions(self, part: Float, strong: float, weak: float) -> Float:
+        """Scale the first n_groups singular values by one factor and the others by another."""
+        directions = top_directions(part, self.n_groups)
+        return np.asarray(weak * part + (strong - weak) * (part @ directions) @ directions.T)
+
+
+class GroupNorm(PerUser):
+    """Base of group lasso penalties: alpha times the sum of the lengths of pieces of the part.
+
+    A subclass defines the pieces. At a piece of length zero the subdifferential is the ball of
+    radius alpha.
+    """
+
+    alpha: float
+
+    def lengths(self, part: Float) -> Float:
+        """Return the lengths, in a shape that broadcasts against the part."""
+        raise NotImplementedError
+
+    def value(self, part: Float) -> float:
+        """Return alpha times the sum of the lengths."""
+        return self.alpha * float(self.lengths(part).sum())
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Shorten every piece by the same length, down to zero."""
+        length = self.lengths(point)
+        shortened = np.maximum(length - step * self.alpha, 0.0)
+        return np.asarray(point * (shortened / np.where(length > 0, length, 1.0)))
+
+    def residual(self, part: Float, gradient: Float) -> float:
+        """Return the distance, by piece: at a zero piece, the gradient's excess over alpha."""
+        length = self.lengths(part)
+        slope = gradient + self.alpha * part / np.where(length > 0, length, 1.0)
+        distance = self.lengths(slope)
+        at_zero = length == 0
+        distance[at_zero] = np.maximum(distance[at_zero] - self.alpha, 0.0)
+        return float(np.linalg.norm(distance))
+
+    def silencing_alpha(self, gradient: Float) -> float:
+        """Return the smallest alpha at which the part is zero, given the gradient at zero."""
+        return float(self.lengths(gradient).max())
+
+
+@dataclass(frozen=True)
+class Personal(GroupNorm):
+    """The personal level, zero for most people: the penalty is alpha * sum of |P_i|.
+
+    Examples
+    --------
+    >>> Personal(alpha=1.0).prox(np.array([[3.0, 4.0], [0.3, 0.4]]), step=1.0)
+    array([[2.4, 3.2],
+           [0. , 0. ]])
+    """
+
+    alpha: float
+    name: str = "personal"
+
+    def lengths(self, part: Float) -> Float:
+        """Return the length of each person's row."""
+        return np.asarray(np.linalg.norm(part, axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class SingularValues:
+    """The singular values of a matrix, and its singular vectors on the shorter side."""
+
+    part: Float
+    sigma: Float  # the largest first
+    vectors: Float  # in columns
+
+    @classmethod
+    def of(cls, part: Float) -> "SingularValues":
+        """Find them, through the triangle of a QR decomposition: small, and exact to rounding."""
+        tall = part if part.shape[0] >= part.shape[1] else part.T
+        _, sigma, transposed = np.linalg.svd(np.linalg.qr(tall, mode="r"))
+        return cls(part, sigma, transposed.T)
+
+    def scaled(self, factor: Float) -> Float:
+        """Return the matrix with its singular values multiplied by the factors."""
+        square = (self.vectors * factor) @ self.vectors.T
+        return np.asarray(self.part @ square if self._is_tall else square @ self.part)
+
+    def replaced(self, sigma: Float) -> Float:
+        """Return the matrix with other singular values (zero where they are zero now)."""
+        return self.scaled(sigma / np.where(self.sigma > 0, self.sigma, 1.0))
+
+    def left_and_right(self, which: Bool) -> tuple[Float, Float]:
+        """Return some singular vectors of both sides; their values must not be zero."""
+        near, sigma = self.vectors[:, which], self.sigma[which]
+        if self._is_tall:
+            return self.part @ near / sigma, near
+        return near, self.part.T @ near / sigma
+
+    @property
+    def not_zero(self) -> Bool:
+        """Which singular values are more than rounding."""
+        return np.asarray(self.sigma > _NEGLIGIBLE * self.sigma[0])
+
+    @property
+    def _is_tall(self) -> bool:
+        return bool(self.part.shape[0] >= self.part.shape[1])
+
+
+def top_directions(part: Float, how_many: int) -> Float:
+    """Return the first right singular vectors of a matrix, shape (n_features, how_many).
+
+    They come from the Gram matrix of the shorter side: a whole SVD is never needed.
+    """
+    if part.shape[0] < part.shape[1]:
+        left = np.linalg.eigh(part @ part.T)[1][:, ::-1][:, :how_many]
+        basis, _ = np.linalg.qr(part.T @ left)
+        return np.asarray(basis)
+    return np.asarray(np.linalg.eigh(part.T @ part)[1][:, ::-1][:, :how_many])

@@ -18,13 +18,12 @@ solution of the one before, until the stage no longer changes.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
-from likeminds.components import Component, total_weights
+from likeminds.components import Component, Staged, total_weights
 from likeminds.losses import QuadraticLoss
 from likeminds.solvers.solver import (
     Callback,
@@ -142,7 +141,7 @@ class _Path:
         """Return the components to minimise next, and reset the momentum."""
         self.momentum, self.former, self.former_gradient = 1.0, self.parts, self.gradient
         pairs = zip(self.components, self.parts, strict=True)
-        stage = [_stage_of(component, part) for component, part in pairs]
+        stage = [c.stage(part) if isinstance(c, Staged) else c for c, part in pairs]
         self.value = self._objective(stage, self.parts, self.gradient)
         return stage
 
@@ -249,9 +248,3 @@ class _Trial:
 
 def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
     return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
-
-
-def _stage_of(component: Any, part: Float) -> Component:
-    """Return the component, or its stage at the part if it has stages."""
-    staged: Component = component.stage(part) if hasattr(component, "stage") else component
-    return staged
