@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from likeminds._util.map_reduce import SumTuple
 from likeminds._util.per_user_arrays import CollectedRows
-from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import ClassMoments, Statistics
 from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.laplace_moments import Moments

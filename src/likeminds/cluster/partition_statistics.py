@@ -18,9 +18,8 @@ from likeminds.cluster.item_broadcast import ItemBroadcast, features_in, in_part
 from likeminds.cluster.label_table import LabelTable
 from likeminds.cluster.partitions import join_pieces, shards_of
 from likeminds.data.annotations import Annotations
-from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows, ones
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import ClassMoments, Statistics
 
 # Bytes of a row's place in the table, and of what was said of it; of a weight, and of a grade.
 _PLACE, _SAID, _WEIGHT, _GRADE = 4, 1, 8, 2
@@ -144,7 +143,7 @@ def reduce_part(
     if labels.grades is not None:  # which have the same numbers in all partitions
         found = found.with_grades(labels.grades)
     enough = enough_for_arrays(found.n_features, found.n_kinds, _row_bytes(said, catalogue))
-    found = replace(found, origin=catalogue.origin).settled(enough)
+    found = replace(found, origin=catalogue.origin).with_arrays(enough)
     mine = shards_of(found.user_ids.tolist(), n_shards)
     return [
         PartitionStatistics.of(found.of_users(mine == n), with_table=catalogue.in_rows)

@@ -17,7 +17,7 @@ from likeminds._util.map_reduce import SumTuple, ThreadExecutor
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.session import ClusterSession, let_go
 from likeminds.cluster.shard_people import DaskExecutor, Shard
-from likeminds.losses.quadratic import Loss, QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import Statistics, scale_from
 from likeminds.solvers.eigendecomposition import (
     AbstractEigendecomposition,

@@ -1,9 +1,14 @@
-"""Losses of everybody's weights, and the statistics they are made of."""
+"""Losses of all users' weights, and the sufficient statistics they are made of."""
 
-from likeminds.losses.least_squares import LeastSquares
-from likeminds.losses.least_squares_raw import LeastSquaresRaw
-from likeminds.losses.quadratic import Loss, QuadraticLoss
-from likeminds.losses.squared_auc import SquaredAUC
+from likeminds.losses.loss import (
+    LOSSES,
+    LeastSquares,
+    LeastSquaresRaw,
+    Loss,
+    SquaredAUC,
+    as_loss,
+)
+from likeminds.losses.quadratic import QuadraticLoss
 
 __all__ = [
     "LOSSES",
@@ -14,13 +19,3 @@ __all__ = [
     "SquaredAUC",
     "as_loss",
 ]
-
-# By name; a ranker takes the name, or a loss of your own.
-LOSSES: dict[str, Loss] = {
-    loss.name: loss for loss in (SquaredAUC(), LeastSquares(), LeastSquaresRaw())
-}
-
-
-def as_loss(loss: str | Loss) -> Loss:
-    """Return the loss that a name stands for; a loss stands for itself."""
-    return LOSSES[loss] if isinstance(loss, str) else loss

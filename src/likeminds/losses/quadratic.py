@@ -1,59 +1,47 @@
-"""Losses that are quadratic in each person's weights, built from the statistics.
+"""The sum over users of 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i), and its spectra.
 
-Every such loss is a least squares problem of person i with weights w,
-
-    l_i(w) = 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i),
-
-and they differ only in how Z and t are made of rows: that is what a `Loss` defines. Solvers see
-only the `QuadraticLoss` it makes: after the statistics are built, no iteration touches a row of a
-person who has enough of them again.
+Solvers see only this: once the statistics are built, no iteration touches a row of a user who has
+at least as many rows as there are features. In the eigenbasis of the curvature,
+A_i = Q_i' diag(a_i) Q_i and b_i = Q_i' s_i with orthonormal rows of Q_i, ridge problems are
+divisions. Users with few labels have as many rows of Q_i as labels, found through the small
+matrix Z_i Z_i', never d x d.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.batched_linalg import row_dots, times, times_back
 from likeminds._util.map_reduce import ThreadExecutor
-from likeminds.losses.class_moments import ClassMoments
-from likeminds.losses.rows import POSITIVE, RowBlock, Rows, has_both_classes
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.rows import RowBlock, Rows
 
-# People, and their Z and t.
+# Users, and their Z and t.
 Factor = tuple[Index, Float, Float]
 
 # Below this many numbers, starting threads takes longer than the work.
 _WORTH_THREADS = 1 << 18
 
+# Eigenvalues below this share of a user's largest are rounding: they count as zero.
+_NEGLIGIBLE = 1e-13
+# Blocks of users that fit into the processor's cache, and give each core something to do.
+_BLOCK_BYTES = 1 << 21
+
 
 @dataclass(frozen=True)
 class RowFactors:
-    """Z_i and t_i of the people with few labels, made anew each time unless they are kept.
-
-    Attributes
-    ----------
-    rows : Rows
-        The rows of these people.
-    origin, scale : arrays of shape (d,)
-        Where features are measured from, and in which unit.
-    make : callable
-        Turns a block of rows into Z of shape (b, n, d) and t of shape (b, n).
-    kept : list, optional
-        All of them, where `keep` found room.
-    """
+    """Z_i and t_i of the users with few labels, made anew each time unless they are cached."""
 
     rows: Rows
-    origin: Float
-    scale: Float
+    origin: Float  # features are measured from here
+    scale: Float  # in this unit
     make: Callable[[RowBlock], tuple[Float, Float]]
-    kept: list[Factor] | None = None
+    cached: list[Factor] | None = None
 
     def __iter__(self) -> Iterator[Factor]:
-        """Yield (people, Z, t), a block of people at a time."""
+        """Yield (people, Z, t), a block of users at a time."""
         return map(self.of, self.rows.plan())
 
     def of(self, chosen: Index) -> Factor:
@@ -66,30 +54,26 @@ class RowFactors:
     def each(self, work: Callable[[Factor], None]) -> None:
         """Do some work on every block, which the cores share where there is much."""
         many = self._size > _WORTH_THREADS
-        if self.kept is not None:
-            ThreadExecutor(self.kept, many).each(work)
+        if self.cached is not None:
+            ThreadExecutor(self.cached, many).each(work)
         else:
             ThreadExecutor(list(self.rows.plan()), many).each(lambda chosen: work(self.of(chosen)))
 
     def keep(self, memory: int) -> "RowFactors":
-        """Return the same, made once for all if ``memory`` bytes have room for them."""
-        roomy = self.kept is None and 8 * self._size <= memory
-        return replace(self, kept=list(self)) if roomy else self
+        """Return the same, cached if ``memory`` bytes have room for them."""
+        fits = self.cached is None and 8 * self._size <= memory
+        return replace(self, cached=list(self)) if fits else self
 
     @property
     def _size(self) -> int:
-        return (len(self.rows.index) + len(self)) * len(self.scale)
-
-    def __len__(self) -> int:
-        """How many people."""
-        return len(self.rows.people)
+        return (len(self.rows.index) + len(self.rows.people)) * len(self.scale)
 
 
 @dataclass(frozen=True)
 class AbstractQuadraticLoss(ABC):
-    """The sum over people of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
+    """The sum over users of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
 
-    Weights, gradients and products have one row per person, shape (n_users, n_features).
+    Weights, gradients and products have one row per user, shape (n_users, n_features).
 
     Attributes
     ----------
@@ -110,14 +94,14 @@ class AbstractQuadraticLoss(ABC):
 
     @abstractmethod
     def gradient(self, W: Float) -> Float:
-        """Return A_i w_i - b_i for every person."""
+        """Return A_i w_i - b_i for every user."""
 
     @abstractmethod
     def squares(self, W: Float, chosen: Bool) -> Float:
-        """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
+        """Return |Z_i w_i - t_i|^2 of the users who are chosen, and 0 of the others."""
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
-        """Return the loss; with the gradient at W given, no pass over the people is needed."""
+        """Return the loss; with the gradient at W given, no pass over the users is needed."""
         if gradient is None:
             gradient = self.gradient(W)
         # w'Aw - 2 b'w = w'(Aw - b) - b'w
@@ -126,14 +110,14 @@ class AbstractQuadraticLoss(ABC):
 
 @dataclass(frozen=True)
 class QuadraticLoss(AbstractQuadraticLoss):
-    """The loss of people in this process.
+    """The loss of users in this process.
 
     Attributes
     ----------
     linear, constant : arrays
         As in `AbstractQuadraticLoss`.
     dense_users : array of shape (p,)
-        The people whose A_i is held as a matrix.
+        The users whose A_i is a matrix.
     matrices : array of shape (p, n_features, n_features)
         These matrices.
     factors : RowFactors
@@ -145,7 +129,7 @@ class QuadraticLoss(AbstractQuadraticLoss):
     factors: RowFactors
 
     def apply(self, W: Float) -> Float:
-        """Return A_i w_i for every person."""
+        """Return A_i w_i for every user."""
         product = np.zeros(self.shape)
         product[self.dense_users] = times(self.matrices, W[self.dense_users])
 
@@ -161,7 +145,7 @@ class QuadraticLoss(AbstractQuadraticLoss):
         return replace(self, factors=self.factors.keep(memory))
 
     def total_matrix(self) -> Float:
-        """Return the sum over people of A_i, shape (n_features, n_features)."""
+        """Return the sum over users of A_i, shape (n_features, n_features)."""
         total: Float = self.matrices.sum(axis=0)
         for _, Z, _ in self.factors:
             rows = Z.reshape(-1, Z.shape[2])
@@ -169,109 +153,90 @@ class QuadraticLoss(AbstractQuadraticLoss):
         return total
 
     def gradient(self, W: Float) -> Float:
-        """Return A_i w_i - b_i for every person."""
+        """Return A_i w_i - b_i for every user."""
         return self.apply(W) - self.linear
 
     def squares(self, W: Float, chosen: Bool) -> Float:
-        """Return |Z_i w_i - t_i|^2 of the people who are chosen, and 0 of the others."""
+        """Return |Z_i w_i - t_i|^2 of the users who are chosen, and 0 of the others."""
         found = np.zeros(len(chosen))
         places = np.flatnonzero(chosen[self.dense_users])
         people = self.dense_users[places]
         bent = times(self.matrices[places], W[people]) - 2.0 * self.linear[people]
         found[people] = row_dots(W[people], bent) + self.constant[people]
         rows = self.factors.rows
-        some = replace(self.factors, rows=rows.of(chosen[rows.people]), kept=None)
+        some = replace(self.factors, rows=rows.of(chosen[rows.people]), cached=None)
         for people, Z, target in some:
             left = times(Z, W[people]) - target
             found[people] = row_dots(left, left)
         return found
 
 
-class Loss(ABC):
-    """A loss of labels that is quadratic in each person's weights.
+@dataclass(frozen=True)
+class CurvatureSpectrum:
+    """The curvature of some users who have the same number r of eigen-directions."""
 
-    A subclass has a name and the methods below; docs/losses.md writes one.
+    people: Index  # their positions among all users, shape (p,)
+    basis: Float  # Q_i, shape (p, r, d); rows of zeros where the curvature is zero
+    curvature: Float  # the eigenvalues a_i, shape (p, r)
+    slope: Float  # s_i = Q_i b_i, shape (p, r)
 
-    Attributes
-    ----------
-    name : str
-        The name by which rankers take it.
-    sees_origin : bool
-        Whether scores count as such, so that the zero of the features matters: then there is
-        nothing (no intercept, no difference) that takes a constant out of them.
-    takes_grades : bool
-        Whether it is a loss of grades, too: then ``block.grade`` and statistics by grade may be
-        there. Otherwise grades count as yes or no.
-    """
+    def into(self, vectors: Float) -> Float:
+        """Return Q_i x_i, for one vector per user or one for all."""
+        if vectors.ndim == 1:
+            return np.asarray(self.basis @ vectors)
+        return times(self.basis, vectors)
 
-    name: ClassVar[str]
-    sees_origin: ClassVar[bool] = False
-    takes_grades: ClassVar[bool] = False
+    def back(self, coordinates: Float) -> Float:
+        """Return Q_i' y_i."""
+        return times_back(self.basis, coordinates)
 
-    @abstractmethod
-    def rows(self, block: RowBlock) -> tuple[Float, Float]:
-        """Return Z, shape (b, n, d), and t, shape (b, n), of a block of people's rows.
-
-        Rows without weight are padding, and are zeros in Z and t.
-        """
-
-    @abstractmethod
-    def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:
-        """Return A, shape (p, d, d), and b, shape (p, d), from the statistics of the classes.
-
-        ``shift`` is what to add to the means where the origin matters.
-        """
-
-    @abstractmethod
-    def constant(self, class_weight: Float) -> Float:
-        """Return c of everybody, whose labels of both classes have these weights, (n, 2)."""
-
-    @abstractmethod
-    def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the weight of each person's loss in a likelihood, and its number of observations.
-
-        As a regression, that is: a mean counts as often as there are independent terms in it,
-        a sum once. ``class_weight`` is positive: people with labels of one class are left out.
-        """
-
-    def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the ``counts`` of everybody; zeros for people with labels of one class only.
-
-        They weigh the likelihood of newcomers' labels against the prior.
-        """
-        able = has_both_classes(class_weight)
-        weight, count = self.counts(np.where(able[:, None], class_weight, 1.0))
-        return weight * able, count * able
-
-    def of(self, statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
-        """Return the loss of everybody's weights.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            The statistics of everybody's rows.
-        scale : array of shape (n_features,), optional
-            Measure features in these units.
-        """
-        if statistics.n_kinds > 2 and not self.takes_grades:
-            raise ValueError(
-                f'loss="{self.name}" is a loss of yes or no, but these statistics are by grade: '
-                "make them without graded=True."
-            )
-        scale = np.ones(statistics.n_features) if scale is None else scale
-        origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
-        factors = RowFactors(statistics.rows, origin, scale, self.rows)
-        matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
-        if len(matrices):  # else nothing here is of features x features
-            matrices /= scale[:, None] * scale
-        linear = np.zeros((statistics.n_users, statistics.n_features))
-        linear[statistics.dense.people] = dense_linear / scale
-        for people, Z, target in factors:
-            linear[people] = times_back(Z, target)
-        constant = self.constant(statistics.class_weight)
-        return QuadraticLoss(linear, constant, statistics.dense.people, matrices, factors)
+    def weighted_sum(self, weight: Float) -> Float:
+        """Return the sum over users of Q_i' diag(weight_i) Q_i, shape (d, d)."""
+        rows = (np.sqrt(weight)[:, :, None] * self.basis).reshape(-1, self.basis.shape[2])
+        return np.asarray(rows.T @ rows)
 
 
-def signs(block: RowBlock) -> Float:
-    """Return labels as 1 and -1."""
-    return np.where(block.weight[:, POSITIVE] > 0, 1.0, -1.0)
+def spectra(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
+    """Yield the spectra of all users: first those with matrices, then the others."""
+    yield from spectra_of_matrices(loss)
+    yield from spectra_of_factors(loss)
+
+
+def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
+    """Yield the spectra of users whose A_i is a matrix, a block at a time."""
+    size = max(1, _BLOCK_BYTES // (8 * loss.shape[1] ** 2))
+    starts = range(0, len(loss.dense_users), size)
+    return ThreadExecutor([slice(start, start + size) for start in starts]).map(_of_matrices, loss)
+
+
+def spectra_of_factors(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
+    """Yield the spectra of users with few labels, a block at a time."""
+    return ThreadExecutor(list(loss.factors.rows.plan())).map(_of_factors, loss.factors)
+
+
+def _of_matrices(some: slice, loss: QuadraticLoss, own: None) -> CurvatureSpectrum:  # noqa: ARG001
+    people = loss.dense_users[some]
+    return spectrum_of_matrices(people, loss.matrices[some], loss.linear[people])
+
+
+def _of_factors(chosen: Index, factors: RowFactors, own: None) -> CurvatureSpectrum:  # noqa: ARG001
+    return spectrum_of_factors(*factors.of(chosen))
+
+
+def spectrum_of_matrices(people: Index, matrices: Float, linear: Float) -> CurvatureSpectrum:
+    """Return the spectrum of matrices A_i and vectors b_i."""
+    curvature, vectors = np.linalg.eigh(matrices)
+    keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
+    basis = np.ascontiguousarray(vectors.transpose(0, 2, 1)) * keep[:, :, None]
+    return CurvatureSpectrum(people, basis, np.where(keep, curvature, 0.0), times(basis, linear))
+
+
+def spectrum_of_factors(people: Index, Z: Float, target: Float) -> CurvatureSpectrum:
+    """Return the spectrum of A_i = Z_i'Z_i, with b_i = Z_i't_i."""
+    # Z = S diag(sqrt(a)) Q, so the eigenvectors S of the small Z Z' give Q = a^-1/2 S' Z.
+    curvature, vectors = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
+    keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
+    root = np.sqrt(np.where(keep, curvature, 1.0))
+    basis = (vectors * (keep / root)[:, None, :]).transpose(0, 2, 1) @ Z
+    slope = np.where(keep, times_back(vectors, target) * root, 0.0)  # Q Z't = sqrt(a) S't
+    return CurvatureSpectrum(people, basis, np.where(keep, curvature, 0.0), slope)

@@ -1,11 +1,10 @@
-"""Per-person sufficient statistics of the rows, for every loss here.
+"""Sufficient statistics of each user's rows, for every quadratic loss.
 
-For each person and each class of label: the number of rows (or the sum of their weights),
-their mean, and their scatter around that mean. People with many labels have these as
-arrays (*dense*, one d x d matrix per class). People with fewer labels than features keep
-pointers to their rows (*factored*), and never cost a d x d matrix. Either way, statistics
-of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983), which is what makes
-streaming, cross-validation and distribution the same operation.
+For each user and each class of label: the number of rows (or the sum of their weights), their
+mean, and their scatter around that mean. Users with many labels have these as arrays (*dense*,
+one d x d matrix per class). Users with fewer labels than features keep pointers to their rows
+(*factored*). Statistics of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983),
+so streaming, cross-validation and distribution are the same operation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,24 +15,138 @@ from typing import Literal
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.map_reduce import SumTuple
+from likeminds._util.map_reduce import SumTuple, ThreadExecutor
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode, join_ids
-from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
-# With more grades than this, nobody has arrays: rows take less.
+# With more grades than this, no user has arrays: rows take less.
 _MOST_GRADES = 16
 
 
+@dataclass(frozen=True)
+class ClassMoments:
+    """Weight, mean and scatter by class (or by K grades), for the users who have them as arrays."""
+
+    people: Index  # their positions among all users, ascending; shape (p,)
+    weight: Float  # (p, K)
+    mean: Float  # from the origin, (p, K, d)
+    scatter: Float  # (p, K, d, d)
+
+    @classmethod
+    def empty(cls, people: Index, n_features: int, n_kinds: int = 2) -> "ClassMoments":
+        """Return the statistics of no rows."""
+        shapes = [(len(people), n_kinds, *(n_features,) * power) for power in range(3)]
+        return cls(people, *map(np.zeros, shapes))
+
+    @classmethod
+    def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "ClassMoments":
+        """Pass over the rows once, block by block."""
+        moments = cls.empty(rows.people, len(origin), n_kinds)
+
+        def fill(chosen: Index) -> None:
+            moments._set(chosen, _moments_of(rows, chosen, origin))
+
+        ThreadExecutor(list(rows.plan())).each(fill)
+        return moments
+
+    def absorb(self, rows: Rows, origin: Float) -> None:
+        """Add more rows of users who are here, block by block, in place."""
+        places = np.searchsorted(self.people, rows.people)
+
+        def add(chosen: Index) -> None:
+            self._add(places[chosen], _moments_of(rows, chosen, origin))
+
+        ThreadExecutor(list(rows.plan())).each(add)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[ClassMoments]") -> "ClassMoments":
+        """Return the statistics of the rows of all parts, each of which is passed over once."""
+        if len(parts) <= 2:
+            return reduce(cls.merge, parts)
+        people = np.unique(np.concatenate([one.people for one in parts]))
+        total = cls.empty(people, parts[0].mean.shape[2], parts[0].mean.shape[1])
+        for one in parts:
+            places = np.searchsorted(people, one.people)
+            total._add(places, replace(one, people=np.arange(len(places))))
+        return total
+
+    @property
+    def _arrays(self) -> tuple[Float, Float, Float]:
+        return self.weight, self.mean, self.scatter
+
+    def _set(self, places: Index, new: "ClassMoments") -> None:
+        """Overwrite the moments of some users, who may lack the highest grades."""
+        for mine, other in zip(self._arrays, new._arrays, strict=True):
+            mine[places, : other.shape[1]] = other
+
+    def _add(self, places: Index, new: "ClassMoments") -> None:
+        """Merge the moments of more rows of some users into theirs."""
+        n_kinds = new.weight.shape[1]
+        before = ClassMoments(new.people, *(mine[places, :n_kinds] for mine in self._arrays))
+        self._set(places, before.merge(new))
+
+    def merge(self, other: "ClassMoments") -> "ClassMoments":
+        """Return the statistics of the rows of both (exact, Chan et al.)."""
+        if not len(self.people):
+            return other
+        if not len(other.people):
+            return self
+        people = np.union1d(self.people, other.people)
+        first, second = self._among(people), other._among(people)
+        weight = first.weight + second.weight
+        share = second.weight / np.where(weight > 0, weight, 1.0)
+        step = second.mean - first.mean
+        mean = first.mean + share[..., None] * step
+        between = (first.weight * share)[..., None, None] * step[..., None] * step[..., None, :]
+        return ClassMoments(people, weight, mean, first.scatter + second.scatter + between)
+
+    def with_grades(self, place: Index, n_kinds: int) -> "ClassMoments":
+        """Return the same among more grades, where these have the given places."""
+        return self._placed(self.people, np.arange(len(self.people)), place, n_kinds)
+
+    def in_two_classes(self, positive: Bool) -> "ClassMoments":
+        """Return the same with each grade counted as positive or negative."""
+        total = ClassMoments.empty(self.people, self.mean.shape[2])
+        for grade, is_positive in enumerate(positive):
+            one = ClassMoments(self.people, *(each[:, grade : grade + 1] for each in self._arrays))
+            total = total.merge(one.with_grades(np.array([int(is_positive)]), 2))
+        return total
+
+    def of_users(self, chosen: Bool, places: Index) -> "ClassMoments":
+        """Return some of the users (a mask over ``people``), who have other positions now."""
+        return ClassMoments(places, *(each[chosen] for each in self._arrays))
+
+    def _among(self, people: Index) -> "ClassMoments":
+        if np.array_equal(people, self.people):
+            return self
+        n_kinds = self.weight.shape[1]
+        places = np.searchsorted(people, self.people)
+        return self._placed(people, places, np.arange(n_kinds), n_kinds)
+
+    def _placed(self, people: Index, rows: Index, kinds: Index, n_kinds: int) -> "ClassMoments":
+        """Return the same among other users and grades, at the given places."""
+        wide = ClassMoments.empty(people, self.mean.shape[2], n_kinds)
+        for target, each in zip(wide._arrays, self._arrays, strict=True):
+            target[rows[:, None], kinds] = each
+        return wide
+
+
+def _moments_of(rows: Rows, chosen: Index, origin: Float) -> ClassMoments:
+    """Return the statistics of some of the users (positions in ``rows.people``, in this order)."""
+    weight, mean, scatter, among = rows.moments(chosen)
+    moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
+    return ClassMoments(np.arange(len(chosen)), weight, moved, scatter)
+
+
 class AbstractStatistics:
-    """What is known of everybody's statistics, wherever these are.
+    """What is known of all users' statistics, wherever these are.
 
     Attributes
     ----------
     user_ids : array of shape (n_users,)
-        The ids of the people.
+        The ids of the users.
     origin : array of shape (n_features,)
         The point that means are measured from.
     class_weight : array of shape (n_users, 2)
@@ -46,37 +159,37 @@ class AbstractStatistics:
 
     @property
     def n_users(self) -> int:
-        """How many people there are."""
+        """The number of users."""
         return len(self.user_ids)
 
     @property
     def n_features(self) -> int:
-        """How many features an item has."""
+        """The number of features of an item."""
         return len(self.origin)
 
     @property
     def has_pairs(self) -> Bool:
-        """Who has labels of two kinds: the others have nothing to rank."""
+        """Which users have labels of two classes: the others have no pairs to rank."""
         return has_both_classes(self.class_weight)
 
 
 @dataclass(frozen=True)
 class Statistics(AbstractStatistics):
-    """Sufficient statistics of everybody's labels, for every quadratic loss.
+    """Sufficient statistics of all users' labels, for every quadratic loss.
 
     Attributes
     ----------
     user_ids : array of shape (n_users,)
-        The ids of the people.
+        The ids of the users.
     origin : array of shape (n_features,)
-        The point that means are measured from: near the data, so that features far from
-        zero lose no digits.
+        The point that means are measured from: near the data, so features far from zero lose no
+        digits.
     dense : ClassMoments
-        Statistics of the people who have them as arrays.
+        Statistics of the users who have them as arrays.
     rows : Rows
-        Rows of the people who have too few for that.
+        Rows of the users who have too few for that.
     form : {"auto", "dense", "factored"}
-        "auto" gives arrays to people with at least as many rows as features (times half the
+        "auto" gives arrays to users with at least as many rows as features (times half the
         number of grades, where there are more than two).
     grades : array of shape (K,), optional
         The grades, ascending, where statistics are by grade.
@@ -84,17 +197,17 @@ class Statistics(AbstractStatistics):
     Examples
     --------
     >>> from likeminds.data.annotations import Annotations
-    >>> said = Annotations(
+    >>> annotations = Annotations(
     ...     users=["ann", "ann", "ann", "bob", "bob"],
     ...     items=None,
     ...     labels=[1, 0, 0, 0, 1],
     ...     features=[[1.0], [2.0], [4.0], [1.0], [3.0]],
     ... )
-    >>> statistics = Statistics.from_annotations(said)
+    >>> statistics = Statistics.from_annotations(annotations)
     >>> statistics.class_weight
     array([[2., 1.],
            [1., 1.]])
-    >>> statistics.update(said).class_weight
+    >>> statistics.update(annotations).class_weight
     array([[4., 2.],
            [2., 2.]])
     """
@@ -110,22 +223,19 @@ class Statistics(AbstractStatistics):
     def from_annotations(
         cls, annotations: Annotations, form: Form = "auto", *, graded: bool = False
     ) -> "Statistics":
-        """Reduce annotations, in one pass over the rows of the people with many.
-
-        With ``graded`` they are by grade, where labels are grades.
-        """
+        """Reduce annotations in one pass; by grade with ``graded``, where labels are grades."""
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         table = annotations.features
         origin = near(table)
         grades = codes = None
         if graded and annotations.grades is not None:
-            said = np.asarray(annotations.grades, dtype=np.float64)
-            grades, codes = np.unique(said, return_inverse=True)
+            given = np.asarray(annotations.grades, dtype=np.float64)
+            grades, codes = np.unique(given, return_inverse=True)
         rows = Rows.of_annotations(annotations, grade=codes)
         n_kinds = 2 if grades is None else len(grades)
-        nobody = ClassMoments.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
-        return cls(annotations.user_ids, origin, nobody, rows, form, grades).settled()
+        empty = ClassMoments.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
+        return cls(annotations.user_ids, origin, empty, rows, form, grades).with_arrays()
 
     @classmethod
     def from_batches(
@@ -138,48 +248,46 @@ class Statistics(AbstractStatistics):
     ) -> "Statistics":
         """Reduce annotations that come in pieces and need not fit in memory together.
 
-        What is kept is a matrix for each person and class, and the rows of people with fewer
-        than there are features. Pieces are put together up to ``at_once`` bytes of features: a
-        person's matrix is visited as often as there are such, however few rows they have there.
-
         Parameters
         ----------
         batches : iterable of Annotations
-            The pieces, all about the same people (``user_ids``).
+            The pieces, all with the same ``user_ids``.
         counts : array of shape (n_users,)
-            How many labels everybody gives in all of them.
+            The number of labels of each user in all of them.
         grades : array, optional
             The grades, ascending, where statistics are by grade.
+        at_once : int
+            Pieces are put together up to so many bytes of features, because every update of a
+            user's matrix takes as long, however few the rows.
 
         Examples
         --------
         >>> from likeminds import load_electricity
-        >>> said = load_electricity()
-        >>> pieces = [said[::2], said[1::2]]
-        >>> counts = np.bincount(said.user_codes)
-        >>> Statistics.from_batches(pieces, counts).class_weight.sum() == len(said)
-        np.True_
+        >>> annotations = load_electricity()
+        >>> pieces = [annotations[::2], annotations[1::2]]
+        >>> Statistics.from_batches(pieces, np.bincount(annotations.user_codes)).class_weight.sum()
+        np.float64(17232.0)
         """
         dense: ClassMoments | None = None
         few: list[Rows] = []
         waiting: list[Rows] = []
-        for said in batches:
+        for batch in batches:
             if dense is None:
-                user_ids, origin = said.user_ids, near(said.features)
+                user_ids, origin = batch.user_ids, near(batch.features)
                 n_kinds = 2 if grades is None else len(grades)
                 many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
                 dense = ClassMoments.empty(many, len(origin), n_kinds)
             codes = None
-            if grades is not None and said.grades is not None:
-                codes = np.searchsorted(grades, said.grades)
-            rows = Rows.of_annotations(said, grade=codes)
-            settled = np.isin(rows.people, dense.people)
-            waiting.append(rows.of(settled))
+            if grades is not None and batch.grades is not None:
+                codes = np.searchsorted(grades, batch.grades)
+            rows = Rows.of_annotations(batch, grade=codes)
+            is_dense = np.isin(rows.people, dense.people)
+            waiting.append(rows.of(is_dense))
             if 8 * len(origin) * sum(len(some.index) for some in waiting) >= at_once:
                 dense.absorb(Rows.join(waiting, len(counts)), origin)
                 waiting.clear()
-            left = rows.of(~settled)
-            few.append(left if said.features_per == "item" else left.compact())
+            left = rows.of(~is_dense)
+            few.append(left if batch.features_per == "item" else left.compact())
         if dense is None:
             raise ValueError("There are no annotations: batches is empty.")
         if waiting:
@@ -188,7 +296,7 @@ class Statistics(AbstractStatistics):
         return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
     @cached_property
-    def class_weight(self) -> Float:  # type: ignore[override] # nobody sets it
+    def class_weight(self) -> Float:  # type: ignore[override] # never set
         """Number (or weight) of negatives and positives, (n_users, 2); or of each grade."""
         weight = self.rows.class_weight(self.n_users, self.n_kinds)
         weight[self.dense.people] = self.dense.weight
@@ -196,21 +304,21 @@ class Statistics(AbstractStatistics):
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds of labels there are: 2, or the number of grades."""
+        """The number of classes: 2, or the number of grades."""
         return 2 if self.grades is None else len(self.grades)
 
     def update(self, annotations: Annotations) -> "Statistics":
-        """Return the statistics with more rows, of the same people or of new ones."""
+        """Return the statistics with more rows, of the same users or of new ones."""
         graded = self.grades is not None
         return self.merge(Statistics.from_annotations(annotations, self.form, graded=graded))
 
     def merge(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of the rows of both; people are matched by their ids."""
+        """Return the statistics of the rows of both; users are matched by their ids."""
         return Statistics.joined([self, other])
 
     @classmethod
     def joined(cls, parts: "Sequence[Statistics]") -> "Statistics":
-        """Return the statistics of the rows of all parts; people are matched by their ids."""
+        """Return the statistics of the rows of all parts; users are matched by their ids."""
         for one in parts[1:]:
             if one.n_features != parts[0].n_features:
                 raise ValueError(
@@ -226,16 +334,16 @@ class Statistics(AbstractStatistics):
         dense = ClassMoments.joined([one._moved(first.origin, place) for one, place in both])
         few = [replace(one.rows, people=place[one.rows.people]) for one, place in both]
         rows = Rows.join(few, len(user_ids))
-        return cls(user_ids, first.origin, dense, rows, first.form, first.grades).settled()
+        return cls(user_ids, first.origin, dense, rows, first.form, first.grades).with_arrays()
 
     def _moved(self, origin: Float, places: Index) -> ClassMoments:
-        """Return arrays as seen from another origin, of people who have other positions."""
+        """Return arrays from another origin, of users at other positions."""
         shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
         people, mean = places[self.dense.people], self.dense.mean + shift
         return replace(self.dense, people=people, mean=mean)
 
     def of_users(self, chosen: Bool) -> "Statistics":
-        """Return the statistics of some of the people (a mask over ``user_ids``)."""
+        """Return the statistics of some of the users (a mask over ``user_ids``)."""
         place = np.cumsum(chosen) - 1
         many, few = chosen[self.dense.people], chosen[self.rows.people]
         rows = self.rows.of(few)
@@ -247,10 +355,10 @@ class Statistics(AbstractStatistics):
         )
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
-        """Return the same by yes or no: ``positive`` says which of the grades are a yes."""
+        """Return the same in two classes: ``positive`` tells which grades are positive."""
         dense = self.dense.in_two_classes(positive)
         rows = Rows.join([replace(self.rows, grade=None)], self.n_users)
-        return replace(self, dense=dense, rows=rows, grades=None).settled()
+        return replace(self, dense=dense, rows=rows, grades=None).with_arrays()
 
     def with_grades(self, grades: Float) -> "Statistics":
         """Return the same statistics where there are more grades."""
@@ -266,10 +374,7 @@ class Statistics(AbstractStatistics):
         return scale_from(*self.feature_sums())
 
     def feature_sums(self) -> SumTuple:
-        """Return the weight of all rows, and the sums of features and of their squares.
-
-        Features are as seen from the origin. Of several statistics with one origin, they add up.
-        """
+        """Return the weight of all rows, and the sums of features and squares, from the origin."""
         dense = self.dense
         first = np.einsum("pc,pcd->d", dense.weight, dense.mean)
         second = np.einsum("pcdd->d", dense.scatter)
@@ -280,16 +385,15 @@ class Statistics(AbstractStatistics):
             second += np.einsum("pn,pnd->d", row_weight, block.rows**2)
         return SumTuple(float(self.class_weight.sum()), first, second)
 
-    def settled(self, enough: float | None = None) -> "Statistics":
-        """Give arrays to those who have rows ``enough`` (see ``form``), or have arrays already."""
+    def with_arrays(self, enough: float | None = None) -> "Statistics":
+        """Reduce the rows of users who have ``enough`` (see ``form``), or arrays already."""
         if enough is None:
             enough = _enough(self.form, self.n_features, self.n_kinds)
-        settled = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
-        if not settled.any():
+        many = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
+        if not many.any():
             return self
-        found = ClassMoments.from_rows(self.rows.of(settled), self.origin, self.n_kinds)
-        dense = self.dense.merge(found)
-        return replace(self, dense=dense, rows=self.rows.of(~settled))
+        found = ClassMoments.from_rows(self.rows.of(many), self.origin, self.n_kinds)
+        return replace(self, dense=self.dense.merge(found), rows=self.rows.of(~many))
 
 
 def scale_from(weight: float, first: Float, second: Float) -> Float:
@@ -305,7 +409,7 @@ def near(table: FloatArray) -> Float:
 
 
 def _enough(form: Form, n_features: int, n_kinds: int) -> float:
-    """Return the number of rows from which on people have arrays."""
+    """Return the number of rows from which on users have arrays."""
     many = n_features * n_kinds / 2 if n_kinds <= _MOST_GRADES else np.inf
     return {"auto": many, "dense": 0, "factored": np.inf}[form]
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_matrix, as_weights, same_length
-from likeminds.losses.graded import pair_weight
+from likeminds.losses.loss import pair_weight
 
 
 def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> Float:

@@ -22,8 +22,7 @@ from likeminds._util.threads import one_blas_thread
 from likeminds.components import top_directions, total_weights
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
-from likeminds.losses.curvature_spectra import spectrum_of_factors
-from likeminds.losses.quadratic import AbstractQuadraticLoss, RowFactors
+from likeminds.losses.quadratic import AbstractQuadraticLoss, RowFactors, spectrum_of_factors
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.design import Design
@@ -159,7 +158,7 @@ class _FactorResponses(InMemoryResponses):
     @property
     def n_users(self) -> int:
         """How many people there are."""
-        return len(self.factors)
+        return len(self.factors.rows.people)
 
     @property
     def n_bytes(self) -> int:

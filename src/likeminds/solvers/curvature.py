@@ -7,7 +7,7 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
 from likeminds._util.map_reduce import SumTuple
-from likeminds.losses.curvature_spectra import CurvatureSpectrum
+from likeminds.losses.quadratic import CurvatureSpectrum
 from likeminds.solvers.personal_deviations import Deviations, Penalty
 from likeminds.solvers.variable_projection import (
     CachedBlock,

@@ -8,13 +8,15 @@ import numpy as np
 
 from likeminds._util.array_types import Bool
 from likeminds._util.map_reduce import Executor, ThreadExecutor
-from likeminds.losses.curvature_spectra import (
+from likeminds.losses.quadratic import (
+    AbstractQuadraticLoss,
     CurvatureSpectrum,
+    QuadraticLoss,
+    RowFactors,
     spectra,
     spectra_of_factors,
     spectra_of_matrices,
 )
-from likeminds.losses.quadratic import AbstractQuadraticLoss, QuadraticLoss, RowFactors
 from likeminds.solvers.personal_deviations import Penalty
 from likeminds.solvers.variable_projection import CachedBlock, ReducedProblem, StreamedBlock
 

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from likeminds._util.array_types import Float, IdArray
-from likeminds.losses.quadratic import AbstractQuadraticLoss, Loss
+from likeminds.losses import Loss
+from likeminds.losses.quadratic import AbstractQuadraticLoss
 from likeminds.losses.statistics import AbstractStatistics
 from likeminds.solvers.eigendecomposition import AbstractEigendecomposition
 

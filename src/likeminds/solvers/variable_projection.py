@@ -21,8 +21,7 @@ from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times
 from likeminds._util.map_reduce import Executor, Own, SumTuple
 from likeminds._util.per_user_arrays import CollectedRows
 from likeminds.components import top_directions
-from likeminds.losses.curvature_spectra import CurvatureSpectrum, spectrum_of_factors
-from likeminds.losses.quadratic import RowFactors
+from likeminds.losses.quadratic import CurvatureSpectrum, RowFactors, spectrum_of_factors
 from likeminds.solvers.personal_deviations import Deviations, Penalty, deviate
 
 _TINY = 1e-300

@@ -29,9 +29,8 @@ from likeminds._util.lazy_rows import LazyRows
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.data.label_parsing import LabelReading
-from likeminds.losses.class_moments import ClassMoments
 from likeminds.losses.rows import Rows
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import ClassMoments, Statistics
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior

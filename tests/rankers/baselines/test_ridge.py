@@ -6,7 +6,7 @@ import naive
 from likeminds import Statistics
 from likeminds.baselines import ConsensusOnly, OnePerUser, RidgeToConsensus
 from likeminds.losses import LOSSES
-from likeminds.losses.curvature_spectra import spectra
+from likeminds.losses.quadratic import spectra
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),

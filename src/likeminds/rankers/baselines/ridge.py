@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from likeminds._util.array_types import Float
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.curvature_spectra import spectra
+from likeminds.losses.quadratic import spectra
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers.solver import Parts
