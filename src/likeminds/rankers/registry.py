@@ -43,7 +43,7 @@ COMPETITORS: dict[str, type[Competitor]] = {
 }
 
 # Rankers that need no argument, in the order in which they are compared.
-_READY: tuple[Any, ...] = (
+_READY: tuple[type[Any], ...] = (
     ThreeLevelRankerCV,
     ThreeLevelRanker,
     HierarchicalRanker,
@@ -97,9 +97,12 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> NamedRankers:
     >>> rankers["RidgeToConsensus"]
     RankerCV(ranker=RidgeToConsensus())
     """
-    search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
-    rankers = {kind.__name__: _ready(kind(), search) for kind in _READY}
-    return rankers | {"ThreeLevelRankerCV": ThreeLevelRankerCV(**search)}
+    return {kind.__name__: _make(kind, n_folds, random_state) for kind in _READY}
+
+
+def _make(kind: type[Any], n_folds: int, random_state: int) -> Any:
+    search = {"n_folds": n_folds, "random_state": random_state}
+    return kind(**search) if kind is ThreeLevelRankerCV else _ready(kind(), search)
 
 
 def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
@@ -128,14 +131,13 @@ def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[s
     >>> ranker_called("rmtl")[0], ranker_called("consensus-only")[0]
     ('RMTL', 'ConsensusOnly')
     """
-    rankers = default_rankers(n_folds, random_state)
-    names = {_bare(known): known for known in rankers}
+    names = {_bare(kind.__name__): kind.__name__ for kind in _READY}
     called = _SHORT.get(_bare(name)) or names.get(_bare(name))
     if called is None:
-        listed = ", ".join(["hierarchical", "three-level", *rankers])
-        hint = did_you_mean(name, rankers)
+        listed = ", ".join(["hierarchical", "three-level", *names.values()])
+        hint = did_you_mean(name, names.values())
         raise ValueError(f"There is no ranker called {name!r}; there are {listed}.{hint}")
-    return called, rankers[called]
+    return called, _make(RANKERS[called], n_folds, random_state)
 
 
 def _bare(name: str) -> str:
