@@ -344,3 +344,10 @@ def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
         assert ranker.next_items(person, pool)[0] == int(np.argmax(gains))
     # Items that nobody has judged are less known, by the variance of all effects.
     assert own[20:].min() > own[:20].max()
+
+
+def test_factors_that_vanish_leave_no_intercept_behind_in_choices():
+    pairs = [(user, i, j) for user in "abcde" for i in range(4) for j in range(i + 1, 4)]
+    users, winners, losers = zip(*pairs, strict=True)
+    ranker = HierarchicalRanker().fit(Annotations.from_comparisons(users, winners, losers))
+    assert ranker.items_[np.argsort(-ranker.item_effect_)].tolist() == [0, 1, 2, 3]

@@ -160,7 +160,8 @@ def _there(objective: MarginalLikelihood, found: PriorFit) -> MarginalLikelihood
     tasks, items = objective.tasks, found.items
     assert isinstance(tasks, ItemEffects)
     assert items is not None
-    return replace(objective, tasks=tasks.with_items(items), pulls=found.pulls)
+    unit = objective.unit[: objective.n_free + items.n_factors]  # of the factors that are left
+    return replace(objective, tasks=tasks.with_items(items), unit=unit, pulls=found.pulls)
 
 
 def _go_on(start: MarginalLikelihood, earlier: PriorFit) -> FitState:
