@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.rankers.wide_switch import WIDE, choose_way, directions_of
+from likeminds.rankers.wide_switch import WIDE, choose_width, directions_of
 
 
 def labels_of(n_items, n_features):
@@ -13,18 +13,40 @@ def labels_of(n_items, n_features):
     return Annotations(np.arange(n_items) % 7, None, X[:, 0] > 0, X, features_per="row")
 
 
-def test_the_way_is_chosen_by_features_and_items():
-    many = WIDE + 1
-    assert choose_way("auto", directions_of(labels_of(many, many)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(many, WIDE)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(WIDE, many)), {}, shared=False)
-    assert not choose_way("auto", directions_of(labels_of(many, many)), {}, shared=True)
-    assert not choose_way(False, directions_of(labels_of(many, many)), {}, shared=False)
+def width(asked, said, *, each_feature=False, matrices=False, shared=False):
+    return choose_width(
+        asked, directions_of(said), each_feature=each_feature, matrices=matrices, shared=shared
+    )
 
 
-def test_what_needs_matrices_says_so():
-    said = labels_of(WIDE + 1, WIDE + 1)
-    with pytest.raises(ValueError):
-        HierarchicalRanker(wide=True, covariance="full").fit(said)
-    with pytest.warns(UserWarning, match="GiB"):
-        assert not choose_way("auto", directions_of(said), {'loss="auc"': True}, shared=False)
+def test_the_width_follows_from_features_items_and_model():
+    many = labels_of(WIDE + 1, WIDE + 1)
+    assert width("auto", many) == (True, None)
+    assert width("auto", labels_of(WIDE + 1, WIDE)) == (False, None)
+    assert width("auto", labels_of(WIDE, WIDE + 1)) == (False, None)
+    assert width("auto", many, shared=True) == (False, None)
+    assert width(False, many) == (False, None)
+    assert width("auto", many, matrices=True) == (False, WIDE)
+    assert width(True, many, shared=True) == (False, WIDE)
+    assert width("auto", many, each_feature=True) == (False, None)
+
+
+def test_wide_without_features_is_ignored():
+    said = Annotations([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 0, 1, 0])
+    assert not HierarchicalRanker(wide=True).fit(said).wide_
+
+
+@pytest.mark.parametrize("given", [{"covariance": "full"}, {"loss": "auc"}, {"standardize": False}])
+def test_models_with_matrices_keep_leading_directions(given, monkeypatch):
+    monkeypatch.setattr("likeminds.rankers.wide_switch.WIDE", 12)
+    said = labels_of(60, 30)
+    ranker = HierarchicalRanker(**{"wide": True, "covariance": "diagonal"} | given).fit(said)
+    assert not ranker.wide_
+    assert ranker.crowd_.coordinates.n_weights == 12
+    assert ranker.coef_.shape == (7, 30)
+    assert np.isfinite(ranker.decision_function(said)).all()
+
+
+def test_signs_are_about_single_features():
+    with pytest.raises(ValueError, match="single features"):
+        HierarchicalRanker(wide=True, signs={0: 1}).fit(labels_of(20, 30))

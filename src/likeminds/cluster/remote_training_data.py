@@ -85,7 +85,9 @@ class RemoteTrainingData(TrainingData):
         if not teaches:
             warn_of_one_class(self._crowd.census.user_ids, self._crowd.census.has_pairs)
 
-    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Design:
+    def coordinates(
+        self, *, standardize: bool, intercept: bool, every: bool, most: int | None
+    ) -> Design:
         """Return coordinates of the labelled items; refuse wide ones."""
         if every:
             self.all_rows()
@@ -94,6 +96,7 @@ class RemoteTrainingData(TrainingData):
             self._crowd.census.by_item,
             standardize=standardize,
             intercept=intercept,
+            most=most,
         )
 
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:

@@ -52,14 +52,18 @@ class Design:
         standardize: bool,
         intercept: bool,
         every: bool = False,
+        most: int | None = None,
     ) -> "Design":
-        """Measure the features of the items by the labels given to them.
-
-        With ``every``, all directions are kept, also those in which items do not differ, and
-        ``spread`` is left out.
-        """
-        given = {"standardize": standardize, "intercept": intercept, "every": every}
-        return cls.of_table(annotations.features, labels_of_rows(annotations), **given)
+        """Measure the features of the items by the labels given to them: see `of_table`."""
+        weight = labels_of_rows(annotations)
+        return cls.of_table(
+            annotations.features,
+            weight,
+            standardize=standardize,
+            intercept=intercept,
+            every=every,
+            most=most,
+        )
 
     @classmethod
     def of_table(
@@ -70,8 +74,13 @@ class Design:
         standardize: bool,
         intercept: bool,
         every: bool = False,
+        most: int | None = None,
     ) -> "Design":
-        """Measure the rows of a table, each of which counts as much as its labels."""
+        """Measure the rows of a table, each of which counts as much as its labels.
+
+        With ``every``, all directions are kept, also those in which items do not differ, and
+        ``spread`` is left out. ``most`` is how many leading directions are kept at most.
+        """
         if not table.shape[1]:
             return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
         items = _Centred.of(table, weight / weight.sum())
@@ -88,7 +97,7 @@ class Design:
             )
         if every:
             return cls(items.mean, scale, None, intercept)
-        basis, covariance = items.directions(items.unit / scale)
+        basis, covariance = items.directions(items.unit / scale, most)
         return cls(items.mean, scale, basis, intercept, covariance)
 
     def without_weights(self) -> "Design":
@@ -218,12 +227,20 @@ class _Centred:
         """The variance of each column, in units."""
         return np.asarray(sum((self.rows(part) ** 2).sum(axis=0) for part in self._parts))
 
-    def directions(self, shrink: Float) -> tuple[Float | None, Float]:
+    def directions(self, shrink: Float, most: int | None = None) -> tuple[Float | None, Float]:
         """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
 
         None stands for all directions, as they are. The covariance along them comes second.
-        Where rows are few, no matrix has as many rows and columns as there are columns here.
+        Where rows or ``most`` are few, no matrix has as many rows and columns as there are columns
+        here.
         """
+        if most is not None and most < min(int(np.count_nonzero(self.share)), len(shrink)):
+            rows = np.vstack([self.rows(part) * shrink for part in self._parts])
+            basis = leading_directions(rows, most)
+            inside = rows @ basis
+            strength, turn = np.linalg.eigh(inside.T @ inside)
+            active = _active(strength)
+            return basis @ turn[:, active][:, ::-1], np.diag(strength[active][::-1])
         if 2 * np.count_nonzero(self.share) <= len(shrink):
             used = np.flatnonzero(self.share)
             _, length, directions = np.linalg.svd(self.rows(used) * shrink, full_matrices=False)
@@ -238,6 +255,24 @@ class _Centred:
         if active.all():
             return None, covariance
         return vectors[:, active][:, ::-1], np.diag(strength[active][::-1])
+
+
+def leading_directions(rows: FloatArray, n: int) -> Float:
+    """Return orthonormal directions, (d, n), in which rows are longest: a randomised SVD.
+
+    Two power iterations with eight vectors more than asked for.
+    """
+    n_tried = min(n + 8, *rows.shape)
+    start = np.random.default_rng(0).standard_normal((rows.shape[1], n_tried))
+    basis = np.linalg.qr(start.astype(rows.dtype))[0]
+    for _ in range(2):
+        basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
+    _, _, turn = np.linalg.svd(rows @ basis, full_matrices=False)
+    leading = np.asarray(basis @ turn.T, dtype=np.float64)
+    if n_tried < n:  # there are no more
+        more = np.random.default_rng(1).standard_normal((rows.shape[1], n - n_tried))
+        leading = np.linalg.qr(np.hstack([leading, more]))[0]
+    return leading[:, :n]
 
 
 def _gram(rows: Float) -> Float:

@@ -88,7 +88,8 @@ class HierarchicalRanker(PriorFittingMixin):
     wide : bool or "auto", default="auto"
         Whether to learn without any matrix of features x features, in the space of the labels'
         rows: Omega has a few leading directions then. "auto": with more than 256 features, and as
-        many items, where nothing else that is asked for needs such matrices. See `docs/wide.md`.
+        many items. Models that need such matrices keep 256 leading directions of the items. See
+        `docs/wide.md`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     covariance_rank : int, default=16

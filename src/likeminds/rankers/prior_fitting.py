@@ -35,7 +35,7 @@ from likeminds.rankers.choice_reporting import ChoiceReporting
 from likeminds.rankers.graded_answers import choose_grade_loss, learn_grading, users_weigh_features
 from likeminds.rankers.probabilities import calibrate_variance_scale
 from likeminds.rankers.training_data import TrainingData
-from likeminds.rankers.wide_switch import choose_way
+from likeminds.rankers.wide_switch import choose_width
 
 logger = logging.getLogger(__name__)
 
@@ -66,10 +66,13 @@ class PriorFittingMixin(ChoiceReporting):
         data.refuse_one_class(teaches=loss.one_class_informs)
         self.loss_ = loss.name
         self.positive_share_ = data.about.positive_share
-        self.wide_ = self._is_wide(loss, data)
+        self.wide_, most = self._choose_width(loss, data)
         self._say_if_not_shared(loss, data)
         coordinates = data.coordinates(
-            standardize=self.standardize, intercept=loss.has_intercept, every=self.wide_
+            standardize=self.standardize,
+            intercept=loss.has_intercept,
+            every=self.wide_,
+            most=most,
         )
         items_only = self._describe_items_only(loss, data, coordinates)
         inner = coordinates.without_weights() if items_only else coordinates
@@ -253,17 +256,16 @@ class PriorFittingMixin(ChoiceReporting):
                 about.user_features, about.user_ids, coordinates, tasks, learning, self.tol
             )
 
-    def _is_wide(self, loss: PriorLoss, data: TrainingData) -> bool:
-        return choose_way(
+    def _choose_width(self, loss: PriorLoss, data: TrainingData) -> tuple[bool, int | None]:
+        """Return whether to learn in the space of rows, else how many directions are kept."""
+        return choose_width(
             self.wide,
             data.n_directions,
-            needs_matrices={
-                f'covariance="{self.covariance}"': self.covariance in {"full", "diagonal"},
-                "fixed, signs and draws": not self._specification().is_plain,
-                "covariates of people": data.about.user_features is not None,
-                f'loss="{loss.name}"': not loss.rows_are_items,
-                "item_effects=True": self.item_effects is True,
-            },
+            each_feature=not self._specification().is_plain,
+            matrices=self.covariance in {"full", "diagonal"}
+            or data.about.user_features is not None
+            or not loss.rows_are_items
+            or self.item_effects is True,
             shared=self.item_effects == "auto" and loss.takes_items and data.is_shared,
         )
 

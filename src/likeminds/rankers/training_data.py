@@ -103,8 +103,10 @@ class TrainingData(ABC):
         """Refuse labels that are all alike; name the people whose are, unless that ``teaches``."""
 
     @abstractmethod
-    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Design:
-        """Return coordinates of the labelled items."""
+    def coordinates(
+        self, *, standardize: bool, intercept: bool, every: bool, most: int | None
+    ) -> Design:
+        """Return coordinates of the labelled items, ``most`` leading directions at most."""
 
     @abstractmethod
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:
@@ -182,10 +184,12 @@ class LocalTrainingData(TrainingData):
         """Refuse labels that are all alike."""
         refuse_one_class(self.said, teaches=teaches)
 
-    def coordinates(self, *, standardize: bool, intercept: bool, every: bool) -> Design:
+    def coordinates(
+        self, *, standardize: bool, intercept: bool, every: bool, most: int | None
+    ) -> Design:
         """Return coordinates of the labelled items."""
         return Design.of_annotations(
-            self.said, standardize=standardize, intercept=intercept, every=every
+            self.said, standardize=standardize, intercept=intercept, every=every, most=most
         )
 
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:

@@ -12,7 +12,7 @@ import numpy as np
 from likeminds._util.array_types import Float, FloatArray
 from likeminds._util.threads import one_blas_thread
 from likeminds.mixed_model.blocks import Responses
-from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.design import Design, leading_directions
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.laplace_moments import WarmStarts
 from likeminds.mixed_model.lbfgs import PriorFit, first_guess
@@ -22,8 +22,8 @@ from likeminds.mixed_model.wide.spectrum import InformationSpectrum
 
 # Coordinates that are kept.
 KEPT = 128
-# Items that say which they are, at most; directions looked at beyond those kept; and passes.
-_ITEMS, _MORE, _PASSES = 4096, 8, 2
+# Items that say which they are, at most.
+_ITEMS = 4096
 
 
 def few_coordinates(learned: PriorFit, rows: KernelRows, coordinates: Design) -> Design:
@@ -35,7 +35,7 @@ def few_coordinates(learned: PriorFit, rows: KernelRows, coordinates: Design) ->
         return replace(coordinates, spread=_covariance(items))
     prior = learned.model.prior
     along = np.column_stack([prior.mean, prior.loadings * prior.residual[:, None]])[:n_weights]
-    basis = np.linalg.qr(np.hstack([along, _leading(items, KEPT)]))[0][:, :KEPT]
+    basis = np.linalg.qr(np.hstack([along, leading_directions(items, KEPT)]))[0][:, :KEPT]
     inside = np.asarray(items @ basis.astype(items.dtype), dtype=np.float64)
     beyond = (np.vdot(items, items) - np.vdot(inside, inside)) / len(items)
     # Whatever is left of items beyond the basis counts, were it only rounding.
@@ -80,18 +80,3 @@ def with_doubt(
 def _covariance(items: FloatArray) -> Float:
     centred = np.asarray(items - items.mean(axis=0), dtype=np.float64)
     return np.asarray(centred.T @ centred / len(centred))
-
-
-def _leading(items: FloatArray, n: int) -> Float:
-    """Return orthonormal directions, (d, n), in which items are longest: a randomised SVD."""
-    n_tried = min(n + _MORE, *items.shape)
-    start = np.random.default_rng(0).standard_normal((items.shape[1], n_tried))
-    basis = np.linalg.qr(start.astype(items.dtype))[0]
-    for _ in range(_PASSES):
-        basis = np.linalg.qr(items.T @ (items @ basis))[0]
-    _, _, turn = np.linalg.svd(items @ basis, full_matrices=False)
-    leading = np.asarray(basis @ turn.T, dtype=np.float64)
-    if n_tried < n:  # there are no more
-        more = np.random.default_rng(1).standard_normal((items.shape[1], n - n_tried))
-        leading = np.linalg.qr(np.hstack([leading, more]))[0]
-    return leading[:, :n]
