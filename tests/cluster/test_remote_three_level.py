@@ -44,7 +44,7 @@ def asked(memory=PLENTY, n_starts=1, **more):
 @pytest.mark.parametrize(("n_shards", "memory"), [(1, PLENTY), (2, LITTLE), (5, PLENTY)])
 def test_visits_find_what_one_process_finds(client, people, n_shards, memory, monkeypatch):
     # The preconditioner is that of some people, who are the same whatever the shards.
-    monkeypatch.setattr("likeminds.solvers.curvature._ENOUGH_PEOPLE", 20)
+    monkeypatch.setattr("likeminds.solvers.trust_region._ENOUGH_PEOPLE", 20)
     here = asked(memory).fit(people)
     shards = spread(people, client, n_shards=n_shards)
     there = asked(memory).fit(shards)

@@ -1,37 +1,38 @@
-"""The problem that is left when deviations are eliminated: its slope and curvature."""
+"""The best deviation of one person, against numerical minimisation."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 
-from likeminds import Statistics
-from likeminds.losses import SquaredAUC
-from likeminds.solvers import FastSolver
-from likeminds.solvers.curvature import ReducedHessian
-from likeminds.solvers.personal_deviations import Penalty
-from likeminds.solvers.variable_projection import evaluate, horizontal
+from likeminds.solvers.variable_projection import Penalty, deviate
 
 
-@pytest.mark.parametrize("corner", [0.05, 0.3, 5.0])
-def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
-    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
-    penalty = Penalty(ridge=0.5, tail=0.4, corner=corner, head=0.05, n_groups=2)
-    problem, _ = FastSolver().decompose(loss).problems(penalty)
-    rng = np.random.default_rng(0)
-    B, _ = np.linalg.qr(rng.standard_normal((5, 2)))
-    theta = rng.standard_normal(5)
-    point = evaluate(problem, theta, B)
-    hessian = ReducedHessian(problem, point)
+@given(st.integers(0, 200), st.floats(0.05, 2.0), st.floats(0.02, 2.0))
+def test_deviation_is_the_best_one(seed, tail, corner):
+    rng = np.random.default_rng(seed)
+    curvature = rng.uniform(0.0, 3.0, (1, 4))
+    slope = curvature * rng.standard_normal((1, 4))
+    x = rng.standard_normal((1, 4))
+    penalty = Penalty(ridge=0.0, tail=tail, corner=corner, head=0.0, n_groups=0)
 
-    def at(T, t):
-        moved, R = np.linalg.qr(B + t * T[1:].T)
-        return evaluate(problem, theta + t * T[0], moved, R.T, (point.own, None))
+    def cost(v):
+        w = x[0] + v
+        size = np.linalg.norm(v)
+        huber = tail * size**2 if size <= penalty.knee else corner * (size - penalty.knee / 2)
+        return 0.5 * (w @ (curvature[0] * w) - 2 * slope[0] @ w) + huber
 
-    for _ in range(3):
-        T = horizontal(rng.standard_normal((3, 5)), B)
-        h = 1e-5
-        slope = (at(T, h).value - at(T, -h).value) / (2 * h)
-        assert np.vdot(point.gradient, T) == pytest.approx(slope, rel=1e-6, abs=1e-8)
-        h = 1e-3
-        bend = (at(T, h).value - 2 * point.value + at(T, -h).value) / h**2
-        assert np.vdot(T, hessian(T)) == pytest.approx(bend, rel=1e-3, abs=1e-5)
-        assert np.vdot(T, hessian.precondition(T)) > 0
+    found = deviate(curvature, slope, x, penalty)
+    best = minimize(cost, np.zeros(4), tol=1e-12)
+    assert found.value[0] == pytest.approx(cost(found.v[0]), rel=1e-12)
+    assert found.value[0] <= best.fun + 1e-10
+
+
+def test_huber_is_the_best_division_between_weak_group_and_personal():
+    penalty = Penalty(ridge=0.0, tail=0.7, corner=0.9, head=0.0, n_groups=0)
+    for size in (0.1, penalty.knee, 2.0):
+        weak = np.linspace(0.0, size, 10_001)
+        best = np.min(0.7 * weak**2 + 0.9 * (size - weak))
+        huber = 0.7 * size**2 if size <= penalty.knee else 0.9 * (size - penalty.knee / 2)
+        assert huber == pytest.approx(best, abs=1e-6)

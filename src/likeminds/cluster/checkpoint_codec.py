@@ -17,9 +17,8 @@ from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.laplace_moments import Moments
 from likeminds.mixed_model.map_newton import WarmStart
-from likeminds.solvers.curvature import BlockCurvature
-from likeminds.solvers.personal_deviations import Deviations
-from likeminds.solvers.variable_projection import CachedFit
+from likeminds.solvers.trust_region import BlockCurvature
+from likeminds.solvers.variable_projection import CachedFit, Deviations
 
 # What may be in an answer, besides numbers, arrays and lists of such.
 _KINDS: dict[str, type] = {

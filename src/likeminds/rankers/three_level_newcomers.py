@@ -32,10 +32,9 @@ from likeminds.mixed_model.laplace_moments import WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.solvers.personal_deviations import Penalty
 from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Parts
-from likeminds.solvers.variable_projection import fit_coordinates
+from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
 # People whose residuals estimate the precision: more would hardly improve it.
 _SAMPLE = 2000
@@ -141,10 +140,9 @@ class ThreeLevelNewcomers:
             counted = weight[people, None]
             part = replace(part, curvature=part.curvature * counted, slope=part.slope * counted)
             start = np.zeros((len(people), prior.rank))
-            c, found = fit_coordinates(
-                part, penalty, 1e-12, part.into(prior.mean), part.basis @ directions, start
-            )
-            points[people] = prior.mean + c @ directions.T + part.back(found.v)
+            found = fit_coordinates(part, FitPoint(penalty, 1e-12, prior.mean, directions), start)
+            away = part.back(found.deviations.v)
+            points[people] = prior.mean + found.C @ directions.T + away
 
 
 @dataclass(frozen=True)

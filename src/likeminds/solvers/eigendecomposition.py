@@ -17,8 +17,8 @@ from likeminds.losses.quadratic import (
     spectra_of_factors,
     spectra_of_matrices,
 )
-from likeminds.solvers.personal_deviations import Penalty
-from likeminds.solvers.variable_projection import CachedBlock, ReducedProblem, StreamedBlock
+from likeminds.solvers.trust_region import ReducedProblem
+from likeminds.solvers.variable_projection import CachedBlock, Penalty, StreamedBlock
 
 # Below so many bytes of eigenvectors, to start threads takes longer than the work.
 _WORTH_THREADS = 1 << 22

@@ -1,12 +1,11 @@
 """The default solver of the three-level model: Newton's method on what cannot be eliminated.
 
-Deviations and coordinates of the people are eliminated exactly (`deviations`, `reduced`);
-the consensus and the strong directions of the group level are found by a trust-region
-Newton method (`trust_region`, `curvature`). The model is not convex: several starts race
-over the first steps, and the best goes on.
+Users' deviations and coordinates are eliminated exactly (`variable_projection`); the consensus and
+the strong directions of the group level are found by a trust-region Newton method. The model is
+not convex: several starts race over the first steps, and the best goes on.
 
-Crowds whose eigenvectors do not fit into ``memory`` are handled by a sample of the people,
-which is solved first and then lends its curvature to exact gradients over everybody.
+If the eigenvectors do not fit into ``memory``, a sample of the users is solved first and then lends
+its curvature to exact gradients over all users.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,6 @@ from likeminds.components import (
 )
 from likeminds.losses.quadratic import AbstractQuadraticLoss, QuadraticLoss
 from likeminds.solvers.eigendecomposition import AbstractEigendecomposition, Eigendecomposition
-from likeminds.solvers.personal_deviations import Penalty, deviate
 from likeminds.solvers.remote import RemoteLoss
 from likeminds.solvers.solver import (
     Callback,
@@ -41,16 +39,17 @@ from likeminds.solvers.solver import (
     objective,
     optimality_residual,
 )
-from likeminds.solvers.trust_region import TrustRegionResult, minimise
-from likeminds.solvers.variable_projection import (
-    CachedBlock,
+from likeminds.solvers.trust_region import (
+    Block,
     Iterate,
     ReducedProblem,
-    StreamedBlock,
+    TrustRegionResult,
+    all_levels,
     evaluate,
-    everybodys_levels,
     leading,
+    minimise,
 )
+from likeminds.solvers.variable_projection import CachedBlock, Penalty, deviate
 
 _TINY = 1e-300
 # How far the proximal path is followed, and which problems are small (people x features).
@@ -86,10 +85,7 @@ class FastSolver:
         max_iter: int = 1000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Find the three levels (see `Solver.solve`); other components are refused.
-
-        The people may be elsewhere: they are visited where they are.
-        """
+        """Find the three levels (see `Solver.solve`); other components raise TypeError."""
         return self.solve_decomposed(
             self.decompose(loss),
             components,
@@ -100,7 +96,7 @@ class FastSolver:
         )
 
     def decompose(self, loss: QuadraticLoss | RemoteLoss) -> AbstractEigendecomposition:
-        """Return everybody's eigenvectors, which serve for any penalties."""
+        """Return all users' eigenvectors, which serve for any penalties."""
         with one_blas_thread():
             if isinstance(loss, RemoteLoss):
                 return loss.decompose(self.memory)
@@ -137,7 +133,7 @@ class FastSolver:
                 found = replace(found, point=at)
             record.clear()
             found = found if found.interrupted else go(problem, found.point)
-            parts = (found.point.theta, *everybodys_levels(problem, found.point))
+            parts = (found.point.theta, *all_levels(problem, found.point))
             gradient = loss.gradient(total_weights(parts, loss.shape[0]))
             residual = optimality_residual(loss, components, parts, gradient)
             value = objective(loss, components, parts, gradient)
@@ -206,24 +202,21 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     """Return the point nearest to given levels."""
     theta, G, _ = parts
     B = top_directions(G, problem.penalty.n_groups)
-    own = [None, None]
-    for place, people in enumerate((problem.people, problem.rest)):
-        if people is not None:
-            _, own[place] = people.map_reduce(_take, _RowState(G))
-    return evaluate(problem, theta, B, B, (own[0], own[1]))
+    own = [users.map_reduce(_take, _RowState(G))[1] for users, _ in problem.executors((None, None))]
+    return evaluate(problem, theta, B, B, (own[0], own[-1]))
 
 
 @dataclass(frozen=True)
 class _RowState:
-    """Rows that everybody has, of which blocks get their own: the state of a visit."""
+    """Rows of all users, of which blocks get their own: the state of a visit."""
 
     people_have: ClassVar[tuple[str, ...]] = ("rows",)
 
     rows: Float
 
 
-def _take(block: CachedBlock | StreamedBlock, theirs: _RowState, own: None) -> tuple[int, Float]:  # noqa: ARG001
-    """Keep one's own of rows that everybody has."""
+def _take(block: Block, theirs: _RowState, own: None) -> tuple[int, Float]:  # noqa: ARG001
+    """Keep the block's own rows."""
     return 0, theirs.rows[block.people]
 
 
@@ -245,10 +238,9 @@ def _shared(block: CachedBlock, penalty: Penalty, own: None) -> tuple[SumTuple, 
 
 def _spectral_start(problem: ReducedProblem, theta: Float) -> Iterate:
     """Take the main directions of what theta leaves to the deviations."""
-    alone = replace(problem, rest=None)
-    return evaluate(
-        problem, theta, leading(alone, _left_over, (problem.penalty, theta), (None, None))
-    )
+    state = (problem.penalty, theta)
+    B = leading(replace(problem, rest=None), _left_over, state, (None, None))
+    return evaluate(problem, theta, B)
 
 
 def _left_over(block: CachedBlock, state: tuple[Penalty, Float], own: None) -> Float:  # noqa: ARG001
@@ -280,10 +272,7 @@ class _ProximalStep:
 
 
 def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
-    """Take proximal-gradient steps on theta and H: where the plain algorithm would go.
-
-    A few of them, and on small problems many, where minima are many and steps cost nothing.
-    """
+    """Take a few proximal-gradient steps on theta and H, and many where the problem is small."""
     is_small = problem.n_users * problem.n_features <= _SMALL
     penalty, alone = problem.penalty, replace(problem, rest=None)
     steepest, total = zip(*problem.people.map(_steepness, penalty), strict=True)

@@ -1,23 +1,274 @@
-"""A trust-region Newton method for the reduced problem, by conjugate gradients."""
+"""A trust-region Newton method for the reduced problem, by conjugate gradients.
+
+The unknowns are theta and the span of B; all else is eliminated (see `variable_projection`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
-from likeminds._util.array_types import Float
-from likeminds.solvers.curvature import ReducedHessian
+from likeminds._util.array_types import Float, Index
+from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
+from likeminds._util.map_reduce import Executor, Own, SumTuple
+from likeminds._util.per_user_arrays import CollectedRows
+from likeminds.components import top_directions
+from likeminds.losses.quadratic import CurvatureSpectrum
 from likeminds.solvers.variable_projection import (
-    Iterate,
-    ReducedProblem,
-    evaluate,
-    strong_directions,
+    CachedBlock,
+    CachedFit,
+    Deviations,
+    FitPoint,
+    Penalty,
+    StreamedBlock,
+    bend_of_coordinates,
+    with_one,
 )
 
 _TINY = 1e-300
+# The preconditioner is averaged over at most so many users.
+_PRECONDITIONER_USERS = 400
 
 # Called at each point with objective and residual. True stops the descent.
 Watcher = Callable[[float, float], bool]
+Block: TypeAlias = CachedBlock | StreamedBlock
+
+
+@dataclass(frozen=True)
+class ReducedProblem:
+    """The users of the reduced problem, in memory and (``rest``) not, and the penalties."""
+
+    people: Executor[CachedBlock]
+    penalty: Penalty
+    n_kept: int  # the number of users in memory
+    n_users: int  # and of all
+    n_features: int
+    unit: float = 1.0  # the length of the loss's gradient at zero: residuals are relative to it
+    accuracy: float = 1e-12  # required of the gradient by c_i, relative to that of the loss at zero
+    rest: Executor[StreamedBlock] | None = None
+
+    def at(self, theta: Float, B: Float, turn: Float | None = None) -> FitPoint:
+        """Return the state of a visit."""
+        return FitPoint(self.penalty, self.accuracy, theta, B, turn)
+
+    def executors(self, own: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
+        """Return the users in memory and the others, each with what they keep."""
+        here: tuple[Executor[Block], Own] = (self.people, own[0])
+        return [here] if self.rest is None else [here, (self.rest, own[1])]
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """An iterate, with the objective and its gradient; fits stay with the users."""
+
+    theta: Float
+    B: Float  # orthonormal columns
+    value: float
+    gradient: Float  # by theta and by the columns of B, orthogonal to B; shape (1 + k, d)
+    gram: Float  # C'C, where the rows of C are all users' coordinates
+    own: Own  # fits and coordinates, as users in memory keep them
+    of_rest: Own = None  # and as the others do
+
+
+def evaluate(
+    problem: ReducedProblem,
+    theta: Float,
+    B: Float,
+    turn: Float | None = None,
+    own: tuple[Own, Own] = (None, None),
+) -> Iterate:
+    """Eliminate all users' coordinates and deviations: one pass over the users.
+
+    ``turn`` and ``own`` (of the users in memory, of the others) define where coordinates start:
+    see `FitPoint`.
+    """
+    at, k = problem.at(theta, B, turn), B.shape[1]
+    gradient = np.zeros((1 + k, len(theta)))
+    gradient[0] = 2.0 * problem.penalty.ridge * theta
+    sums = SumTuple(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
+    kept: list[Own] = []
+    for people, mine in problem.executors(own):
+        sums, theirs = people.map_reduce(_evaluate, at, mine, start=sums)
+        kept.append(theirs)
+    value, gradient, gram = sums
+    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, *kept)
+
+
+def _evaluate(block: Block, at: FitPoint, own: Own) -> tuple[SumTuple, CachedFit | Float]:
+    return block.evaluate(at, own)
+
+
+def strong_directions(problem: ReducedProblem, point: Iterate) -> Float:
+    """Return the strongest directions of the group level at a point, shape (d, k)."""
+    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
+    return leading(problem, _group_level, at, (point.own, point.of_rest))
+
+
+def leading(
+    problem: ReducedProblem, work: Callable[..., Float], state: object, own: tuple[Own, Own]
+) -> Float:
+    """Return as many leading directions of rows that users have as there are groups.
+
+    They come from the Gram matrix of the shorter side; that of features is a sum over users.
+    """
+    k = problem.penalty.n_groups
+    if problem.n_users < problem.n_features:
+        found = CollectedRows([], [])
+        for people, mine in problem.executors(own):
+            found, _ = people.map_reduce(_rows, (work, state), mine, start=found)
+        return top_directions(found.in_order()[0], k)
+    gram = np.zeros((problem.n_features, problem.n_features))
+    for people, mine in problem.executors(own):
+        gram, _ = people.map_reduce(_gram, (work, state), mine, start=gram)
+    return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
+
+
+def _rows(
+    block: Block, state: tuple[Callable[..., Float], object], own: Own
+) -> tuple[CollectedRows, None]:
+    return CollectedRows([block.people], [[state[0](block, state[1], own)]]), None
+
+
+def _gram(block: Block, state: tuple[Callable[..., Float], object], own: Own) -> tuple[Float, None]:
+    rows = state[0](block, state[1], own)
+    return rows.T @ rows, None
+
+
+def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
+    """Return G and P, shape (n_users, n_features): one more pass over those not in memory."""
+    G = np.zeros((problem.n_users, problem.n_features))
+    P = np.zeros_like(G)
+    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
+    both = problem.executors((point.own, point.of_rest))
+    for people, group, personal in chain(*(users.map(_levels, at, own) for users, own in both)):
+        G[people], P[people] = group, personal
+    return G, P
+
+
+def _levels(block: Block, at: FitPoint, own: Own) -> tuple[Index, Float, Float]:
+    """Return users with their G and P: deviations up to the knee are the group's."""
+    C, V = block.coordinates_and_deviations(at, own)
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    weak = V * (at.penalty.knee / np.maximum(length, at.penalty.knee))
+    return block.people, C @ at.B.T + weak, V - weak
+
+
+def _group_level(block: Block, at: FitPoint, own: Own) -> Float:
+    return _levels(block, at, own)[1]
+
+
+def horizontal(T: Float, B: Float) -> Float:
+    """Project a step onto the tangents that move the span of B."""
+    T = T.copy()
+    T[1:] -= (T[1:] @ B) @ B.T
+    return T
+
+
+class ReducedHessian:
+    """The Hessian of the reduced objective at a point, and a preconditioner for it.
+
+    Moving (theta, B) by T moves the shared weights of user i by T'(1, c_i), and c_i follows by
+    J_i^-1 (B'M_i T'(1, c_i) + T_B g_i), where M_i and g_i are the Hessian and the gradient of
+    phi_i, and J_i = B'M_i B + 2 head. The preconditioner replaces all users' curvatures by their
+    mean, which makes it a Kronecker product that two small eigenproblems invert.
+    """
+
+    def __init__(self, problem: ReducedProblem, point: Iterate) -> None:
+        self.B, self._people = point.B, problem.people
+        k = point.B.shape[1]
+        self.ridge = np.zeros((1 + k, 1 + k))
+        self.ridge[0, 0] = 2.0 * problem.penalty.ridge
+        nothing = np.zeros((1 + k, 1 + k))
+        gram, self._own = self._people.map_reduce(_bend, problem.penalty, point.own, start=nothing)
+        self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
+        mean_bend = _mean_bend(problem, point)
+        bends, self._right = np.linalg.eigh(mean_bend)
+        floor = 1e-9 * np.trace(mean_bend) / len(mean_bend) + _TINY
+        lift = np.diag(1e-10 * np.diag(gram) + 1e-12 * np.trace(gram) + _TINY)
+        root = np.linalg.inv(np.linalg.cholesky(gram + lift))
+        ridges, vectors = np.linalg.eigh(root @ self.ridge @ root.T)
+        self._left = vectors.T @ root
+        self._inverse = 1.0 / (np.maximum(bends, floor) + np.maximum(ridges, 0.0)[:, None])
+
+    def __call__(self, T: Float) -> Float:
+        """Return the Hessian times T."""
+        total, _ = self._people.map_reduce(_apply, T, self._own, start=self.ridge @ T)
+        return horizontal(total, self.B)
+
+    def precondition(self, T: Float) -> Float:
+        """Return roughly the inverse of the Hessian times T."""
+        inside = self._left @ T @ self._right
+        return horizontal(self._left.T @ (inside * self._inverse) @ self._right.T, self.B)
+
+
+@dataclass(frozen=True)
+class BlockCurvature:
+    """What a block of users keeps for its contribution to the Hessian."""
+
+    deviations: Deviations
+    ones: Float  # (1, c_i), shape (p, 1 + k)
+    gradient: Float  # g_i, shape (p, d)
+    across: Float  # M_i B in eigen-coordinates, shape (p, r, k)
+    inverse: Float  # J_i^-1, shape (p, k, k)
+
+    @classmethod
+    def at(cls, part: CurvatureSpectrum, penalty: Penalty, fit: CachedFit) -> "BlockCurvature":
+        """Return it where users have been fitted."""
+        c, deviations, directions = fit.C, fit.deviations, fit.directions
+        flat = deviations.flat
+        across = deviations.bend[:, :, None] * directions
+        across -= flat[:, :, None] * times_back(directions, flat)[:, None, :]
+        J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.head * np.eye(c.shape[1])
+        inverse = np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64)
+        return cls(deviations, with_one(c), part.back(deviations.gradient), across, inverse)
+
+    def apply(self, part: CurvatureSpectrum, T: Float) -> Float:
+        """Return the Hessian of these users times T."""
+        x = part.into(self.ones @ T)
+        flat = self.deviations.flat
+        bent = self.deviations.bend * x - flat * row_dots(flat, x)[:, None]
+        follow = times(self.inverse, times_back(self.across, x) + self.gradient @ T[1:].T)
+        total = self.ones.T @ part.back(bent - times(self.across, follow))
+        total[1:] -= follow.T @ self.gradient
+        return np.asarray(total)
+
+
+def _bend(block: CachedBlock, penalty: Penalty, fit: CachedFit) -> tuple[Float, BlockCurvature]:
+    """Return the Gram matrix of (1, c_i), and what the block adds to the Hessian."""
+    bending = BlockCurvature.at(block.spectrum, penalty, fit)
+    return block.stands_for * (bending.ones.T @ bending.ones), bending
+
+
+def _apply(block: CachedBlock, T: Float, bending: BlockCurvature) -> tuple[Float, None]:
+    return block.stands_for * bending.apply(block.spectrum, T), None
+
+
+def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
+    """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
+    d, total, counted = problem.n_features, np.zeros(0), 0.0
+    for every in (-(-problem.n_kept // _PRECONDITIONER_USERS), 1):
+        if not counted:  # no user in memory may have such a position
+            start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
+            found, _ = problem.people.map_reduce(_bend_of_some, state, point.own, start=start)
+            total, counted = found
+    return np.asarray((total + total.T) / (2.0 * counted))
+
+
+def _bend_of_some(
+    block: CachedBlock, state: tuple[Penalty, int], fit: CachedFit
+) -> tuple[SumTuple, None]:
+    (penalty, every), d = state, block.spectrum.basis.shape[2]
+    # Users are chosen by position, so they are the same whatever the blocks.
+    some = np.flatnonzero(block.people % every == 0) if every > 1 else slice(None)
+    basis, bend = block.spectrum.basis[some], fit.deviations.bend[some]
+    D = fit.directions[some]
+    rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
+    J = lift_diagonal(bend_of_coordinates(D, bend, penalty), 1e-10)
+    across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
+    freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
+    return SumTuple(block.stands_for * (rows.T @ rows - freed), block.stands_for * len(bend)), None
 
 
 @dataclass(frozen=True)
@@ -29,18 +280,13 @@ class TrustRegionResult:
 
 
 def minimise(
-    problem: ReducedProblem,
-    point: Iterate,
-    *,
-    tol: float,
-    max_steps: int,
-    watch: Watcher,
+    problem: ReducedProblem, point: Iterate, *, tol: float, max_steps: int, watch: Watcher
 ) -> TrustRegionResult:
     """Take Newton steps until the first-order residual falls to ``tol``.
 
-    At a critical point the strong directions of the group level are compared with B; where
-    a weak one outweighs a strong one (a saddle), they are exchanged and the descent goes on.
-    A keyboard interrupt ends it with the best point so far.
+    At a critical point where a weak direction of the group level outweighs a strong one (a
+    saddle), they are exchanged and the descent goes on. A keyboard interrupt ends it with the
+    best point so far.
     """
     radius = None
     try:
@@ -69,10 +315,10 @@ def minimise(
 
 
 def first_order_residual(problem: ReducedProblem, point: Iterate) -> float:
-    """Return the length of the objective's gradient by theta and G, relative.
+    """Return the relative length of the objective's gradient by theta and G.
 
-    Deviations and coordinates are at their best, so that only theta's part and the part
-    along the directions in which H = C B' can turn are left.
+    Deviations and coordinates are optimal, so only theta's part and the part along the
+    directions in which H = C B' can turn are left.
     """
     gram, vectors = np.linalg.eigh(point.gram)
     largest = gram[-1] if gram.size else 0.0
@@ -82,11 +328,7 @@ def first_order_residual(problem: ReducedProblem, point: Iterate) -> float:
 
 
 def _step(
-    problem: ReducedProblem,
-    point: Iterate,
-    curvature: ReducedHessian,
-    radius: float,
-    rtol: float,
+    problem: ReducedProblem, point: Iterate, curvature: ReducedHessian, radius: float, rtol: float
 ) -> tuple[Iterate | None, float]:
     """Return the next point, or None when no step can lower the objective measurably."""
     while True:
@@ -95,12 +337,12 @@ def _step(
             return None, radius
         B, R = np.linalg.qr(point.B + T[1:].T)
         new = _turned(problem, point, point.theta + T[0], B, R.T)
-        kept = (point.value - new.value + 1e-14 * abs(point.value)) / promised
-        if kept < 0.25:
+        ratio = (point.value - new.value + 1e-14 * abs(point.value)) / promised
+        if ratio < 0.25:
             radius *= 0.25
-        elif kept > 0.75 and at_edge:
+        elif ratio > 0.75 and at_edge:
             radius *= 3.0
-        if kept > 1e-4:
+        if ratio > 1e-4:
             return new, radius
 
 

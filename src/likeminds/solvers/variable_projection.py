@@ -1,182 +1,142 @@
-"""The reduced problem: a smooth one in the consensus and the strong directions.
+"""The reduced problem: smooth in the consensus and the strong directions, all else eliminated.
 
-The weights of person i are theta + B c_i + V_i, where the columns of B are the strong
-directions of the group level. V_i (see `deviations`) and the coordinates c_i are eliminated
-person by person; what remains is a function of theta and of the span of B, with d (k + 1)
-unknowns whatever the number of people. Its gradient and Hessian are exact.
+The weights of user i are theta + B c_i + V_i, where the columns of B are the strong directions of
+the group level. V_i holds the weak directions of the group level and the personal level: only
+their sum matters to the loss. Minimised over how it is divided, their penalties are a Huber
+function of |V_i|, quadratic with the factor ``tail`` up to the knee, linear with the slope
+``corner`` after it. In the eigenbasis of A_i the best V_i for given shared weights m_i is a
+division before the knee, and a scalar equation after it. What is left,
 
-In shapes, k is the number of strong directions, and T = (step of theta, steps of the columns
-of B) is a matrix of shape (1 + k, d).
+    phi_i(m) = min over V of  l_i(m + V) + Huber(|V|),
+
+is smooth and convex in m. The coordinates c_i are eliminated user by user, too. What remains is a
+function of theta and of the span of B, with d (k + 1) unknowns whatever the number of users.
+
+This module eliminates, `trust_region` minimises what remains. In shapes, p is the number of users
+of a block, r that of their eigen-directions, k that of strong directions, and T = (step of theta,
+steps of the columns of B) is a matrix of shape (1 + k, d).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
-from likeminds._util.map_reduce import Executor, Own, SumTuple
-from likeminds._util.per_user_arrays import CollectedRows
-from likeminds.components import top_directions
+from likeminds._util.map_reduce import SumTuple
+from likeminds.components import Consensus, Group, Personal
 from likeminds.losses.quadratic import CurvatureSpectrum, RowFactors, spectrum_of_factors
-from likeminds.solvers.personal_deviations import Deviations, Penalty, deviate
 
+# Penalties of zero leave a level unbounded: a small multiple of the curvature bounds it.
+_LEAST_PENALTY = 1e-12
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class CachedBlock:
-    """A block of people in memory.
+class Penalty:
+    """The three levels' penalties, in the form that the eliminations need."""
 
-    Attributes
-    ----------
-    spectrum : CurvatureSpectrum
-        The people.
-    stands_for : float
-        How many people's curvature each of them stands for (1 unless they are a sample).
-    weight : float
-        How many people's loss each of them stands for: the same, or 1 where the loss of
-        those who are not kept is computed, too.
+    ridge: float  # on |theta|^2
+    tail: float  # the Huber function's curvature before its knee
+    corner: float  # and its slope after it
+    head: float  # on |H|^2, where H = C B' is the group level in its strong directions
+    n_groups: int  # the rank of H
+
+    @classmethod
+    def of(cls, consensus: Consensus, group: Group, personal: Personal, bend: float) -> "Penalty":
+        """Translate the components; ``bend`` is the size of the loss's curvature."""
+        tail = max(float(group.alpha), _LEAST_PENALTY * bend)
+        corner = max(float(personal.alpha), _LEAST_PENALTY * np.sqrt(bend))
+        if group.shrinkage >= group.alpha:
+            # Strong and weak directions cost the same: nothing is special about any.
+            return cls(float(consensus.alpha), tail, corner, 0.0, 0)
+        # G = H + E with head |H|^2 + tail |E|^2 costs `shrinkage` where H is free to share.
+        head = group.shrinkage * group.alpha / (group.alpha - group.shrinkage)
+        return cls(float(consensus.alpha), tail, corner, float(head), group.n_groups)
+
+    @property
+    def knee(self) -> float:
+        """The length of V_i beyond which the personal level sets in."""
+        return self.corner / (2.0 * self.tail)
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """phi_i and its derivatives at given shared weights, in eigen-coordinates.
+
+    The Hessian of phi_i is diag(bend) - flat flat'; flat is zero before the knee. diag(bend) alone
+    is the curvature of a parabola that lies above phi_i.
     """
 
-    spectrum: CurvatureSpectrum
-    stands_for: float = 1.0
-    weight: float = 1.0
-
-    def fit(self, at: "FitPoint", start: Float) -> "CachedFit":
-        """Eliminate coordinates and deviations."""
-        part = self.spectrum
-        directions = part.basis @ at.B
-        c, deviations = fit_coordinates(
-            part, at.penalty, at.accuracy, part.into(at.theta), directions, start
-        )
-        return CachedFit(c, deviations, directions)
-
-    def sums(self, fit: "CachedFit", at: "FitPoint") -> SumTuple:
-        """Return the block's share of objective, gradient and C'C."""
-        value = self.weight * (fit.deviations.value.sum() + at.penalty.head * np.vdot(fit.C, fit.C))
-        gradient = self.weight * (with_one(fit.C).T @ self.spectrum.back(fit.deviations.gradient))
-        return SumTuple(float(value), gradient, fit.C.T @ fit.C)
-
-    def deviation(self, fit: "CachedFit") -> Float:
-        """Return the deviations V."""
-        return self.spectrum.back(fit.deviations.v)
+    value: Float  # phi_i less its constant c_i / 2, shape (p,)
+    stiffness: Float  # mu_i with V_i = (A_i + mu_i)^-1 (b_i - A_i m_i), shape (p,)
+    v: Float  # the deviations, shape (p, r)
+    bend: Float
+    flat: Float
 
     @property
-    def people(self) -> Index:
-        """Their positions among all people."""
-        return self.spectrum.people
+    def gradient(self) -> Float:
+        """The gradient of phi_i."""
+        return -self.stiffness[:, None] * self.v
+
+    def replace(self, where: Index, other: "Deviations", which: Index) -> None:
+        """Overwrite some users' entries with those of others."""
+        for name in ("value", "stiffness", "v", "bend", "flat"):
+            getattr(self, name)[where] = getattr(other, name)[which]
 
 
-@dataclass(frozen=True)
-class StreamedBlock:
-    """A block of people who are not in memory: their factors are made of rows at each visit."""
-
-    factors: RowFactors
-    chosen: Index
-
-    def fit(self, at: "FitPoint", start: Float) -> "StreamedFit":
-        """Eliminate coordinates and deviations."""
-        _, Z, target = self.factors.of(self.chosen)
-        return _fit_factors(Z, target, at, start)
-
-    def sums(self, fit: "StreamedFit", at: "FitPoint") -> SumTuple:
-        """Return the block's share of objective, gradient and C'C."""
-        del at
-        return SumTuple(fit.value, fit.gradient, fit.C.T @ fit.C)
-
-    def deviation(self, fit: "StreamedFit") -> Float:
-        """Return the deviations V."""
-        return fit.V
-
-    @property
-    def people(self) -> Index:
-        """Their positions among all people."""
-        return self.factors.rows.people[self.chosen]
+def deviate(curvature: Float, slope: Float, x: Float, penalty: Penalty) -> Deviations:
+    """Find the best deviations, given shared weights x in eigen-coordinates, shape (p, r)."""
+    pull = slope - curvature * x
+    stiffness = np.full(len(x), 2.0 * penalty.tail)
+    v = pull / (curvature + stiffness[:, None])
+    past = np.flatnonzero(row_dots(v, v) > penalty.knee**2)
+    if past.size:
+        length = _length_past_knee(curvature[past], pull[past], penalty)
+        stiffness[past] = penalty.corner / length
+        v[past] = pull[past] / (curvature[past] + stiffness[past, None])
+    length = np.sqrt(row_dots(v, v))
+    huber = penalty.tail * length**2
+    huber[past] = penalty.corner * (length[past] - penalty.knee / 2.0)
+    w = x + v
+    value = 0.5 * row_dots(curvature * w - 2.0 * slope, w) + huber
+    share = curvature / (curvature + stiffness[:, None])
+    flat = np.zeros_like(v)
+    unit = v[past] / length[past, None]
+    along = share[past] * unit
+    size = np.sqrt(stiffness[past] / np.maximum(row_dots(unit, along), _TINY))
+    flat[past] = along * size[:, None]
+    return Deviations(value, stiffness, v, stiffness[:, None] * share, flat)
 
 
-@dataclass(frozen=True)
-class CachedFit:
-    """A block of people in memory at a point: coordinates, deviations, and Q_i B."""
+def _length_past_knee(curvature: Float, pull: Float, penalty: Penalty) -> Float:
+    """Solve |pull / (curvature s + corner)| = 1 for s = |V|.
 
-    C: Float
-    deviations: Deviations
-    directions: Float
-
-    @property
-    def kept(self) -> "CachedFit":
-        """What the block keeps of it."""
-        return self
-
-
-@dataclass(frozen=True)
-class StreamedFit:
-    """A block of people who are not in memory: coordinates, deviations, objective, gradient."""
-
-    C: Float
-    V: Float
-    value: float
-    gradient: Float
-
-    @property
-    def kept(self) -> Float:
-        """What the block keeps of it: the coordinates alone, as there are many such blocks."""
-        return self.C
-
-
-@dataclass(frozen=True)
-class ReducedProblem:
-    """The people of the reduced problem, and the penalties of their levels.
-
-    Attributes
-    ----------
-    people : Executor of CachedBlock
-        People in memory.
-    penalty : Penalty
-        The penalties of the levels.
-    n_kept, n_users, n_features : int
-        How many are in memory, and how many there are in all.
-    unit : float
-        The length of the loss's gradient at zero, which residuals are relative to.
-    accuracy : float
-        How small the gradient by c_i has to be, relative to that of the loss at zero.
-    rest : Executor of StreamedBlock, optional
-        Those who are not in memory.
+    One over the left side is concave and increasing in s, so Newton's method from the knee
+    climbs to the root without overshooting.
     """
-
-    people: Executor[CachedBlock]
-    penalty: Penalty
-    n_kept: int
-    n_users: int
-    n_features: int
-    unit: float = 1.0
-    accuracy: float = 1e-12
-    rest: Executor[StreamedBlock] | None = None
-
-    def at(self, theta: Float, B: Float, turn: Float | None = None) -> "FitPoint":
-        """Return the state of a visit."""
-        return FitPoint(self.penalty, self.accuracy, theta, B, turn)
+    s = np.full(len(curvature), penalty.knee)
+    for _ in range(60):
+        total = curvature * s[:, None] + penalty.corner
+        squares = (pull / total) ** 2
+        norm = squares.sum(axis=1)
+        slope = np.maximum(row_dots(squares, curvature / total), _TINY)
+        step = (np.sqrt(norm) - 1.0) * norm / slope
+        s += step
+        if np.all(step <= 1e-14 * s):
+            break
+    return s
 
 
 @dataclass(frozen=True)
 class FitPoint:
-    """The point at which people are fitted, and where the search for coordinates starts.
-
-    Attributes
-    ----------
-    penalty, accuracy, theta, B
-        As in `ReducedProblem` and `Iterate`.
-    turn : array of shape (m, k), optional
-        Coordinates start at the rows that blocks keep times this; without it, at zero.
-    """
+    """The point at which users are fitted, and where the search for coordinates starts."""
 
     penalty: Penalty
     accuracy: float
     theta: Float
     B: Float
+    # Coordinates start at the rows that blocks keep times this; without it, at zero.
     turn: Float | None = None
 
     def start(self, n_users: int, own: "CachedFit | Float | None") -> Float:
@@ -187,167 +147,96 @@ class FitPoint:
 
 
 @dataclass(frozen=True)
-class Iterate:
-    """An iterate, with the objective and its gradient; fits stay with the people.
+class CachedFit:
+    """A block of users in memory at a point: coordinates, deviations, and Q_i B."""
 
-    Attributes
-    ----------
-    theta : array of shape (d,)
-    B : array of shape (d, k)
-        Orthonormal columns.
-    value : float
-        The reduced objective.
-    gradient : array of shape (1 + k, d)
-        By theta and by the columns of B, orthogonal to B.
-    gram : array of shape (k, k)
-        C'C, where the rows of C are everybody's coordinates.
-    own, of_rest
-        Fits and coordinates, as the people in memory and the others keep them.
-    """
+    C: Float
+    deviations: Deviations
+    directions: Float
 
-    theta: Float
-    B: Float
+
+@dataclass(frozen=True)
+class StreamedFit:
+    """A block of users who are not in memory: coordinates, deviations, objective, gradient."""
+
+    C: Float
+    V: Float
     value: float
     gradient: Float
-    gram: Float
-    own: Own
-    of_rest: Own = None
 
 
-def evaluate(
-    problem: ReducedProblem,
-    theta: Float,
-    B: Float,
-    turn: Float | None = None,
-    own: tuple[Own, Own] = (None, None),
-) -> Iterate:
-    """Eliminate everybody's coordinates and deviations: one pass over the people.
+@dataclass(frozen=True)
+class CachedBlock:
+    """A block of users in memory; of a sample, each stands for several."""
 
-    ``turn`` and ``own`` (of the people in memory, of the others) say where coordinates start: see
-    `FitPoint`.
-    """
-    at, k = problem.at(theta, B, turn), B.shape[1]
-    gradient = np.zeros((1 + k, len(theta)))
-    gradient[0] = 2.0 * problem.penalty.ridge * theta
-    sums = SumTuple(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
-    sums, kept = problem.people.map_reduce(_fit, at, own[0], start=sums)
-    of_rest = None
-    if problem.rest is not None:
-        sums, of_rest = problem.rest.map_reduce(_fit, at, own[1], start=sums)
-    value, gradient, gram = sums
-    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, kept, of_rest)
+    spectrum: CurvatureSpectrum
+    stands_for: float = 1.0  # for how many users' curvature
+    weight: float = 1.0  # for how many users' loss: 1 where the loss of the others is computed, too
 
+    @property
+    def people(self) -> Index:
+        """Their positions among all users."""
+        return self.spectrum.people
 
-def _fit(block: CachedBlock | StreamedBlock, at: FitPoint, own: Any) -> tuple[SumTuple, Any]:
-    fit: Any = block.fit(at, at.start(len(block.people), own))
-    return block.sums(fit, at), fit.kept
+    def evaluate(self, at: FitPoint, own: CachedFit | Float | None) -> tuple[SumTuple, CachedFit]:
+        """Return the block's share of objective, gradient and C'C, and keep the fit."""
+        fit = self.fit(at, own)
+        value = self.weight * (fit.deviations.value.sum() + at.penalty.head * np.vdot(fit.C, fit.C))
+        gradient = self.weight * (with_one(fit.C).T @ self.spectrum.back(fit.deviations.gradient))
+        return SumTuple(float(value), gradient, fit.C.T @ fit.C), fit
 
+    def fit(self, at: FitPoint, own: CachedFit | Float | None) -> CachedFit:
+        """Eliminate coordinates and deviations."""
+        return fit_coordinates(self.spectrum, at, at.start(len(self.people), own))
 
-def strong_directions(problem: ReducedProblem, point: Iterate) -> Float:
-    """Return the strongest directions of the group level at a point, shape (d, k)."""
-    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    return leading(problem, group_level, at, (point.own, point.of_rest))
+    def coordinates_and_deviations(
+        self, at: FitPoint, own: CachedFit | Float | None
+    ) -> tuple[Float, Float]:
+        """Return C and V."""
+        fit = own if isinstance(own, CachedFit) else self.fit(at, own)
+        return fit.C, self.spectrum.back(fit.deviations.v)
 
 
-def leading(
-    problem: ReducedProblem, work: Callable[..., Float], state: Any, own: tuple[Own, Own]
-) -> Float:
-    """Return as many leading directions of rows that people have as there are groups.
+@dataclass(frozen=True)
+class StreamedBlock:
+    """A block of users who are not in memory: their factors are made of rows at each visit."""
 
-    They come from the Gram matrix of the shorter side; that of features is a sum over people.
-    """
-    k = problem.penalty.n_groups
-    parts: list[tuple[Executor[Any], Own]] = [(problem.people, own[0])]
-    if problem.rest is not None:
-        parts.append((problem.rest, own[1]))
-    if problem.n_users < problem.n_features:
-        found = CollectedRows([], [])
-        for people, mine in parts:
-            found, _ = people.map_reduce(_rows, (work, state), mine, start=found)
-        return top_directions(found.in_order()[0], k)
-    gram = np.zeros((problem.n_features, problem.n_features))
-    for people, mine in parts:
-        gram, _ = people.map_reduce(_gram, (work, state), mine, start=gram)
-    return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
+    factors: RowFactors
+    chosen: Index
 
+    @property
+    def people(self) -> Index:
+        """Their positions among all users."""
+        return self.factors.rows.people[self.chosen]
 
-def _rows(
-    block: Any, state: tuple[Callable[..., Float], Any], own: Any
-) -> tuple[CollectedRows, None]:
-    work, inner = state
-    return CollectedRows([block.people], [[work(block, inner, own)]]), None
+    def evaluate(self, at: FitPoint, own: Float | None) -> tuple[SumTuple, Float]:
+        """Return the same as `CachedBlock.evaluate`; only coordinates are kept."""
+        fit = self.fit(at, own)
+        return SumTuple(fit.value, fit.gradient, fit.C.T @ fit.C), fit.C
 
+    def fit(self, at: FitPoint, own: Float | None) -> StreamedFit:
+        """Eliminate coordinates and deviations."""
+        _, Z, target = self.factors.of(self.chosen)
+        return _fit_factors(Z, target, at, at.start(len(self.people), own))
 
-def _gram(block: Any, state: tuple[Callable[..., Float], Any], own: Any) -> tuple[Float, None]:
-    work, inner = state
-    rows = work(block, inner, own)
-    return rows.T @ rows, None
+    def coordinates_and_deviations(self, at: FitPoint, own: Float | None) -> tuple[Float, Float]:
+        """Return C and V."""
+        fit = self.fit(at, own)
+        return fit.C, fit.V
 
 
-def group_level(block: CachedBlock | StreamedBlock, at: FitPoint, own: Any) -> Float:
-    """Return G of a block."""
-    return _levels(block, at, own)[1]
-
-
-def everybodys_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
-    """Return G and P, shape (n_users, n_features): one more pass over those not in memory."""
-    G = np.zeros((problem.n_users, problem.n_features))
-    P = np.zeros_like(G)
-    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    answers = problem.people.map(_levels, at, point.own)
-    if problem.rest is not None:
-        answers = chain(answers, problem.rest.map(_levels, at, point.of_rest))
-    for people, group, personal in answers:
-        G[people], P[people] = group, personal
-    return G, P
-
-
-def _levels(
-    block: CachedBlock | StreamedBlock, at: FitPoint, own: Any
-) -> tuple[Index, Float, Float]:
-    """Return people with their G and P: deviations up to the knee are the group's."""
-    fit: Any = (
-        own if isinstance(own, CachedFit) else block.fit(at, at.start(len(block.people), own))
-    )
-    V, knee = block.deviation(fit), at.penalty.knee
-    length = np.linalg.norm(V, axis=1, keepdims=True)
-    weak = V * (knee / np.maximum(length, knee))
-    return block.people, fit.C @ at.B.T + weak, V - weak
-
-
-def fit_coordinates(  # noqa: PLR0917 - the same as everywhere here
-    part: CurvatureSpectrum,
-    penalty: Penalty,
-    accuracy: float,
-    at: Float,
-    directions: Float,
-    C: Float,
-) -> tuple[Float, Deviations]:
+def fit_coordinates(part: CurvatureSpectrum, at: FitPoint, start: Float) -> CachedFit:
     """Minimise phi_i(theta + B c_i) + head |c_i|^2 over each c_i.
 
-    Newton's method; people whose objective does not fall take the step of the parabola above
+    Newton's method; users whose objective does not fall take the step of the parabola above
     phi_i next, which always lowers it. Before the knee both are exact, and one step is enough.
-
-    Parameters
-    ----------
-    part : CurvatureSpectrum
-        The people.
-    penalty, accuracy
-        Penalties of coordinates and deviations, and the accuracy required: see `ReducedProblem`.
-    at : array of shape (p, r)
-        Q_i theta.
-    directions : array of shape (p, r, k)
-        Q_i B.
-    C : array of shape (p, k)
-        Where to start.
     """
-    C = C.copy()
-    deviations = deviate(part.curvature, part.slope, at + times(directions, C), penalty)
-    if not C.shape[1]:
-        return C, deviations
+    C, penalty = start.copy(), at.penalty
+    shared, directions = part.into(at.theta), part.basis @ at.B
+    deviations = deviate(part.curvature, part.slope, shared + times(directions, C), penalty)
     newton = np.ones(len(C), dtype=bool)
-    enough = accuracy * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
-    for _ in range(30):
+    enough = at.accuracy * np.sqrt(row_dots(part.slope, part.slope)) + _TINY
+    for _ in range(30 if C.shape[1] else 0):
         gradient = times_back(directions, deviations.gradient) + 2.0 * penalty.head * C
         todo = np.flatnonzero(np.sqrt(row_dots(gradient, gradient)) > enough)
         if not todo.size:
@@ -357,7 +246,7 @@ def fit_coordinates(  # noqa: PLR0917 - the same as everywhere here
         flat = times_back(D, deviations.flat[todo]) * newton[todo, None]
         J -= (1.0 - 1e-6) * flat[:, :, None] * flat[:, None, :]
         step = solve(lift_diagonal(J, 1e-12), g[:, :, None])[:, :, 0]
-        moved = at[todo] + times(D, c - step)
+        moved = shared[todo] + times(D, c - step)
         new = deviate(part.curvature[todo], part.slope[todo], moved, penalty)
         before = deviations.value[todo] + penalty.head * row_dots(c, c)
         after = new.value + penalty.head * row_dots(c - step, c - step)
@@ -366,15 +255,14 @@ def fit_coordinates(  # noqa: PLR0917 - the same as everywhere here
         newton[todo] = descends
         C[todo[good]] = (c - step)[good]
         deviations.replace(todo[good], new, good)
-    return C, deviations
+    return CachedFit(C, deviations, directions)
 
 
 def _fit_factors(Z: Float, target: Float, at: FitPoint, C: Float) -> StreamedFit:
-    """Do the same from factors, with one small solve per person instead of eigenvectors.
+    """Do the same from factors, with one small solve per user instead of eigenvectors.
 
     Before the knee, with R = (Z Z' + mu)^-1 and mu = 2 tail: V = Z'R y with
-    y = t - Z theta - Z B c, and t - Z W = mu R y. People past the knee take the way through
-    their eigenvectors.
+    y = t - Z theta - Z B c, and t - Z W = mu R y. Users past the knee need their eigenvectors.
     """
     penalty, theta, B = at.penalty, at.theta, at.B
     mu = 2.0 * penalty.tail
@@ -389,26 +277,16 @@ def _fit_factors(Z: Float, target: Float, at: FitPoint, C: Float) -> StreamedFit
     left = solved[:, :, 0] - times(solved[:, :, 1:], c)
     V = times_back(Z, left)
     stiffness, value = np.full(len(Z), mu), 0.5 * mu**2 * row_dots(left, left)
-    value -= 0.5 * row_dots(target, target)
-    value += penalty.tail * row_dots(V, V)
+    value += penalty.tail * row_dots(V, V) - 0.5 * row_dots(target, target)
     past = np.flatnonzero(row_dots(V, V) > penalty.knee**2)
     if past.size:
         part = spectrum_of_factors(past, Z[past], target[past])
-        c[past], deviations = fit_coordinates(
-            part, penalty, at.accuracy, part.into(theta), part.basis @ B, C[past]
-        )
-        V[past] = part.back(deviations.v)
-        stiffness[past], value[past] = deviations.stiffness, deviations.value
+        fit = fit_coordinates(part, at, C[past])
+        c[past], V[past] = fit.C, part.back(fit.deviations.v)
+        stiffness[past], value[past] = fit.deviations.stiffness, fit.deviations.value
     gradient = -(with_one(c).T @ (stiffness[:, None] * V))
     total = float(value.sum() + penalty.head * np.vdot(c, c))
     return StreamedFit(c, V, total, gradient)
-
-
-def horizontal(T: Float, B: Float) -> Float:
-    """Project a step onto the tangents that move the span of B."""
-    T = T.copy()
-    T[1:] -= (T[1:] @ B) @ B.T
-    return T
 
 
 def with_one(C: Float) -> Float:
@@ -418,6 +296,5 @@ def with_one(C: Float) -> Float:
 
 def bend_of_coordinates(directions: Float, bend: Float, penalty: Penalty) -> Float:
     """Return B'M_i B + 2 head, the parabola's curvature in c_i."""
-    k = directions.shape[2]
     J = directions.transpose(0, 2, 1) @ (bend[:, :, None] * directions)
-    return np.asarray(J + 2.0 * penalty.head * np.eye(k))
+    return np.asarray(J + 2.0 * penalty.head * np.eye(directions.shape[2]))
