@@ -25,7 +25,7 @@ def agreement_of_groups(crowd: SharedCrowd) -> dict[str, Any]:
     for name, asked in (("auto", "auto"), ("as many", n_groups)):
         schools = find_schools(ranker, crowd.said, n_schools=asked)
         found[name] = {
-            "schools": len(schools),
+            "schools": max(len(schools), 1),
             "rand": float(adjusted_rand_score(theirs[grouped], schools.labels[grouped])),
         }
     found_groups = {"people": int(grouped.sum()), "groups": n_groups, "ours": found}
@@ -56,7 +56,7 @@ def bridging(crowd: SharedCrowd, seed: int) -> dict[str, Any]:
     return {
         "statements": n,
         "both": len(set(ours.tolist()) & set(polis.tolist())),
-        "in our schools": votes.least(schools.labels, rng),
+        "in our schools": votes.least(np.maximum(schools.labels, 0), rng),
         "in Polis's groups": votes.least(theirs, rng),
     }
 

@@ -58,7 +58,7 @@ print(schools)
 
 shown = [*schools.agreed[:4], *schools.divisive[:6]]
 figure, axes = plt.subplots(figsize=(8.5, 4.8), layout="constrained")
-for number, school in enumerate(schools.schools):
+for number, school in enumerate(schools):
     soft = [schools.soft_labels.of_row(one.row) for one in shown]
     axes.errorbar(
         [100 * one["by_school"][number] for one in soft],

@@ -41,7 +41,7 @@ def schools() -> None:
         for name, ranker in rankers.items():
             found = find_schools(ranker.fit(crowd.annotations), crowd.annotations)
             total[name] += 1
-            right[name] += len(found) == n_schools
+            right[name] += max(len(found), 1) == n_schools
             rand.setdefault(name, []).append(adjusted_rand_score(crowd.school, found.labels))
     for name, n in total.items():
         share = np.mean(np.array(rand[name]) >= 0.9)

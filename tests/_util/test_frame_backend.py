@@ -45,7 +45,7 @@ def test_the_same_kind_comes_back(told):
         ranker.explain("p1", "i3").table(),
         ranker.similar_users("p1").table(),
         ranker.similar_items("i3").table(),
-        schools.people(),
+        schools.users(),
         schools.soft_labels.to_table(),
         found.table(),
         compared.table,

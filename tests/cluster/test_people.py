@@ -252,15 +252,15 @@ def test_newcomers_are_those_of_one_process(kept, here, client, said):
 
 def test_schools_are_those_of_one_process(kept, here, said, monkeypatch):
     found, expected = find_schools(kept[0], said), find_schools(here, said)
-    order = np.argsort(found.users)
-    assert found.users[order].tolist() == expected.users.tolist()
+    order = np.argsort(found.user_ids)
+    assert found.user_ids[order].tolist() == expected.user_ids.tolist()
     assert found.labels[order].tolist() == expected.labels.tolist()
     np.testing.assert_allclose(found.coordinates[order], expected.coordinates, atol=1e-6)
     monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 25)
     sampled = find_schools(kept[0], said)
-    assert len(sampled.users) == 25
-    assert len(set(sampled.users.tolist())) == 25
-    assert find_schools(load(kept[1]), said).users.tolist() == sampled.users.tolist()
+    assert len(sampled.user_ids) == 25
+    assert len(set(sampled.user_ids.tolist())) == 25
+    assert find_schools(load(kept[1]), said).user_ids.tolist() == sampled.user_ids.tolist()
 
 
 @pytest.mark.parametrize("on_cluster", [False, True])

@@ -123,9 +123,11 @@ def test_where_all_have_voted_the_share_is_theirs():
     assert not soft.error.any()
 
 
-def test_one_school_is_everybody(ranker):
-    soft = find_schools(ranker, n_schools=1).soft_labels
-    np.testing.assert_array_equal(soft.by_school[0], soft.share)
+def test_without_schools_there_are_no_shares_of_schools(ranker):
+    found = find_schools(ranker, n_schools=1)
+    assert found.soft_labels.by_school.shape == (0, N_ITEMS)
+    assert found.to_dict()["agreed"][0]["by_school"] == []
+    assert found.soft_labels.to_table().column_names[-1] == "at_least"
 
 
 def test_what_one_school_agrees_with_holds_at_both_ends_of_what_divides_it(ranker):

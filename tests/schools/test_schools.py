@@ -55,18 +55,22 @@ def test_true_schools_are_found_and_counted(n_schools, seed):
 def test_people_who_agree_are_no_schools(seed):
     simulation = crowd(1, seed)
     found = find_schools(three_levels(simulation, 2), simulation.annotations)
-    assert len(found) == 1
-    assert found[1].name == "everybody"
-    assert not found[1].features
-    assert found[1].divisive == ()
-    assert found[1].typical
+    assert len(found) == 0
+    assert list(found) == []
+    assert "No" in repr(found)
+    assert found.membership.shape == (len(found.user_ids), 0)
+    assert set(found.labels.tolist()) == {-1}
+    assert set(found.users()["school"].to_pylist()) == {0}
+    assert found.of_user(found.user_ids[0]) is None
+    with pytest.raises(KeyError, match="no schools stand apart"):
+        found[1]
 
 
 @pytest.mark.parametrize("n_schools", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_the_learned_prior_finds_them_too(n_schools):
     simulation = crowd(n_schools, seed=3)
     found = find_schools(HierarchicalRanker().fit(simulation.annotations))
-    assert len(found) == n_schools
+    assert len(found) == (n_schools if n_schools > 1 else 0)
     assert adjusted_rand_score(simulation.school, found.labels) >= 0.9
     assert found.agreed  # the ranker still has its annotations, and so its items
     assert bool(found.divisive) == bool(found.axes)
@@ -130,14 +134,14 @@ def test_contested_features_are_those_that_set_schools_apart():
 def test_what_was_found_fits_together():
     simulation = crowd(3)
     found = find_schools(three_levels(simulation, 2), simulation.annotations)
-    assert [school.number for school in found.schools] == [1, 2, 3]
-    assert sum(school.size for school in found.schools) == 120
+    assert [school.number for school in found] == [1, 2, 3]
+    assert sum(school.size for school in found) == 120
     np.testing.assert_allclose(found.membership.sum(axis=1), 1)
     np.testing.assert_allclose(found.standing.sum(axis=1), 1)
     assert (found.standing >= 0).all()
-    assert set(found.members(2)) == set(found.users[found.labels == 1])
+    assert set(found.members(2)) == set(found.user_ids[found.labels == 1])
     assert found.of_user(found.members(2)[0]) is found[2]
-    table = found.people()
+    table = found.users()
     assert table.num_rows == 120
     assert table["school"].to_pylist() == (found.labels + 1).tolist()
     assert json.loads(json.dumps(found.to_dict()))["n_schools"] == 3
@@ -229,7 +233,7 @@ def test_nobody_differs():
     ranker.group_ = np.zeros_like(ranker.group_)
     ranker.personal_ = np.zeros_like(ranker.personal_)
     found = find_schools(ranker, annotations)
-    assert len(found) == 1
+    assert len(found) == 0
     assert found.axes == ()
     assert "No difference between rankings that these labels can show" in repr(found)
     np.testing.assert_array_equal(found.standing, np.tile([1.0, 0.0, 0.0], (12, 1)))

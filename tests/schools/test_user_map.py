@@ -25,9 +25,9 @@ def standing(found, first, second, labels=None):
 
 def test_a_horseshoe_is_one_axis_and_a_cloud_is_a_plane(one):
     rng = np.random.default_rng(0)
-    first = rng.uniform(-1, 1, len(one.users))
+    first = rng.uniform(-1, 1, len(one.user_ids))
     horseshoe = standing(one, first, np.sqrt(1 - first**2) - 0.78)
-    cloud = standing(one, first, rng.uniform(-1, 1, len(one.users)))
+    cloud = standing(one, first, rng.uniform(-1, 1, len(one.user_ids)))
     assert (n_dimensions(horseshoe), n_dimensions(cloud)) == (1, 2)
 
 

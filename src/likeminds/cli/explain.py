@@ -204,7 +204,7 @@ def _tell_crowd(talk: Output, facts: "Facts") -> None:
         }
         for one in facts["schools"]
     ]
-    if len(rows) > 1:
+    if rows:
         talk.tell(rich_table(f"{len(rows)} schools of thought among {facts['people']:,}", rows))
         talk.remark("(comes back: how much of a school is found again in resampled crowds)")
     elif facts["axes"]:
@@ -227,7 +227,7 @@ def _tell_crowd(talk: Output, facts: "Facts") -> None:
         # Surest first: `rank` has other items on top where some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
         gradual = "people at both ends of this" if facts["axes"] else "people"
-        who = "every school" if len(rows) > 1 else gradual
+        who = "every school" if rows else gradual
         says = f"At least {least:.0%} of {who} {verb.would('each of these')}"
         talk.tell(f": {_items(facts['agreed'])}", head=says)
     if facts["divisive"]:
@@ -281,12 +281,11 @@ def _tell_covariates(talk: Output, covariates: "list[Facts]") -> None:
 def _tell_user(talk: Output, facts: "Facts") -> None:
     from likeminds.cli._tables import rich_table
 
-    school = facts["school"]
-    sure = f"{facts['membership']:.0%} sure"
-    where = f"school {school['number']} ({school['name']}), {sure}"
-    talk.tell(
-        f": {where if school['share'] < 1 else 'no schools stand apart'}", head=str(facts["user"])
-    )
+    school, where = facts["school"], "no schools stand apart"
+    if school is not None:
+        sure = f"{facts['membership']:.0%} sure"
+        where = f"school {school['number']} ({school['name']}), {sure}"
+    talk.tell(f": {where}", head=str(facts["user"]))
     _tell_standing(talk, facts["standing"], "Scores")
     if facts["loner"]:
         talk.tell("Sees it their own way, more than chance explains.")
@@ -349,7 +348,7 @@ def _tell_item(talk: Output, facts: "Facts") -> None:
         {"school": s["number"], "beats": f"{s['beats']:.0%}", "what sets it apart": s["name"]}
         for s in facts["schools"]
     ]
-    if len(rows) > 1:
+    if rows:
         talk.tell(rich_table("By school", rows))
     reasons = [_in_words(one) for one in facts["reasons"]]
     talk.tell(rich_table("Why the consensus sees it so", reasons, signed=("moves",)))
@@ -361,15 +360,11 @@ def _tell_item(talk: Output, facts: "Facts") -> None:
 def _tell_items(talk: Output, facts: "Facts") -> None:
     from likeminds.cli._tables import rich_table
 
-    several = len(facts["schools"]) > 1
+    several = len(facts["schools"]) > 0
     verb = Verb.of(facts["verb"])
     rows = [
         {"item": _called(one), "judged by": one["votes"], "yes": f"{one['share']:.0%}"}
-        | (
-            {f"school {n}": f"{share:.0%}" for n, share in enumerate(one["by_school"], start=1)}
-            if several
-            else {}
-        )
+        | {f"school {n}": f"{share:.0%}" for n, share in enumerate(one["by_school"], start=1)}
         | {"at least": f"{one['at_least']:.0%}", "spread": one["spread"]}
         for one in facts["items"][:_MOST_NAMES]
     ]
@@ -381,7 +376,7 @@ def _tell_items(talk: Output, facts: "Facts") -> None:
     where = f" {facts['everywhere']}".rstrip()
     liked = f"{facts['liked_by_all']:,} of {counted(len(facts['items']), 'item')}"
     talk.tell(f"More than half{where} {verb.would(liked)}.")
-    for one in facts["schools"] if several else ():
+    for one in facts["schools"]:
         talk.tell(f"School {one['number']}: {one['name']}")
     talk.remark(
         "(yes: the share of people who would say so, those who judged it as they did; at least: "

@@ -71,14 +71,14 @@ def people_map(
     """
     axes = new_axes(width, _height_of_map(schools)) if ax is None else ax
     share = width / _WIDTH
-    shown = np.zeros(len(schools.users), dtype=np.bool_)
+    shown = np.zeros(len(schools.user_ids), dtype=np.bool_)
     shown[evenly_spaced(len(shown), _MOST_DOTS)] = True
     places = map_places(schools, shown)
-    several, pictured = len(schools) > 1, ThumbnailItems.of(items, images)
-    for school in schools.schools if schools.axes else ():
-        position = school.number - 1
-        mine = shown & (schools.labels == position)
-        look = position % len(COLOURS)
+    pictured = ThumbnailItems.of(items, images)
+    for number in np.unique(schools.numbers).tolist() if schools.axes else ():
+        mine = shown & (schools.numbers == number)
+        look = max(number - 1, 0) % len(COLOURS)
+        name = _name_of(schools[number], schools, pictured, share) if schools else None
         axes.scatter(
             *places[mine].T,
             s=26,
@@ -86,11 +86,11 @@ def people_map(
             marker=MARKERS[look],
             alpha=0.7,
             linewidths=0,
-            label=_name_of(school, schools, pictured, share) if several else None,
+            label=name,
         )
     _ring_loners(axes, places, shown & schools.loner)
     _label_axes(axes, schools, pictured, share)
-    if schools.axes and (len(schools) > 1 or schools.loner.any()):
+    if schools.axes and (schools or schools.loner.any()):
         if ax is None:
             axes.figure.legend(loc="outside lower left", fontsize="medium", frameon=False)
         else:
@@ -111,7 +111,7 @@ def _name_of(
 def _height_of_map(schools: Schools) -> float:
     if not schools.axes:
         return 1.2
-    return (5.2 if n_dimensions(schools) > 1 else 2.8) + 0.35 * len(schools) * (len(schools) > 1)
+    return (5.2 if n_dimensions(schools) > 1 else 2.8) + 0.35 * len(schools)
 
 
 def _ring_loners(axes: Any, places: Float, loner: Bool) -> None:
@@ -153,8 +153,8 @@ def _label_axes(axes: Any, schools: Schools, pictured: ThumbnailItems | None, sh
 
 
 def _map_title(schools: Schools) -> str:
-    n = counted(len(schools.users), "person", "people")
-    if len(schools) == 1:
+    n = counted(len(schools.user_ids), "person", "people")
+    if not schools:
         if schools.axes:
             return f"{n}: one cloud, no separate camps"
         return f"{n}: no difference between rankings that these labels can show"
@@ -231,7 +231,7 @@ def heatmap(
         bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
         bar.set_label("weight x spread of the feature", fontsize=_LABEL)
     title = "What each person adds to the consensus, by school: bands of one colour agree"
-    if len(schools) == 1:
+    if not schools:
         title = "What each person adds to the consensus, from one end of the crowd to the other"
     title = wrap_text(title, round(84 * width / _WIDTH))
     figure.suptitle(title, fontsize="medium" if is_narrow else "large", x=0.01, ha="left")
@@ -247,8 +247,8 @@ def _people_in_order(schools: Schools) -> Index:
 
 def _features_in_order(schools: Schools, most: int) -> Index:
     """Order features by the school they set apart, then those that set none apart."""
-    strongest = np.abs(schools.strength).max(axis=0)
-    if len(schools) == 1 and schools.axes:
+    strongest = np.abs(schools.strength).max(axis=0, initial=0.0)
+    if not schools and schools.axes:
         strongest = np.max([np.abs(axis.strength) for axis in schools.axes], axis=0)
     kept = np.argsort(-strongest, kind="stable")[:most]
     school = schools.feature_school[kept]
@@ -256,12 +256,12 @@ def _features_in_order(schools: Schools, most: int) -> Index:
 
 
 def _mark_schools(axes: Any, schools: Schools, people: Index) -> None:
-    labels = schools.labels[people]
-    edges = np.flatnonzero(np.diff(labels)) + 1
+    numbers = schools.numbers[people]
+    edges = np.flatnonzero(np.diff(numbers)) + 1
     for edge in edges:
         axes.axvline(edge - 0.5, color="black", linewidth=1)
-    starts, ends = np.append(0, edges), np.append(edges, len(labels))
+    starts, ends = np.append(0, edges), np.append(edges, len(numbers))
     middles = (starts + ends - 1) / 2
-    names = [f"school {labels[s] + 1}" if len(schools) > 1 else "people" for s in starts]
+    names = [f"school {numbers[s]}" if schools else "people" for s in starts]
     axes.set_xticks(middles, names, fontsize=_LABEL)
     axes.tick_params(length=0)

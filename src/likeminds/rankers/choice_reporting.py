@@ -274,7 +274,7 @@ class ChoiceReporting(PriorRanker):
         if by is None:
             return {}
         if hasattr(by, "schools") and hasattr(by, "labels"):
-            where = lookup(self.users_, by.users, "users")
+            where = lookup(self.users_, by.user_ids, "users")
             labels = np.where(where >= 0, by.labels[where], -1)
             return {f"school {s.number}": labels == s.number - 1 for s in by.schools}
         if isinstance(by, Mapping):

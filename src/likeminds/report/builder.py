@@ -172,8 +172,8 @@ def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> s
 
 def _of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
     known = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
-    divided = [name for name, n_schools in known.items() if n_schools > 1]
-    united = [name for name, n_schools in known.items() if n_schools == 1]
+    divided = [name for name, n_schools in known.items() if n_schools]
+    united = [name for name, n_schools in known.items() if not n_schools]
     what = f"The model is about {counted(len(facts), 'attribute')}."
     if divided:
         what += f" People are divided into schools of thought on {listing(divided)}."
@@ -194,7 +194,7 @@ def _overview_row(attribute: Hashable, facts: ReportFacts) -> list[str]:
     return [
         str(attribute),
         f"{facts.n_users:,}",
-        "" if facts.schools is None else str(len(facts.schools)),
+        "" if facts.schools is None else str(len(facts.schools) or "none"),
         "" if accuracy is None else interval(accuracy[0]),
         "" if accuracy is None else interval(accuracy[1]),
         "" if counts is None else str(sum(counts[v] for v in ("reversed", "constant", "random"))),

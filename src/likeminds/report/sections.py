@@ -50,15 +50,15 @@ def schools_section(facts: ReportFacts) -> Section | None:
     if found is None:
         return None
     parts: list[Block] = [_how_found(found)]
-    if len(found) > 1:
-        parts.append(Cards([_school_card(facts, school) for school in found.schools]))
+    if found:
+        parts.append(Cards([_school_card(facts, school) for school in found]))
     elif found.axes:
         rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
         header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
         parts += [ReportTable(header, rows), *_halves(facts)]
     if found.axes:
         parts.append(_heatmap(facts, found))
-    title = "Schools of thought" if len(found) > 1 else "How people differ"
+    title = "Schools of thought" if found else "How people differ"
     return Section(title, parts)
 
 
@@ -67,7 +67,7 @@ def _halves(facts: ReportFacts) -> list[Block]:
     halves = facts.explained.halves
     if halves is None:
         return []
-    rows = [[f"{s.size:,}", s.name, f"{s.stability:.2f}"] for s in halves.schools]
+    rows = [[f"{s.size:,}", s.name, f"{s.stability:.2f}"] for s in halves]
     caption = (
         "The best division in two all the same, with the share of each that comes back in "
         f"resampled crowds (adjusted Rand index {halves.agreement:.2f})"
@@ -82,7 +82,7 @@ def _how_found(found: Schools) -> str:
             "is no more than chance lets it be, with as many labels as there are: people may "
             "differ more than this shows."
         )
-    if len(found) == 1:
+    if not found:
         directions = "Its longest direction is" if len(found.axes) == 1 else "Its directions are"
         return (
             "People were divided by how their rankings deviate from the consensus. No division "
@@ -172,7 +172,7 @@ def agreed_section(facts: ReportFacts) -> Section | None:
     found = facts.schools
     if found is None or found.soft_labels is None:
         return None
-    several = len(found) > 1
+    several = len(found) > 0
     would = facts.verb.would()
     share = f"share that {would} in every school" if several else f"share of people that {would}"
     if not several and found.everywhere:
@@ -199,14 +199,13 @@ def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) ->
     """Return a table of who would say yes to items."""
     if found.soft_labels is None or facts.items is None:
         return []
-    several = [f"school {s.number}" for s in found.schools] if len(found) > 1 else []
+    several = [f"school {s.number}" for s in found]
     rows = []
     for one in judged:
         soft = found.soft_labels.of_row(one.row)
         told = ", ".join(describe(facts.items, one, _FEATURES_TOLD))
         cells = [(soft["share"], soft["error"])]
-        if several:
-            cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
+        cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
         rows.append([told, f"{soft['votes']:,}", *shown])
     header = ["item", "judged by", "everybody", *several]
@@ -353,7 +352,7 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
     """Return the cards of those who differ most, and whose own ranking is right."""
     if facts.schools is None or facts.annotations is None:
         return []
-    known = set(facts.schools.users.tolist())
+    known = set(facts.schools.user_ids.tolist())
     gain = np.where(found.verdict == "different", found.own_auc - found.consensus_auc, -np.inf)
     best = [i for i in np.argsort(-gain, kind="stable")[:_CARDS] if np.isfinite(gain[i])]
     return [

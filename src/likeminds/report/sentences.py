@@ -30,7 +30,7 @@ def finding(facts: ReportFacts) -> str:
     what = f"what they {'want' if verb.wishes else verb.many()}"
     if schools is None:
         return f"What {people} {'want' if verb.wishes else verb.many()}"
-    if len(schools) > 1:
+    if schools:
         how = "form" if schools.suggested else "cut into"
         return f"{people} {how} {_in_words(len(schools))} schools of thought on {what}"
     if schools.axes:
@@ -44,7 +44,7 @@ def numbers(facts: ReportFacts) -> dict[str, str]:
     told = {"people": f"{facts.n_users:,}"}
     if facts.annotations is not None:
         told |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
-    if facts.schools is not None and len(facts.schools) > 1:
+    if facts.schools:
         told["schools of thought"] = str(len(facts.schools))
     found = facts.accuracy()
     if found is not None:
@@ -96,9 +96,9 @@ def _camps(facts: ReportFacts) -> list[str]:
     said = [f"On the whole they {want}."] if wanted else []
     # Ids of pictures say nothing; the pictures themselves come below.
     told = named or (facts.items is not None and facts.images is None)
-    if len(schools) > 1:
+    if schools:
         how = "They form" if schools.suggested else "As asked, they are cut into"
-        sizes = ", ".join(f"{school.share:.0%}" for school in schools.schools)
+        sizes = ", ".join(f"{school.share:.0%}" for school in schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
         return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
     if not schools.axes:

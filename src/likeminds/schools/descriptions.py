@@ -25,7 +25,6 @@ from likeminds.schools.yes_log_odds import YesLogOdds
 
 ITEMS_SHOWN = 8
 _AXES_SHOWN = 3
-_EVERYBODY = "everybody"
 # The share of the crowd that stands at one end of a direction.
 _END = 0.25
 
@@ -96,13 +95,15 @@ class SchoolCrowd:
 
     @cached_property
     def added(self) -> Float:
-        """The mean group level of each school's members: (n_schools, n_features)."""
+        """The mean group level of each school's members: (n_schools, n_features).
+
+        A division into one part has no schools.
+        """
         division = self.division
-        n_schools = division.membership.shape[1]
-        added = np.zeros((n_schools, len(self.spread)))
-        if n_schools > 1:
-            for school in np.unique(division.labels):
-                added[school] = self.levels.group[division.labels == school].mean(axis=0)
+        n_parts = division.membership.shape[1]
+        added = np.zeros((n_parts if n_parts > 1 else 0, len(self.spread)))
+        for school in np.unique(division.labels) if n_parts > 1 else ():
+            added[school] = self.levels.group[division.labels == school].mean(axis=0)
         return added
 
     @cached_property
@@ -113,6 +114,8 @@ class SchoolCrowd:
     def schools(self) -> tuple[School, ...]:
         """Put the schools into words."""
         added, strength, division = self.added, self.strength, self.division
+        if not len(added):
+            return ()
         sizes = np.bincount(division.labels, minlength=len(added))
         # What everybody outside of a school wants, as their own mean.
         total = sizes @ added
@@ -120,7 +123,7 @@ class SchoolCrowd:
         return tuple(
             School(
                 number=n + 1,
-                name=self._name_of_school(n, rest[n]) or _EVERYBODY,
+                name=self._name_of_school(n, rest[n]),
                 size=int(sizes[n]),
                 share=float(sizes[n] / sizes.sum()),
                 stability=float(division.stability[n]),
@@ -146,7 +149,7 @@ class SchoolCrowd:
 
     def _name_of_school(self, n: int, rest: Float) -> str:
         added, strength = self.added[n], self.strength[n]
-        if self.items is None or len(self.added) == 1 or self._is_telling(strength):
+        if self.items is None or self._is_telling(strength):
             return self._named(added, strength)
         if self.soft is None:
             own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))

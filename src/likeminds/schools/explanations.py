@@ -80,7 +80,7 @@ class Explanation:
     @cached_property
     def halves(self) -> Schools | None:
         """The best two schools where people differ gradually and none stand apart; else None."""
-        if len(self.schools) > 1 or not self.schools.axes or len(self.schools.users) < _FEWEST:
+        if self.schools or not self.schools.axes or len(self.levels.users) < _FEWEST:
             return None
         return find_schools(self.ranker, self.items, 2, said=self.said)
 
@@ -171,7 +171,7 @@ class Explanation:
         return {
             "which": which,
             "verb": self.verb.many(),
-            "schools": [{"number": s.number, "name": s.name} for s in found.schools],
+            "schools": [{"number": s.number, "name": s.name} for s in found],
             "everywhere": found.everywhere,
             "liked_by_all": int((soft.at_least > 0.5).sum()),
             "items": [facts | soft.of_row(one.row) for facts, one in plain],
@@ -217,13 +217,13 @@ class Explanation:
         """Say where somebody stands, what they want differently, and what they like best."""
         found = self.schools
         school = found.of_user(user)
-        place = int(lookup([user], found.users, "users")[0])
+        place = int(lookup([user], found.user_ids, "users")[0])
         own, shared = self.levels.coef[place], self.levels.consensus
         facts: Facts = {
             "user": user,
             "verb": self.verb.many(),
-            "school": school.to_dict(),
-            "membership": float(found.membership[place].max()),
+            "school": None if school is None else school.to_dict(),
+            "membership": None if school is None else float(found.membership[place].max()),
             "standing": plain_standing(found.standing[place]),
             "loner": bool(found.loner[place]),
             "likeness": float(self.likeness[place]),
@@ -270,7 +270,8 @@ class Explanation:
         everybody = items.places(self.levels.coef)[:, row]
         order = np.argsort(-everybody, kind="stable")
         apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
-        by_school = items.places(np.stack([school.weights for school in found.schools]))[:, row]
+        weights = np.array([school.weights for school in found]).reshape(len(found), -1)
+        by_school = items.places(weights)[:, row] if found else np.zeros(0)
         text = items.text_of(item)
         return ({"item": item} if text is None else {"item": item, "text": text}) | {
             "consensus": float(items.places(self.levels.consensus[None])[0, row]),
@@ -278,11 +279,11 @@ class Explanation:
             "more_divisive_than": float((apart < apart[row]).mean()),
             "schools": [
                 {"number": school.number, "name": school.name, "beats": beats}
-                for school, beats in zip(found.schools, by_school.tolist(), strict=True)
+                for school, beats in zip(found, by_school.tolist(), strict=True)
             ],
             "reasons": self._reasons(items, row),
-            "liked_by": _people(found.users, everybody, order[:_FEW]),
-            "disliked_by": _people(found.users, everybody, order[::-1][:_FEW]),
+            "liked_by": _people(found.user_ids, everybody, order[:_FEW]),
+            "disliked_by": _people(found.user_ids, everybody, order[::-1][:_FEW]),
         }
 
     @property

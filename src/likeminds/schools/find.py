@@ -58,7 +58,7 @@ def find_schools(
         independent, with the spread the ranker measured, and no items are shown.
     n_schools : int or "auto", default="auto"
         How many schools; "auto" lets the data say (see `likeminds.schools.mixture`), which may
-        say one: people who differ gradually, or not at all.
+        find none: people who differ gradually, or not at all.
     random_state : int or Generator, default=0
         Makes the result reproducible.
     texts : mapping from item id to str, optional
@@ -86,7 +86,7 @@ def find_schools(
     >>> crowd = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
     >>> ranker = ThreeLevelRanker().fit(crowd.annotations)
     >>> schools = find_schools(ranker, crowd.annotations)
-    >>> len(schools), [school.size for school in schools.schools]
+    >>> len(schools), [school.size for school in schools]
     (3, [20, 20, 20])
     >>> schools[1].divisive[0]._fields
     ('item', 'row', 'value', 'text')
@@ -103,15 +103,15 @@ def find_schools(
     coordinates, directions = place.coordinates
     crowd = SchoolCrowd(alike, items, spread, division, soft, as_ranker(ranker).verb)
     frames: Frames = "pyarrow" if place.said is None else place.said.frames
-    soft = None if soft is None else replace(soft, frames=frames)
+    soft = None if soft is None else soft.of_schools(len(crowd.added), frames)
     standing, loner = shares(levels, spread), loners(levels, spread)
     if not directions.size:
         # Of people who all agree, some are a little further from the others than chance lets them.
         loner = loner & (standing[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
-        users=levels.users,
-        labels=division.labels,
-        membership=division.membership,
+        user_ids=levels.users,
+        labels=division.labels if len(crowd.added) else division.labels - 1,
+        membership=division.membership[:, : len(crowd.added)],
         schools=crowd.schools(),
         feature_names=levels.feature_names,
         feature_words=levels.words_over(items),
@@ -241,9 +241,8 @@ def _feature_school(strength: Float) -> Index:
     """Return the school that each feature sets apart most, -1 for none."""
     found = np.full(strength.shape[1], -1)
     for own in strength:
-        found[leading(own)] = 0
-    apart = found == 0
-    found[apart] = np.abs(strength[:, apart]).argmax(axis=0)
+        named = leading(own)
+        found[named] = np.abs(strength[:, named]).argmax(axis=0)
     return found
 
 

@@ -100,6 +100,9 @@ class NewUserProjection:
     def normals(self) -> tuple[Float, Float, Float]:
         """Means (s, k), the root of the precision (k, k), and log shares (s,) of the schools."""
         found = self.schools
+        if not found:
+            k = found.coordinates.shape[1]
+            return np.zeros((0, k)), np.eye(k), np.zeros(0)
         member = found.labels[:, None] == np.arange(len(found))
         size = np.maximum(member.sum(axis=0), 1)
         means = (member.T @ found.coordinates) / size[:, None]
@@ -127,5 +130,6 @@ class NewUserProjection:
         coordinates = alike.group @ spread @ self._directions.T
         means, root, log_share = self.normals
         apart = (coordinates[:, None, :] - means) @ root
-        membership = softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1)
+        likely = log_share - 0.5 * (apart**2).sum(axis=2)
+        membership = softmax(likely, axis=1) if likely.size else likely
         return MapPositions(coordinates, np.asarray(membership), shares(levels, spread))

@@ -1,6 +1,6 @@
 """What was found about a crowd: its schools, its loners, and what it argues about."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,18 +108,20 @@ class Axis:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schools:
-    """The schools of thought of a crowd, as `find_schools` finds them.
+    """The schools of thought of a crowd, as `find_schools` finds them: a sequence of `School`.
+
+    It is empty where no schools stand apart. ``schools[1]`` is the school with number 1.
 
     Attributes
     ----------
-    users : array of shape (n_users,)
+    user_ids : array of shape (n_users,)
         The people.
     labels : array of shape (n_users,)
-        The position in ``schools`` of each person's school.
+        The position in ``schools`` of each person's school; -1 where there are no schools.
     membership : array of shape (n_users, n_schools)
         How likely each person belongs to each school.
     schools : tuple of School
-        The schools, the largest first; one school of everybody where there are none.
+        The schools, the largest first.
     feature_names : tuple of str
         The features.
     feature_words : tuple of str
@@ -149,8 +151,8 @@ class Schools:
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
-        The items that every school likes most, or both ends of every direction where there is
-        one school; the value is the share of people that would say yes there at the least
+        The items that every school likes most, or both ends of every direction where there are
+        no schools; the value is the share of people that would say yes there at the least
         (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
         The share of the crowd, and of each school, that would say yes to each item. None without
@@ -161,7 +163,7 @@ class Schools:
         How readily people say yes, whatever they rank first; None for choices and grades.
     """
 
-    users: IdArray
+    user_ids: IdArray
     labels: Index
     membership: Float
     schools: tuple[School, ...]
@@ -187,45 +189,58 @@ class Schools:
     def __len__(self) -> int:
         return len(self.schools)
 
+    def __iter__(self) -> Iterator[School]:
+        return iter(self.schools)
+
     def __getitem__(self, number: int) -> School:
-        if not 1 <= number <= len(self):
+        if 1 <= number <= len(self):
+            return self.schools[number - 1]
+        if self.schools:
             raise KeyError(f"There is no school {number}; they are numbered 1 to {len(self)}.")
-        return self.schools[number - 1]
+        raise KeyError(f"There is no school {number}: no schools stand apart in this crowd.")
 
     @property
     def everywhere(self) -> str:
         """In words, where those who like `agreed` items are; empty where all people are alike."""
-        if len(self) > 1:
+        if self.schools:
             return "in every school"
         return "at both ends of what divides people" if self.axes else ""
 
     @property
     def loners(self) -> IdArray:
         """The people who see it their own way."""
-        return self.users[self.loner]
+        return self.user_ids[self.loner]
 
     def members(self, number: int) -> IdArray:
         """Return the people of a school, by its number, the surest first."""
-        position = self[number].number - 1
+        position = self.schools.index(self[number])
         mine = np.flatnonzero(self.labels == position)
-        return self.users[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
+        return self.user_ids[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
 
-    def of_user(self, person: Hashable) -> School:
-        """Return the school of a person."""
-        place = int(lookup([person], self.users, "users")[0])
+    def of_user(self, person: Hashable) -> School | None:
+        """Return the school of a person; None where there are no schools."""
+        place = int(lookup([person], self.user_ids, "users")[0])
         if place < 0:
             raise KeyError(
-                f"{person!r} is not among the {len(self.users)} people of this model."
-                f"{did_you_mean(person, self.users.tolist())}"
+                f"{person!r} is not among the {len(self.user_ids)} people of this model."
+                f"{did_you_mean(person, self.user_ids.tolist())}"
             )
-        return self.schools[int(self.labels[place])]
+        return self.schools[int(self.labels[place])] if self.schools else None
 
-    def people(self) -> Any:
-        """Return a table with a row per person: school, how likely, shares of levels, loner."""
+    @property
+    def numbers(self) -> Index:
+        """The number of each person's school; 0 where there are no schools."""
+        return self.labels + 1
+
+    def users(self) -> Any:
+        """Return a table with a row per person: school, how likely, shares of levels, loner.
+
+        The school is 0 where there are no schools.
+        """
         columns: dict[str, Any] = {
-            "user": self.users.tolist(),
-            "school": self.labels + 1,
-            "membership": self.membership.max(axis=1),
+            "user": self.user_ids.tolist(),
+            "school": self.numbers,
+            "membership": self.membership.max(axis=1, initial=0.0),
         }
         columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
         return as_kind(pa.table(columns | {"loner": self.loner}), self.frames)
@@ -238,7 +253,7 @@ class Schools:
         ``by_school`` the shares of the crowd and of each school, each with its error.
         """
         return {
-            "people": len(self.users),
+            "people": len(self.user_ids),
             "verb": self.verb.many(),
             "severity": None if self.severity is None else self.severity.to_dict(),
             "n_schools": len(self),
@@ -261,7 +276,7 @@ class Schools:
 
     def __str__(self) -> str:
         lines = [self._headline()]
-        if len(self) > 1:
+        if self.schools:
             lines += [
                 f"  {s.number}. {s.name} ({counted(s.size, 'person', 'people')}, "
                 f"stability {s.stability:.2f})"
@@ -281,13 +296,12 @@ class Schools:
             {"school": one.number, "people": one.size, "comes back": one.stability, "is": one.name}
             for one in self.schools
         ]
-        told = html_table(rows if len(self) > 1 else [])
         axes = [{"share": a.share, "from": a.low, "to": a.high} for a in self.axes]
-        return html_page(self._headline(), told, html_table(axes))
+        return html_page(self._headline(), html_table(rows), html_table(axes))
 
     def _headline(self) -> str:
-        people = counted(len(self.users), "person", "people")
-        if len(self) > 1:
+        people = counted(len(self.user_ids), "person", "people")
+        if self.schools:
             return f"{len(self)} schools of thought among {people}"
         if self.axes:
             return f"No separate schools of thought: {people} differ gradually"

@@ -1,6 +1,6 @@
 """Soft labels: the share of a crowd, and of each of its schools, that would say yes to an item."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,7 @@ class SoftLabels:
     share, error : arrays of shape (n_items,)
         The share of the crowd that would say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
-        The same for each school.
+        The same for each school; no rows where there are no schools.
     at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
         The same for people at the low and the high end of each direction.
     """
@@ -60,16 +60,21 @@ class SoftLabels:
     def at_least(self) -> Float:
         """The share that would say yes in every school: the least of the schools' lower bounds.
 
-        Where people are one school in which they differ gradually, the least of the bounds at both
-        ends of every direction: what most of them like may still divide them. Each bound holds
-        with a probability of 95 %.
+        Where people differ gradually, without schools, the least of the bounds of the crowd and
+        at both ends of every direction: what most of them like may still divide them. Each bound
+        holds with a probability of 95 %.
         """
         share, error = self.by_school, self.error_by_school
-        if len(share) == 1 and self.at_ends.size:
+        if not len(share):
             n_items = len(self.items)
-            share = np.vstack([share, self.at_ends.reshape(-1, n_items)])
-            error = np.vstack([error, self.error_at_ends.reshape(-1, n_items)])
+            share = np.vstack([self.share, self.at_ends.reshape(-1, n_items)])
+            error = np.vstack([self.error, self.error_at_ends.reshape(-1, n_items)])
         return np.asarray(np.clip((share - BOUND * error).min(axis=0), 0.0, 1.0))
+
+    def of_schools(self, n_schools: int, frames: Frames) -> "SoftLabels":
+        """Return the shares of so many schools, with tables of a kind."""
+        own, error = self.by_school[:n_schools], self.error_by_school[:n_schools]
+        return replace(self, by_school=own, error_by_school=error, frames=frames)
 
     def of_row(self, row: int) -> dict[str, Any]:
         """Return votes, shares and errors of the item in a row of the table of features."""

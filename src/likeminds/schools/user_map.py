@@ -35,7 +35,7 @@ def n_dimensions(schools: Schools) -> int:
         above = float(roc_auc_score(schools.labels == 0, first))
         return 1 if max(above, 1.0 - above) >= _TOLD_APART else 2
     share = schools.axes[1].share
-    if len(schools) == 1:
+    if not schools:
         bent = np.column_stack([np.ones(len(first)), first, first**2])
         left = second - bent @ np.linalg.lstsq(bent, second, rcond=None)[0]
         share *= float(left @ left) / (float(second @ second) or 1.0)
@@ -55,7 +55,7 @@ def map_places(schools: Schools, shown: Bool) -> Float:
     n = n_dimensions(schools)
     if n > 1:
         return schools.coordinates[:, :2]
-    places = np.zeros((len(schools.users), 2))
+    places = np.zeros((len(schools.user_ids), 2))
     if n:
         places[:, 0] = schools.coordinates[:, 0]
         places[shown, 1] = _heaps(places[shown, 0])

@@ -182,7 +182,7 @@ class RankingQueries:
         """Return where somebody stands among the others."""
         places = question.place(opinion)
         schools = question.explanation.schools
-        number = int(places.membership[0].argmax()) + 1 if len(schools) > 1 else None
+        number = int(places.membership[0].argmax()) + 1 if schools else None
         coordinates = places.coordinates[0, :2].tolist()
         shares = places.standing[0].tolist()
         return {

@@ -84,7 +84,7 @@ export function peopleMap(map, marked) {
   const place = ([x, y]) => [16 + 328 * (x - x0) / width, floor - step * (y - y0)];
   const dots = map.points.map((point, index) => {
     const [cx, cy] = place(point);
-    return svg("circle", { class: `point s${(map.schools[index] - 1) % 6 + 1}`, cx, cy, r: 4 });
+    return svg("circle", { class: `point s${((map.schools[index] || 1) - 1) % 6 + 1}`, cx, cy, r: 4 });
   });
   const stars = marked.map(({ name, at }, index) => {
     const [x, y] = line ? [place([at[0], 0])[0], floor + 20] : place(at);

@@ -59,7 +59,7 @@ export async function items(room, { attribute, wording }) {
       el("p", {}, el("strong", { id: "score" }, number(mine.score)), ` compared with the average ${wording.noun}${range}. `, expectation(mine, wording)),
       signedBars(levels, "What adds up to it"),
       features.length ? [el("h4", { class: "small" }, byFeature(mine.features, nameless)), signedBars(features, "By feature")] : null,
-      facts.schools?.length > 1 ? schools(facts) : null,
+      facts.schools?.length ? schools(facts) : null,
     ];
   }
 

@@ -12,7 +12,7 @@ export async function schools(room, { attribute, wording }) {
       throw problem;
     }),
   ]);
-  const several = found.schools.length > 1;
+  const several = found.schools.length > 0;
   const title = several
     ? `${found.schools.length} schools of thought among ${found.people} people`
     : found.axes.length

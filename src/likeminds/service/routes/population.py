@@ -150,9 +150,8 @@ def schools(asked: Annotated[Asked, Query()], held: Held, caller: Calling) -> di
 def school(asked: Annotated[AskedSchool, Query()], held: Held, caller: Calling) -> dict[str, Any]:
     """Say what one school stands for, and, to those who may know, who is in it."""
     question = RankingQueries(held, caller).question(asked.attribute)
-    n_schools = len(question.explanation.schools)
-    if asked.number > n_schools:
-        known = [str(number + 1) for number in range(n_schools)]
+    known = [str(one.number) for one in question.explanation.schools]
+    if str(asked.number) not in known:
         raise UnknownNameError("school", str(asked.number), known)
     found = question.explanation.school(asked.number)
     gone = held.forgotten
@@ -184,13 +183,13 @@ def people_map(asked: Annotated[Asked, Query()], held: Held, caller: Calling) ->
     """
     question = RankingQueries(held, caller).question(asked.attribute)
     found = question.explanation.schools
-    step = max(1, -(-len(found.users) // _ON_MAP))
-    shown = np.arange(len(found.users)) % step == 0
+    step = max(1, -(-len(found.user_ids) // _ON_MAP))
+    shown = np.arange(len(found.user_ids)) % step == 0
     n_axes = n_dimensions(found)
     axes = [{"low": axis.low, "high": axis.high} for axis in found.axes[:n_axes]]
     return {
         "points": np.round(map_places(found, shown)[shown], 4).tolist(),
-        "schools": (found.labels[::step] + 1).tolist(),
+        "schools": found.numbers[::step].tolist(),
         "names": [one.name for one in found.schools],
         "axes": axes,
     }
