@@ -76,7 +76,7 @@ class CovariateEffects:
     def told(self, size: int) -> Float:
         """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
         values, vectors = np.linalg.eigh(self.covariance)
-        there = values > LEAST_SHARE * max(float(values[-1]), 1e-300)
+        there = values > LEAST_SHARE * values.max(initial=1e-300)
         rows = (vectors[:, there] * np.sqrt(values[there])).T
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
