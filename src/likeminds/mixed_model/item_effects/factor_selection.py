@@ -157,9 +157,9 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
     for rung in _possible(tasks):
         state = _with_rung(state, rung)
         lost, n_left = _lost(state), int(are_there(state.objective, state.at.model, NOTHING).sum())
-        if lowest is None or lost.total < lowest.total:
+        if n_left and (lowest is None or lost.total < lowest.total):
             best, lowest = state, lost
-        elif n_left <= n_before:  # more factors would shrink to nothing, too
+        elif rung > 1 and n_left <= n_before:  # more factors would shrink to nothing, too
             break
         n_before = n_left
     chosen = lowest is not None and _is_better(lowest, before)
