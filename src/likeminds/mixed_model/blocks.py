@@ -29,65 +29,39 @@ _SHARED = 2
 
 @dataclass(frozen=True)
 class PaddedRows:
-    """A few people's rows, padded to a common length (padding has weight 0).
+    """A few people's rows, padded to a common length (padding has weight 0)."""
 
-    Attributes
-    ----------
-    people : array of shape (b,)
-        Their positions among all people.
-    rows : array of shape (b, n, p)
-        Coordinates.
-    response, weight : arrays of shape (b, n)
-        The response to eta, and the weight of the row.
-    comparisons : array of shape (b,)
-        How many observations a person's rows amount to.
-    places : array of shape (b, n), optional
-        Where the rows are among all rows of these tasks; the padding's are past the last.
-    set_size : int
-        How many rows in succession are a set that one was chosen from; see `choices`.
-    log_count : array of shape (b, n), optional
-        The logarithm of how often an item is in its set (minus infinity fills up).
-    offset : array of shape (b, n), optional
-        What is added to every row's eta: see `crossed`.
-    held : array of shape (b, r, r), optional
-        What is added to everybody's precision of the last r coordinates, whose mean is zero.
-    beyond : array of shape (b, n, n), optional
-        Inner products of what a person's rows have beyond the coordinates.
-    """
-
-    people: Index
-    rows: Float
+    people: Index  # (b,): their positions among all people
+    rows: Float  # (b, n, p): coordinates
+    # (b, n): the response to eta, and the weight of the row.
     response: Float
     weight: Float
-    comparisons: Float
+    comparisons: Float  # (b,): how many observations a person's rows amount to
+    # (b, n): where the rows are among all rows of these tasks; the padding's are past the last.
     places: Index | None = None
+    # How many rows in succession are a set that one was chosen from; see `choices`.
     set_size: int = 1
+    # (b, n): the logarithm of how often an item is in its set (minus infinity fills up).
     log_count: Float | float = 0.0
-    offset: Float | None = None
+    offset: Float | None = None  # (b, n): what is added to every row's eta: see `crossed`
+    # (b, r, r): what is added to everybody's precision of the last r coordinates, whose mean is
+    # zero.
     held: Float | None = None
+    # (b, n, n): inner products of what a person's rows have beyond the coordinates.
     beyond: Float | None = None
 
 
 @dataclass(frozen=True)
 class RowItems:
-    """Which item each row is about, where items have effects of their own.
+    """Which item each row is about, where items have effects of their own."""
 
-    Attributes
-    ----------
-    item : array of shape (n_places,)
-        The code of each place's item; -1 where there is none, as in the padding.
-    sign : array of shape (n_places,), optional
-        -1 where scores are turned round, since the worst was chosen; else 1.
-    bend : float, or array of shape (n_places,)
-        The second derivative of the loss that the uncertainty of an item counts with.
-    set_size : int
-        How many rows in succession are one response.
-    """
-
+    # (n_places,): the code of each place's item; -1 where there is none, as in the padding.
     item: Index
+    # (n_places,): -1 where scores are turned round, since the worst was chosen; else 1.
     sign: Float | None = None
+    # (n_places,): the second derivative of the loss that the uncertainty of an item counts with.
     bend: Float | float = 0.25
-    set_size: int = 1
+    set_size: int = 1  # how many rows in succession are one response
 
     def signed(self, numbers: Float, places: Index) -> Float:
         """Return numbers of rows, or of their columns, with the signs of their places."""
@@ -223,21 +197,11 @@ class CachedResponses(InMemoryResponses):
 
 @dataclass(frozen=True)
 class LabelResponses(CachedResponses):
-    """One row per label, for the logistic loss.
+    """One row per label, for the logistic loss."""
 
-    Attributes
-    ----------
-    rows : Rows
-        The labels.
-    coordinates : Design
-        The coordinates of the items.
-    is_ready : bool
-        Whether the table of the rows is in coordinates already.
-    """
-
-    rows: Rows
-    coordinates: Design
-    is_ready: bool
+    rows: Rows  # the labels
+    coordinates: Design  # the coordinates of the items
+    is_ready: bool  # whether the table of the rows is in coordinates already
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, coordinates: Design) -> "LabelResponses":

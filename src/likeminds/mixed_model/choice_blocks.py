@@ -82,29 +82,18 @@ class ChoiceBlocks(CachedResponses):
     counts as often as its positive label, and in it each negative as often as its own; in a
     group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
     Sets are places in the table of items: an item that is compared often is there once.
-
-    Attributes
-    ----------
-    items : array of shape (n_items, size) or (n_items, d)
-        The items' coordinates; or their features, where coordinates take too much memory.
-    sets : Rows
-        One row per set: the places of its items in the table, filled up to a common size; how
-        often each is there (0 fills up); and 1, or -1 where the worst was chosen.
-    coordinates : Design
-        The coordinates of the items.
-    set_size : int
-        Items of a set.
-    is_ready : bool
-        Whether the table of the items is in coordinates already.
-    members : array of shape (n_sets, set_size)
-        The item codes of each set, by its number in ``sets``; -1 for no item.
     """
 
+    # (n_items, size) or (n_items, d): the items' coordinates; or their features, where
+    # coordinates take too much memory.
     items: FloatArray
+    # One row per set: the places of its items in the table, filled up to a common size; how often
+    # each is there (0 fills up); and 1, or -1 where the worst was chosen.
     sets: Rows
-    coordinates: Design
-    set_size: int
-    is_ready: bool
+    coordinates: Design  # the coordinates of the items
+    set_size: int  # items of a set
+    is_ready: bool  # whether the table of the items is in coordinates already
+    # (n_sets, set_size): the item codes of each set, by its number in ``sets``; -1 for no item.
     members: Index
 
     @classmethod

@@ -18,18 +18,12 @@ _LONGEST = 500.0
 
 @dataclass(frozen=True)
 class SetDifferences:
-    """Rows of choice sets, each with the others of its set.
+    """Rows of choice sets, each with the others of its set."""
 
-    Attributes
-    ----------
-    row, other : arrays of shape (n,)
-        The positions of the two rows.
-    mean, variance : arrays of shape (n,)
-        The mean and variance of the other's score less the row's, as the set was asked for.
-    """
-
+    # (n,): the positions of the two rows.
     row: Index
     other: Index
+    # (n,): the mean and variance of the other's score less the row's, as the set was asked for.
     mean: Float
     variance: Float
 
@@ -71,19 +65,6 @@ def chances_of_sets(
     difference is divided by sqrt(1 + pi/8 its variance), after MacKay, and probabilities are made
     to sum to one. Of a pair that is `Posterior.chance_preferred`. Where the worst is chosen, scores
     are turned round.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        Posteriors of people.
-    said : Annotations
-        Choice sets.
-    scores : array of shape (n_rows,)
-        The mean score of each row.
-    people : array of shape (n_rows,)
-        Whose posterior each row meets; -1 is the prior's.
-    scale : float, default=1.0
-        What variances are multiplied with for known users and items: see `calibrate_choices`.
     """
     if posterior.likelihood.is_quadratic or said.choice_set_codes is None:
         return None

@@ -20,28 +20,19 @@ _LONG, _FEW_NUMBERS = 256, 1 << 17
 
 @dataclass(frozen=True)
 class Design:
-    """An affine map of features: its origin, units and directions.
+    """An affine map of features: its origin, units and directions."""
 
-    Attributes
-    ----------
-    origin, scale : arrays of shape (d,)
-        The mean item, and the unit of each feature.
-    basis : array of shape (d, q), or None
-        Orthonormal directions in which items differ at all; None where they are all of them.
-    intercept : bool
-        Whether a constant one is the last coordinate.
-    spread : array of shape (q, q), optional
-        The covariance of the items that were labelled, in these coordinates; without it, the
-        identity.
-    beyond : float
-        The mean squared length of what items have beyond the basis; 0 where that is nothing.
-    """
-
+    # (d,): the mean item, and the unit of each feature.
     origin: Float
     scale: Float
+    # (d, q): orthonormal directions in which items differ at all; None where they are all of
+    # them.
     basis: Float | None
-    intercept: bool
+    intercept: bool  # whether a constant one is the last coordinate
+    # (q, q): the covariance of the items that were labelled, in these coordinates; without it,
+    # the identity.
     spread: Float | None = None
+    # The mean squared length of what items have beyond the basis; 0 where that is nothing.
     beyond: float = 0.0
 
     @classmethod

@@ -70,12 +70,6 @@ class StepLength:
     Only Omega, and the features of items that are learned, are moved farther: all else follows at
     once. What is too long is not taken, so that J never rises.
 
-    Attributes
-    ----------
-    is_even : bool
-        Whether the last step was not stretched: those that are may have gained little because
-        they went too far.
-
     Examples
     --------
     >>> pace = StepLength()

@@ -53,31 +53,7 @@ def learn(
     anew: bool = False,
     may_sample: bool = False,
 ) -> PriorFit:
-    """Choose the form of the prior (on a sample of a large crowd), then learn it.
-
-    Parameters
-    ----------
-    tasks : Responses
-        The labels.
-    n_weights, size : int
-        The number of coordinates that are weights, and of all of them.
-    n_groups : int or None
-        The number of leading directions; None leaves it to the data.
-    likelihood : Likelihood
-        The likelihood of labels; a regression's precision is where learning starts.
-    tol, max_iter, callback, covariance
-        As in `HierarchicalRanker`.
-    centre : array of shape (n_weights,), or 0
-        Where the consensus is thought to be.
-    shifts : array of shape (n_users, size), optional
-        How far everybody's mean is from that of all: see `covariates`.
-    earlier : PriorFit, optional
-        Where to go on from, in the same form.
-    anew : bool, default=False
-        Choose the form anew all the same.
-    may_sample : bool, default=False
-        Learn from some of the people where that is enough: see `sampling`.
-    """
+    """Choose the form of the prior (on a sample of a large crowd), then learn it."""
     few = tasks if tasks.n_users <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
     nearly = may_sample and is_large(tasks)
@@ -123,23 +99,16 @@ _CORRECTIONS, _STEPS = 10, 30
 
 @dataclass(frozen=True)
 class SubsampleRecord:
-    """How the prior of a large crowd was learned from some of its people.
+    """How the prior of a large crowd was learned from some of its people."""
 
-    Attributes
-    ----------
-    n_learned, n_asked : int
-        People from whom the prior was learned, and those whose sums corrected it.
-    promised, gained : list of float
-        By how much each corrected step promised to lower J, and lowered it, in nats per label.
-    excess : float
-        How far J is expected to be above the least one, in nats per label: as it was not everybody
-        who was asked, and by what the next step promises.
-    """
-
+    # People from whom the prior was learned, and those whose sums corrected it.
     n_learned: int
     n_asked: int
+    # By how much each corrected step promised to lower J, and lowered it, in nats per label.
     promised: list[float] = field(default_factory=list)
     gained: list[float] = field(default_factory=list)
+    # How far J is expected to be above the least one, in nats per label: as it was not everybody
+    # who was asked, and by what the next step promises.
     excess: float = 0.0
 
     @property
@@ -150,18 +119,12 @@ class SubsampleRecord:
 
 @dataclass(frozen=True)
 class SubsamplePlan:
-    """How many people learn, and how many correct.
+    """How many people learn, and how many correct."""
 
-    Attributes
-    ----------
-    n_numbers, n_labels : int, float
-        Numbers of the prior (k), and labels of a person (m).
-    n_learned, n_asked : int
-        People who learn, and who correct.
-    """
-
+    # Numbers of the prior (k), and labels of a person (m).
     n_numbers: int
     n_labels: float
+    # People who learn, and who correct.
     n_learned: int
     n_asked: int
 

@@ -19,36 +19,23 @@ _INTERCEPT_SPREAD = 2.0
 
 @dataclass(frozen=True)
 class FittedPrior:
-    """The prior of people without labels, with the coordinates and likelihood it goes with.
+    """The prior of people without labels, with the coordinates and likelihood it goes with."""
 
-    Attributes
-    ----------
-    coordinates, likelihood
-        The coordinates of items, and the likelihood of labels.
-    prior : GaussianPrior
-        The distribution of people's weights.
-    wider : GaussianPrior, optional
-        The same, with the uncertainty of its own parameters; both are around what goes with
-        people's covariates.
-    traits : CovariateEffects, optional
-        The effects of covariates of people.
-    items : ItemPosteriors, optional
-        Posteriors of the items' effects and factors, where several people labelled an item.
-    signs : array of shape (p,), optional
-        1 or -1 for weights whose sign is known, and that may be zero, else 0: see
-        `mixed_model.extensions.sign_constraints`.
-    logs : LogNormalPrior, optional
-        The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
-        then have the moments of weights.
-    """
-
+    # The coordinates of items, and the likelihood of labels.
     coordinates: Design
-    prior: GaussianPrior
+    prior: GaussianPrior  # the distribution of people's weights
     likelihood: Likelihood
+    # The same, with the uncertainty of its own parameters; both are around what goes with
+    # people's covariates.
     wider: GaussianPrior | None = None
-    traits: CovariateEffects | None = None
+    traits: CovariateEffects | None = None  # the effects of covariates of people
+    # Posteriors of the items' effects and factors, where several people labelled an item.
     items: ItemPosteriors | None = None
+    # (p,): 1 or -1 for weights whose sign is known, and that may be zero, else 0: see
+    # `mixed_model.extensions.sign_constraints`.
     signs: Float | None = None
+    # The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
+    # then have the moments of weights.
     logs: LogNormalPrior | None = None
 
     @property
@@ -94,19 +81,7 @@ class FittedPrior:
         return np.asarray(is_known[:, None, None] * self.traits.told(size))
 
     def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
-        """Return how people's weights differ from the consensus: the group's part, and their own.
-
-        Parameters
-        ----------
-        points : array of shape (n_users, p)
-            People in coordinates.
-        n_groups : int
-            How many directions the group level has.
-
-        Returns
-        -------
-        group, personal : arrays of shape (n_users, n_features)
-        """
+        """Return deviations of users' weights from the consensus: of the group, and personal."""
         n_weights, prior = self.coordinates.n_weights, self.everybody
         directions = prior.directions(n_groups, n_weights)
         deviation = points[:, :n_weights] - prior.mean[:n_weights]

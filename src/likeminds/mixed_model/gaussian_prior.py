@@ -23,20 +23,12 @@ _NARROW = 32
 
 @dataclass(frozen=True)
 class MeanShifts:
-    """How far everybody's mean is from that of all: Gamma z.
-
-    Attributes
-    ----------
-    z : array of shape (n_users, k)
-        Everybody's covariates.
-    slopes : array of shape (p, k)
-        Gamma.
-    """
+    """How far everybody's mean is from that of all: Gamma z."""
 
     people_have: ClassVar = ("z",)
 
-    z: Float
-    slopes: Float
+    z: Float  # (n_users, k): everybody's covariates
+    slopes: Float  # (p, k): Gamma
 
     def __getitem__(self, people: Index) -> Float:
         return np.asarray(self.z[people] @ self.slopes.T)
@@ -51,20 +43,6 @@ class MeanShifts:
 class GaussianPrior:
     """A normal distribution of people's weights.
 
-    Attributes
-    ----------
-    mean : array of shape (p,)
-        The consensus, and last the mean intercept where there is one.
-    loadings : array of shape (p, k)
-        The leading directions, in units of the residual.
-    residual : array of shape (p,)
-        Standard deviations of what the leading directions do not explain.
-    shifts : array of shape (n_users, p), or MeanShifts, optional
-        How far each person's mean is from that of all, by their covariates.
-    beyond : float
-        The variance of weights in every direction beyond the coordinates, where items have
-        something there: see `Design`.
-
     Examples
     --------
     >>> prior = GaussianPrior(np.zeros(2), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
@@ -77,10 +55,13 @@ class GaussianPrior:
 
     people_have: ClassVar = ("shifts",)
 
-    mean: Float
-    loadings: Float
-    residual: Float
+    mean: Float  # (p,): the consensus, and last the mean intercept where there is one
+    loadings: Float  # (p, k): the leading directions, in units of the residual
+    residual: Float  # (p,): standard deviations of what the leading directions do not explain
+    # (n_users, p): how far each person's mean is from that of all, by their covariates.
     shifts: "Float | MeanShifts | None" = None
+    # The variance of weights in every direction beyond the coordinates, where items have
+    # something there: see `Design`.
     beyond: float = 0.0
 
     @classmethod

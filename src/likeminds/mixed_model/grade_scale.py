@@ -14,18 +14,12 @@ _ENOUGH_GRADES = 4
 
 @dataclass(frozen=True)
 class GradeCounts:
-    """What is known of grades before anything is learned.
+    """What is known of grades before anything is learned."""
 
-    Attributes
-    ----------
-    values, counts : arrays of shape (K,)
-        The distinct grades, ascending, and how often each was given.
-    n, means, variances : arrays of shape (n_users,)
-        How many grades everybody gave, their mean, and their variance.
-    """
-
+    # (K,): the distinct grades, ascending, and how often each was given.
     values: Float
     counts: Index
+    # (n_users,): how many grades everybody gave, their mean, and their variance.
     n: Float
     means: Float
     variances: Float
@@ -74,26 +68,15 @@ class GradeCounts:
 
 @dataclass(frozen=True)
 class GradeScale:
-    """The grades of a crowd: bins, and how widely people spread theirs.
+    """The grades of a crowd: bins, and how widely people spread theirs."""
 
-    Attributes
-    ----------
-    edges : array of shape (K - 1,)
-        The highest grade of each bin but the last.
-    levels : array of shape (K,)
-        The grade of each bin: itself, or the mean where several are in one bin.
-    spread, differ : float
-        The typical standard deviation of a person's grades, and the standard deviation of its
-        logarithm between people.
-    centre : float
-        The mean grade.
-    """
-
-    edges: Float
-    levels: Float
+    edges: Float  # (K - 1,): the highest grade of each bin but the last
+    levels: Float  # (K,): the grade of each bin: itself, or the mean where several are in one bin
+    # The typical standard deviation of a person's grades, and the standard deviation of its
+    # logarithm between people.
     spread: float
     differ: float
-    centre: float
+    centre: float  # the mean grade
 
     @classmethod
     def of(cls, grades: FloatArray, people: Index) -> "GradeScale":

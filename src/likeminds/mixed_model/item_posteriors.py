@@ -50,31 +50,17 @@ def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
 
 @dataclass(frozen=True)
 class ItemPosteriors:
-    """Posteriors of the items' effects and factors, and their prior.
+    """Posteriors of the items' effects and factors, and their prior."""
 
-    Attributes
-    ----------
-    ids : array of shape (m,)
-        The ids of the items.
-    effects, doubt : arrays of shape (m,)
-        b_j, and its posterior variance.
-    variance : float
-        tau^2: the prior variance of b_j.
-    factors : array of shape (m, r)
-        f_j.
-    unsure : array of shape (m, r, r)
-        T_j, the posterior covariance of f_j.
-    share : float
-        The share of T_j that is penalised in people's weights. All of it is too much where
-        items are well known (factors that help vanish), much less too little where they are not.
-    """
-
-    ids: IdArray
+    ids: IdArray  # (m,): the ids of the items
+    # (m,): b_j, and its posterior variance.
     effects: Float
     doubt: Float
-    variance: float
-    factors: Float
-    unsure: Float
+    variance: float  # tau^2: the prior variance of b_j
+    factors: Float  # (m, r): f_j
+    unsure: Float  # (m, r, r): T_j, the posterior covariance of f_j
+    # The share of T_j that is penalised in people's weights. All of it is too much where items
+    # are well known (factors that help vanish), much less too little where they are not.
     share: float = 1.0
 
     @classmethod

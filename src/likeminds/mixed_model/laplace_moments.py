@@ -13,33 +13,18 @@ from likeminds.mixed_model.primal_dual import PosteriorCovariance
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over people of the moments of their posteriors.
+    """Sums over people of the moments of their posteriors."""
 
-    Attributes
-    ----------
-    objective : float
-        Minus the logarithm of the marginal likelihood (Laplace approximation).
-    loss : float
-        The part of it that is the labels' loss at the modes.
-    first, second : arrays of shape (p,) and (p, p)
-        Sums over people of the first and second moments of z. They are those of the
-        Laplace approximation's gradient: at a stationary point of the objective, the mean of
-        the first is zero, and that of the second the identity.
-    spread : array of shape (p, p)
-        The sum over people of the covariance of z.
-    n_users : float
-        How many people there are.
-    comparisons : float
-        How many observations their labels amount to.
-    """
-
-    objective: float
-    loss: float
+    objective: float  # minus the logarithm of the marginal likelihood (Laplace approximation)
+    loss: float  # the part of it that is the labels' loss at the modes
+    # (p,) and (p, p): sums over people of the first and second moments of z. They are those of
+    # the Laplace approximation's gradient: at a stationary point of the objective, the mean of
+    # the first is zero, and that of the second the identity.
     first: Float
     second: Float
-    spread: Float
-    n_users: float
-    comparisons: float
+    spread: Float  # (p, p): the sum over people of the covariance of z
+    n_users: float  # how many people there are
+    comparisons: float  # how many observations their labels amount to
 
     def times(self, factor: float) -> "Moments":
         """Return the moments of so many times as many people."""
@@ -59,18 +44,12 @@ class Moments:
 
 @dataclass(frozen=True)
 class EStepParams:
-    """What modes are found under: the state of a visit.
+    """What modes are found under: the state of a visit."""
 
-    Attributes
-    ----------
-    prior, likelihood
-        The prior of weights, and the likelihood of labels.
-    gain, nearly : float, bool
-        How exactly: see `find_mode`.
-    """
-
+    # The prior of weights, and the likelihood of labels.
     prior: GaussianPrior
     likelihood: Likelihood
+    # How exactly: see `find_mode`.
     gain: float = EXACT
     nearly: bool = False
 

@@ -43,49 +43,27 @@ _MEMORY = 20
 
 @dataclass(frozen=True)
 class PriorFit:
-    """The learned prior, and how it was found.
+    """The learned prior, and how it was found."""
 
-    Attributes
-    ----------
-    model : PriorModel
-        The prior and what belongs to it.
-    trace : list of float
-        The objective at the start of the last descent, and after each of its steps.
-    converged, interrupted : bool
-        Whether it ended by the tolerance; whether it was stopped from outside.
-    pulls : WarmStarts
-        Where the search for modes may start next.
-    n_groups : int
-        How many of the prior's directions stand out.
-    criterion : list of float
-        For each number of directions, from none, objective plus penalty: smaller is better.
-    unsure : array of shape (p, p)
-        The posterior covariance of the prior's mean.
-    unsure_beyond : float
-        The mean variance of the mean in directions beyond the coordinates: see `wide`.
-    shape : CovarianceStructure
-        The form of Omega.
-    items : ItemPosteriors, optional
-        Posteriors of items, where they have effects of their own.
-    sampling : SubsampleRecord, optional
-        How it was learned from a sample of the people, where it was: see `sampling`.
-    seen : Moments, optional
-        The moments under the model, where its last visit has found them.
-    """
-
-    model: PriorModel
+    model: PriorModel  # the prior and what belongs to it
+    # The objective at the start of the last descent, and after each of its steps.
     trace: list[float]
+    # Whether it ended by the tolerance; whether it was stopped from outside.
     converged: bool
     interrupted: bool
-    pulls: WarmStarts
-    n_groups: int = 0
+    pulls: WarmStarts  # where the search for modes may start next
+    n_groups: int = 0  # how many of the prior's directions stand out
+    # For each number of directions, from none, objective plus penalty: smaller is better.
     criterion: list[float] = field(default_factory=list)
+    # (p, p): the posterior covariance of the prior's mean.
     unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    # The mean variance of the mean in directions beyond the coordinates: see `wide`.
     unsure_beyond: float = 0.0
-    shape: CovarianceStructure = FULL
-    items: ItemPosteriors | None = None
+    shape: CovarianceStructure = FULL  # the form of Omega
+    items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
+    # How it was learned from a sample of the people, where it was: see `sampling`.
     sampling: Any = None
-    seen: Moments | None = None
+    seen: Moments | None = None  # the moments under the model, where its last visit has found them
 
 
 def first_guess(size: int, n_weights: int) -> Float:

@@ -47,21 +47,11 @@ class Curvature(Protocol):
 
 @dataclass(frozen=True)
 class LossDerivatives:
-    """The loss of a block's labels at some eta, with its derivatives.
+    """The loss of a block's labels at some eta, with its derivatives."""
 
-    Attributes
-    ----------
-    loss : array of shape (b,)
-        Minus the logarithm of the probability of each person's labels.
-    pull : array of shape (b, n)
-        Minus the gradient of the loss by eta.
-    curvature : Curvature
-        Its Hessian by eta.
-    """
-
-    loss: Float
-    pull: Float
-    curvature: Curvature
+    loss: Float  # (b,): minus the logarithm of the probability of each person's labels
+    pull: Float  # (b, n): minus the gradient of the loss by eta
+    curvature: Curvature  # its Hessian by eta
 
 
 class Likelihood(Protocol):
@@ -328,13 +318,6 @@ def mean_between(location: Float, low: Float, high: Float) -> Float:
 
     With the distribution function F, the integral of t F'(t) is S(t) = t F(t) - log(1 + exp(t)),
     which is even and zero at infinity. The mean is (S(high) - S(low)) / (F(high) - F(low)).
-
-    Parameters
-    ----------
-    location : array of shape (n,)
-        The location of each variable; scales are one.
-    low, high : arrays of shape (n,)
-        The bounds, which may be infinite.
 
     Examples
     --------

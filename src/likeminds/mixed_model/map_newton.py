@@ -26,47 +26,31 @@ _FEW, _SMALL = 0.5, 32
 
 @dataclass(frozen=True)
 class WarmStart:
-    """What a block keeps of its modes, to start from under another prior.
+    """What a block keeps of its modes, to start from under another prior."""
 
-    Attributes
-    ----------
-    pull : array of shape (b, n)
-        The pulls of the rows. Little information makes modes follow the prior, and pulls last.
-    points : array of shape (b, p), optional
-        The modes themselves, of people with more rows than coordinates. Much information makes
-        them last.
-    """
-
+    # (b, n): the pulls of the rows. Little information makes modes follow the prior, and pulls
+    # last.
     pull: Float
+    # (b, p): the modes themselves, of people with more rows than coordinates. Much information
+    # makes them last.
     points: Float | None = None
 
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """The modes of a block's posteriors, or where the search for them is.
+    """The modes of a block's posteriors, or where the search for them is."""
 
-    Attributes
-    ----------
-    task, system
-        The labels, and the equations that they make with the prior.
-    state, eta : arrays
-        The system's state, and the scores (b, n) there.
-    said, penalty
-        What labels say there, and what the prior costs (b,).
-    prior : GaussianPrior, optional
-        The prior, where the system is in its coordinates.
-    matrices : array, optional
-        The system's matrices there, where they have been made.
-    """
-
+    # The labels, and the equations that they make with the prior.
     task: PaddedRows
     system: Primal | Dual
+    # The system's state, and the scores (b, n) there.
     state: Float
     eta: Float
+    # What labels say there, and what the prior costs (b,).
     said: LossDerivatives
     penalty: Float
-    prior: GaussianPrior | None = None
-    matrices: Float | None = None
+    prior: GaussianPrior | None = None  # the prior, where the system is in its coordinates
+    matrices: Float | None = None  # the system's matrices there, where they have been made
 
     @classmethod
     def at(

@@ -37,20 +37,12 @@ _PSEUDO = 0.1
 
 @dataclass(frozen=True)
 class CovarianceStructure:
-    """The form of Omega, and the pseudo-people who shrink it: see `scoring`.
+    """The form of Omega, and the pseudo-people who shrink it: see `scoring`."""
 
-    Attributes
-    ----------
-    kind : {"full", "diagonal", "low_rank"}
-        What is learned of Omega: all of it, variances alone, or a few directions and a residual.
-    pseudo : float
-        Pseudo-people, as a share of the people.
-    own : bool
-        Whether they have Omega's own variances, instead of one variance for all weights.
-    """
-
+    # What is learned of Omega: all of it, variances alone, or a few directions and a residual.
     kind: str = "full"
-    pseudo: float = _PSEUDO
+    pseudo: float = _PSEUDO  # pseudo-people, as a share of the people
+    # Whether they have Omega's own variances, instead of one variance for all weights.
     own: bool = False
 
     @property
@@ -66,62 +58,32 @@ LOW_RANK = CovarianceStructure("low_rank")
 
 @dataclass(frozen=True)
 class PriorModel:
-    """A prior, the likelihood of labels, and the ridge penalty of the consensus.
+    """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
 
-    Attributes
-    ----------
-    prior, likelihood
-        What people and labels are drawn from.
-    ridge : float
-        The consensus is N(centre, I / ridge).
-    centre : array of shape (n_weights,), or 0
-        Where the consensus is thought to be.
-    """
-
+    # What people and labels are drawn from.
     prior: GaussianPrior
     likelihood: Likelihood
-    ridge: float
-    centre: Float | float = 0.0
+    ridge: float  # the consensus is N(centre, I / ridge)
+    centre: Float | float = 0.0  # (n_weights,): where the consensus is thought to be
 
 
 @dataclass(frozen=True)
 class MarginalLikelihood:
-    """J per person as a function of one vector, whose entries are of about the same size.
+    """J per person as a function of one vector, whose entries are of about the same size."""
 
-    Attributes
-    ----------
-    tasks : Responses
-        The labels.
-    n_weights : int
-        How many coordinates are weights; one more is the intercept.
-    model : PriorModel
-        Where the search starts; it gives the vector its layout.
-    unit : array of shape (p,)
-        The units of the mean and the leading directions.
-    pulls : WarmStarts
-        Where the search for modes starts; each visit to the people replaces them.
-    enough : float
-        How exactly modes are found: see `posterior.find_mode`.
-    shape : CovarianceStructure
-        The form of Omega.
-    shifts : array of shape (n_users, q), or MeanShifts, optional
-        How far everybody's mean is from that of all, in the first q coordinates: see `covariates`.
-    stands_for : float
-        How many people each of them stands for: see `sampling`.
-    nearly : bool
-        Whether steps to modes are solved for nearly: see `posterior.find_mode`.
-    """
-
-    tasks: Responses
-    n_weights: int
-    model: PriorModel
-    unit: Float
+    tasks: Responses  # the labels
+    n_weights: int  # how many coordinates are weights; one more is the intercept
+    model: PriorModel  # where the search starts; it gives the vector its layout
+    unit: Float  # (p,): the units of the mean and the leading directions
+    # Where the search for modes starts; each visit to the people replaces them.
     pulls: WarmStarts = field(default_factory=WarmStarts)
-    enough: float = 1e-3
-    shape: CovarianceStructure = FULL
+    enough: float = 1e-3  # how exactly modes are found: see `posterior.find_mode`
+    shape: CovarianceStructure = FULL  # the form of Omega
+    # (n_users, q): how far everybody's mean is from that of all, in the first q coordinates: see
+    # `covariates`.
     shifts: Float | MeanShifts | None = None
-    stands_for: float = 1.0
-    nearly: bool = False
+    stands_for: float = 1.0  # how many people each of them stands for: see `sampling`
+    nearly: bool = False  # whether steps to modes are solved for nearly: see `posterior.find_mode`
 
     @property
     def n_users(self) -> float:

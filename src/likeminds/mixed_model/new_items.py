@@ -25,22 +25,7 @@ def fold_in(
     sure: Float,
     v: Float,
 ) -> ItemPosteriors:
-    """Return the posteriors of items of which only the prior is known, given labels.
-
-    Parameters
-    ----------
-    unknown : ItemPosteriors
-        The items.
-    item, weight : arrays of shape (n,)
-        The item of each row, -1 for those known already, and how much it counts.
-    told : PointwiseLoss
-        The labels.
-    eta, sure : arrays of shape (n,)
-        The score without the item's own part, for the person who gave the label, and its
-        variance, which lowers the information of the label.
-    v : array of shape (n, r)
-        That person's weights of the learned features.
-    """
+    """Return the posteriors of items of which only the prior is known, given labels."""
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
     new = item >= 0
     item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
@@ -83,20 +68,11 @@ class Answered:
     A score eta is the mean utility of an item to a user. A label tells more of the labelled item:
     its noise is this user's own taste for it, which other items do not share. The mean utility,
     given the label, is what the item is worth to this user.
-
-    Attributes
-    ----------
-    people : array of shape (n,)
-        The place of the user of each label.
-    items : array of shape (n,)
-        The item of each label.
-    residuals : array of shape (n,)
-        The residual of each label.
     """
 
-    people: Index
-    items: IdArray
-    residuals: Float
+    people: Index  # (n,): the place of the user of each label
+    items: IdArray  # (n,): the item of each label
+    residuals: Float  # (n,): the residual of each label
 
     def at(self, people: Index, items: IdArray) -> Float:
         """Return the mean residual of each pair of user and item, zero without a label."""

@@ -42,28 +42,17 @@ _LEAST_STEP = 1e-3
 
 @dataclass(frozen=True)
 class CumulativeLogit(RowLikelihood):
-    """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins.
-
-    Attributes
-    ----------
-    scale : GradeScale
-        The crowd's grades.
-    cuts : array of shape (K - 1,)
-        The cuts c_k, ascending.
-    use : array of shape (n_users,)
-        How far apart everybody's cuts are, s_i.
-    slope : float
-        What scores are multiplied with; one where they were learned by this likelihood.
-    shifts : array of shape (n_users,), optional
-        What is added to everybody's scores, where these have no person's own zero in them.
-    """
+    """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins."""
 
     people_have: ClassVar = ("use", "shifts")
 
-    scale: GradeScale
-    cuts: Float
-    use: Float
+    scale: GradeScale  # the crowd's grades
+    cuts: Float  # (K - 1,): the cuts c_k, ascending
+    use: Float  # (n_users,): how far apart everybody's cuts are, s_i
+    # What scores are multiplied with; one where they were learned by this likelihood.
     slope: float = 1.0
+    # (n_users,): what is added to everybody's scores, where these have no person's own zero in
+    # them.
     shifts: Float | None = None
 
     is_quadratic = False
@@ -235,27 +224,16 @@ def _apart(cuts: Float) -> Float:
 
 @dataclass(frozen=True)
 class StandardNormal(RowLikelihood):
-    """weight/2 (y - eta)^2 of standardised grades y; the weight has the person's precision in it.
-
-    Attributes
-    ----------
-    scale : GradeScale
-        The crowd's grades.
-    centres, spreads : arrays of shape (n_users,)
-        What is taken from everybody's grades, and what they are divided by.
-    precision : array of shape (n_users,)
-        One over the variance of everybody's noise.
-    typical : float
-        That of people not seen in training.
-    """
+    """weight/2 (y - eta)^2 of standardised grades y; the weight includes the user's precision."""
 
     people_have: ClassVar = ("centres", "spreads", "precision")
 
-    scale: GradeScale
+    scale: GradeScale  # the crowd's grades
+    # (n_users,): what is taken from everybody's grades, and what they are divided by.
     centres: Float
     spreads: Float
-    precision: Float
-    typical: float
+    precision: Float  # (n_users,): one over the variance of everybody's noise
+    typical: float  # that of people not seen in training
 
     is_quadratic = True
     bend = 1.0

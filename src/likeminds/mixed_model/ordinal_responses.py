@@ -49,18 +49,11 @@ class GradePredictions:
 
 @dataclass(frozen=True)
 class ResponseStyle:
-    """How some people use a scale: with the same score, one gives a 5 and another a 7.
+    """How some people use a scale: with the same score, one gives a 5 and another a 7."""
 
-    Attributes
-    ----------
-    grading : CumulativeLogit
-        How grades follow from scores, with everybody's use of the scale and shift.
-    reading : LabelReading
-        How grades were read, with their words where they are words.
-    """
-
+    # How grades follow from scores, with everybody's use of the scale and shift.
     grading: CumulativeLogit
-    reading: LabelReading
+    reading: LabelReading  # how grades were read, with their words where they are words
 
     def predict(self, eta: Float, variance: Float, people: Index) -> GradePredictions:
         """Return the grades that people (-1: anybody) would give, by scores and their variances."""

@@ -12,24 +12,15 @@ from likeminds.mixed_model.item_posteriors import ItemPosteriors
 
 @dataclass(frozen=True)
 class PredictionRows:
-    """Some items, one to a row.
+    """Some items, one to a row."""
 
-    Attributes
-    ----------
-    rows : array of shape (n, p)
-        Coordinates, as seen from the average item: the intercept's is zero. The last ones are
-        the features that were learned.
-    own : ItemPosteriors, optional
-        The posterior of each item, where items have effects of their own.
-    is_named : bool
-        Whether it was said which items they are.
-    features : array of shape (n, d), optional
-        Where items have something beyond the coordinates: their features.
-    """
-
+    # (n, p): coordinates, as seen from the average item: the intercept's is zero. The last ones
+    # are the features that were learned.
     rows: Float
+    # The posterior of each item, where items have effects of their own.
     own: ItemPosteriors | None = None
-    is_named: bool = False
+    is_named: bool = False  # whether it was said which items they are
+    # (n, d): where items have something beyond the coordinates: their features.
     features: FloatArray | None = None
 
     @classmethod

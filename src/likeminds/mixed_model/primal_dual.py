@@ -36,27 +36,13 @@ _LEFT = 0.03
 
 @dataclass(frozen=True)
 class PosteriorCovariance:
-    """The covariance S of z, and what is needed of it.
+    """The covariance S of z, and what is needed of it."""
 
-    Attributes
-    ----------
-    log_determinant : array of shape (b,)
-        Half of log |S^-1|.
-    total : array of shape (p, p)
-        The sum of S over the people.
-    variance : array of shape (b, n)
-        The variance of R' eta, where R R' is the likelihood's curvature.
-    inner : array
-        S itself (primal), or (I + R' X X' R)^-1 (dual).
-    with_scores : array of shape (b, n, p)
-        The covariance of R' eta with z.
-    """
-
-    log_determinant: Float
-    total: Float
-    variance: Float
-    inner: Float
-    with_scores: Float
+    log_determinant: Float  # (b,): half of log |S^-1|
+    total: Float  # (p, p): the sum of S over the people
+    variance: Float  # (b, n): the variance of R' eta, where R R' is the likelihood's curvature
+    inner: Float  # S itself (primal), or (I + R' X X' R)^-1 (dual)
+    with_scores: Float  # (b, n, p): the covariance of R' eta with z
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,6 @@ from likeminds._util.batched_linalg import times
 class UserPenalty:
     """The penalties E = D'PD of a block of people, and the matrices A = I + Q K Q'.
 
-    Attributes
-    ----------
-    precision : array of shape (b, r, r)
-        P: everybody's.
-    directions : array of shape (r, p)
-        D: that of all.
-
     Examples
     --------
     >>> held = UserPenalty(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
@@ -31,8 +24,8 @@ class UserPenalty:
     array([[1. , 0.5]])
     """
 
-    precision: Float
-    directions: Float
+    precision: Float  # (b, r, r): P: everybody's
+    directions: Float  # (r, p): D: that of all
 
     def of(self, people: Index) -> "UserPenalty":
         """Return the penalties of some of the people, by their places in the block."""

@@ -231,24 +231,12 @@ def _lifted(gram: Single) -> Single:
 
 @dataclass(frozen=True)
 class NewUserPosteriors:
-    """Newcomers to a ranker with a learned prior.
+    """Newcomers to a ranker with a learned prior."""
 
-    Attributes
-    ----------
-    crowd : FittedPrior
-        The prior of newcomers' weights.
-    loss : PriorLoss
-        The loss of newcomers' labels.
-    positive_share : float
-        The share of positive labels in training.
-    rank : int
-        How many directions of the posterior covariance are kept.
-    """
-
-    crowd: FittedPrior
-    loss: PriorLoss
-    positive_share: float
-    rank: int
+    crowd: FittedPrior  # the prior of newcomers' weights
+    loss: PriorLoss  # the loss of newcomers' labels
+    positive_share: float  # the share of positive labels in training
+    rank: int  # how many directions of the posterior covariance are kept
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Posterior`."""

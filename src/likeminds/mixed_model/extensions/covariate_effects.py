@@ -46,27 +46,13 @@ _EXACT = 1e-7
 
 @dataclass(frozen=True)
 class CovariateEffects:
-    """Effects of covariates on people's weights, learned from a crowd.
+    """Effects of covariates on people's weights, learned from a crowd."""
 
-    Attributes
-    ----------
-    encoder : CovariateEncoder
-        How covariates become z.
-    slopes : array of shape (p, k)
-        Gamma.
-    ridges : array of shape (n_covariates,)
-        The ridge penalty of the columns of each covariate.
-    scatter : array of shape (k, k)
-        The covariance of z in the crowd.
-    unsure : array of shape (p, p)
-        The posterior covariance of Gamma z, on average over the crowd.
-    """
-
-    encoder: CovariateEncoder
-    slopes: Float
-    ridges: Float
-    scatter: Float
-    unsure: Float
+    encoder: CovariateEncoder  # how covariates become z
+    slopes: Float  # (p, k): Gamma
+    ridges: Float  # (n_covariates,): the ridge penalty of the columns of each covariate
+    scatter: Float  # (k, k): the covariance of z in the crowd
+    unsure: Float  # (p, p): the posterior covariance of Gamma z, on average over the crowd
 
     @property
     def covariance(self) -> Float:
@@ -103,42 +89,24 @@ class CovariateEffects:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Gamma in units of the first guess, and its ridge penalties.
+    """Gamma in units of the first guess, and its ridge penalties."""
 
-    Attributes
-    ----------
-    values : array of shape (p, k)
-        Gamma, divided by ``unit``.
-    ridges : array of shape (n_covariates,)
-        The ridge penalty of each covariate.
-    """
-
-    values: Float
-    ridges: Float
+    values: Float  # (p, k): Gamma, divided by ``unit``
+    ridges: Float  # (n_covariates,): the ridge penalty of each covariate
 
 
 @dataclass(frozen=True)
 class Regressors:
-    """Everybody's covariates z, and the units of Gamma.
-
-    Attributes
-    ----------
-    z : array of shape (n_users, k)
-        Covariates, centred.
-    blocks : array of shape (k,)
-        Which covariate each column belongs to.
-    unit : array of shape (q,)
-        The unit of each row of Gamma: of the coordinates that go with covariates, the first ones.
-    n_covariates : int
-        How many covariates there are, with columns or without.
-    """
+    """Everybody's covariates z, and the units of Gamma."""
 
     people_have: ClassVar = ("z",)
 
-    z: Float
-    blocks: Index
+    z: Float  # (n_users, k): covariates, centred
+    blocks: Index  # (k,): which covariate each column belongs to
+    # (q,): the unit of each row of Gamma: of the coordinates that go with covariates, the first
+    # ones.
     unit: Float
-    n_covariates: int
+    n_covariates: int  # how many covariates there are, with columns or without
 
     def shifts(self, slopes: Slopes) -> MeanShifts:
         """Return everybody's Gamma z."""
@@ -155,20 +123,12 @@ class Regressors:
 
 @dataclass(frozen=True)
 class CovariateDerivatives:
-    """J and its derivatives by Gamma.
+    """J and its derivatives by Gamma."""
 
-    Attributes
-    ----------
-    objective : float
-        J, without the penalties.
-    slope : array of shape (p, k)
-        Minus the gradient of J by Gamma in its units.
-    known : array of shape (p, p)
-        The information of one person's labels about their mean, averaged, in units of Gamma.
-    """
-
-    objective: float
-    slope: Float
+    objective: float  # J, without the penalties
+    slope: Float  # (p, k): minus the gradient of J by Gamma in its units
+    # (p, p): the information of one person's labels about their mean, averaged, in units of
+    # Gamma.
     known: Float
 
 
@@ -254,22 +214,13 @@ class CovariateQuadratic:
 
 @dataclass(frozen=True)
 class FittedCovariateEffects:
-    """The learned prior and Gamma.
+    """The learned prior and Gamma."""
 
-    Attributes
-    ----------
-    learned : PriorFit
-        The prior; its trace goes on with the rounds in which nothing but J counts.
-    slopes, unsure : arrays of shape (p, k) and (p, p)
-        Gamma, and the covariance of Gamma z.
-    ridges : array of shape (n_covariates,)
-        The ridge penalty of each covariate.
-    """
-
-    learned: PriorFit
+    learned: PriorFit  # the prior; its trace goes on with the rounds in which nothing but J counts
+    # (p, k) and (p, p): Gamma, and the covariance of Gamma z.
     slopes: Float
     unsure: Float
-    ridges: Float
+    ridges: Float  # (n_covariates,): the ridge penalty of each covariate
 
 
 def learn_traits(
@@ -279,20 +230,7 @@ def learn_traits(
     *,
     tol: float,
 ) -> FittedCovariateEffects:
-    """Learn the prior and Gamma in alternation.
-
-    Parameters
-    ----------
-    tasks : Responses
-        The labels.
-    regressors : Regressors
-        The covariates.
-    learn : callable
-        Learns the prior, given everybody's Gamma z (``shifts``); given what was learned
-        ``earlier``, from there, and in the identity form unless ``anew``.
-    tol : float
-        Stop when a round lowers J by less than this share.
-    """
+    """Learn the prior and Gamma in alternation."""
     slopes = regressors.nothing()
     first = learned = learn()
     for _ in range(_FREE_ROUNDS):

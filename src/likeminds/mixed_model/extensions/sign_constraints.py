@@ -39,19 +39,7 @@ def keep_signs(
     *,
     logs: Float | None = None,
 ) -> Float:
-    """Return a block's modes with weights of the known signs.
-
-    Parameters
-    ----------
-    points : array of shape (b, p)
-        The modes without bounds.
-    task, prior, likelihood
-        What they are the modes of.
-    signs : array of shape (p,)
-        1 or -1 where the sign of a weight is known, else 0.
-    logs : array of shape (p,), optional
-        1 or -1 where points are logarithms of weights, else 0.
-    """
+    """Return a block's modes with weights of the known signs."""
     logs = np.zeros_like(signs) if logs is None else logs
     wrong = np.flatnonzero((points * signs < 0.0).any(axis=1))
     if not len(wrong):
@@ -104,21 +92,11 @@ _FLATTEST = 0.25
 
 @dataclass(frozen=True)
 class LogNormalPrior:
-    """What people are drawn from where some weights are log-normal.
+    """What people are drawn from where some weights are log-normal."""
 
-    Attributes
-    ----------
-    signs : array of shape (p,)
-        1 or -1 for coordinates whose weights are log-normal, else 0.
-    prior : GaussianPrior
-        The normal distribution of logarithms and of all other weights.
-    wider : GaussianPrior
-        The same, with the uncertainty of its own parameters.
-    """
-
-    signs: Float
-    prior: GaussianPrior
-    wider: GaussianPrior
+    signs: Float  # (p,): 1 or -1 for coordinates whose weights are log-normal, else 0
+    prior: GaussianPrior  # the normal distribution of logarithms and of all other weights
+    wider: GaussianPrior  # the same, with the uncertainty of its own parameters
 
     def with_coordinate(self, mean: float, deviation: float) -> "LogNormalPrior":
         """Return the same with one more coordinate, which is normal."""
@@ -151,13 +129,6 @@ def weights_of_logs(logs: Float, signs: Float) -> Float:
 def moments_of_weights(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
     """Return mean and covariance of weights, given those of logarithms and normal weights.
 
-    Parameters
-    ----------
-    mean, covariance : arrays of shape (..., p) and (..., p, p)
-        Of a normal distribution.
-    signs : array of shape (p,)
-        1 or -1 for those that are logarithms of weights, else 0.
-
     Examples
     --------
     >>> mean, covariance = moments_of_weights(np.zeros(1), np.eye(1), np.array([-1.0]))
@@ -186,21 +157,12 @@ def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float
 
 @dataclass(frozen=True)
 class LogNormalMode:
-    """The modes of some people's posteriors.
+    """The modes of some people's posteriors."""
 
-    Attributes
-    ----------
-    logs : array of shape (b, p)
-        Logarithms of weights, or weights.
-    said : LossDerivatives
-        The likelihood there.
-    precision : array of shape (b, q, q)
-        The curvature of minus the log-posterior, by the coordinates that vary, in units of the
-        Cholesky factor of their prior covariance.
-    """
-
-    logs: Float
-    said: LossDerivatives
+    logs: Float  # (b, p): logarithms of weights, or weights
+    said: LossDerivatives  # the likelihood there
+    # (b, q, q): the curvature of minus the log-posterior, by the coordinates that vary, in units
+    # of the Cholesky factor of their prior covariance.
     precision: Float
 
 

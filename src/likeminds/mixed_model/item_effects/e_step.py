@@ -21,28 +21,15 @@ from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_l
 
 @dataclass(frozen=True)
 class ItemSums:
-    """Derivatives of J by the items' effects and factors: sums over labels.
+    """Derivatives of J by the items' effects and factors: sums over labels."""
 
-    Attributes
-    ----------
-    slope, known : arrays of shape (m,)
-        Minus the gradient of J by b_j, and its curvature, people integrated out.
-    crossed : array of shape (m, p)
-        The curvature by b_j and by the mean of z.
-    slope_of_factors : array of shape (m, r)
-        Minus the gradient of J by f_j.
-    seen : array of shape (m, r, r)
-        The sum over labels of h times the second moment of v_i.
-    bound : array of shape (m, r, r)
-        The same with the largest h there is.
-    """
-
+    # (m,): minus the gradient of J by b_j, and its curvature, people integrated out.
     slope: Float
     known: Float
-    crossed: Float
-    slope_of_factors: Float
-    seen: Float
-    bound: Float
+    crossed: Float  # (m, p): the curvature by b_j and by the mean of z
+    slope_of_factors: Float  # (m, r): minus the gradient of J by f_j
+    seen: Float  # (m, r, r): the sum over labels of h times the second moment of v_i
+    bound: Float  # (m, r, r): the same with the largest h there is
 
 
 @dataclass(frozen=True)

@@ -189,28 +189,15 @@ def judged_alone(counts: Index) -> Float:
 
 @dataclass(frozen=True)
 class ItemFeatureRegression:
-    """The most likely division.
+    """The most likely division."""
 
-    Attributes
-    ----------
-    theta : array of shape (p,)
-        The posterior mean of the consensus.
-    added : float
-        The constant a.
-    spread, variance : float
-        s^2 and tau^2.
-    unsure : array of shape (p, p), or 0
-        The posterior covariance of theta.
-    gain : float
-        By how much y is likelier (in nats) than if features told nothing of it.
-    """
-
-    theta: Float
-    added: float
+    theta: Float  # (p,): the posterior mean of the consensus
+    added: float  # the constant a
+    # s^2 and tau^2.
     spread: float
     variance: float
-    gain: float = 0.0
-    unsure: Float | float = 0.0
+    gain: float = 0.0  # by how much y is likelier (in nats) than if features told nothing of it
+    unsure: Float | float = 0.0  # (p, p): the posterior covariance of theta
 
     @classmethod
     def of(cls, X: Float, y: Float, noise: Float, alone: Float) -> "ItemFeatureRegression":
@@ -240,20 +227,11 @@ class ItemFeatureRegression:
 
 @dataclass(frozen=True)
 class ItemObservations:
-    """Items as observations.
+    """Items as observations."""
 
-    Attributes
-    ----------
-    wide : array of shape (m, q)
-        Their features, a one, and z.
-    n_features : int
-        How many of the columns are features.
-    y, noise : arrays of shape (m,)
-        What labels say of each, and its variance.
-    """
-
-    wide: Float
-    n_features: int
+    wide: Float  # (m, q): their features, a one, and z
+    n_features: int  # how many of the columns are features
+    # (m,): what labels say of each, and its variance.
     y: Float
     noise: Float
 

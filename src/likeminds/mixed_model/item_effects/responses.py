@@ -86,45 +86,22 @@ def labelled_by(annotations: Annotations) -> Index:
 
 @dataclass(frozen=True)
 class ItemState:
-    """The state of a visit, with what is known of items.
+    """The state of a visit, with what is known of items."""
 
-    Attributes
-    ----------
-    items : ItemPosteriors
-        Their posteriors, without their ids.
-    share : float
-        The share of responses that is held out.
-    numbers : array, optional
-        By which they are drawn: see `ItemEffects`.
-    state : object
-        What else there is.
-    """
-
-    items: ItemPosteriors
-    share: float
-    numbers: Index | None
-    state: Any
+    items: ItemPosteriors  # their posteriors, without their ids
+    share: float  # the share of responses that is held out
+    numbers: Index | None  # by which they are drawn: see `ItemEffects`
+    state: Any  # what else there is
 
 
 @dataclass(frozen=True)
 class ItemEffects:
-    """Responses with the posteriors of their items, wherever the responses are.
+    """Responses with the posteriors of their items, wherever the responses are."""
 
-    Attributes
-    ----------
-    labels : Responses
-        The responses: blocks of `ItemRows`.
-    items : ItemPosteriors
-        The items, and what is known of them; it goes with every visit.
-    counts : array of shape (m,)
-        How many rows each item has, those held out not counted.
-    share, numbers : float, array
-        The share of responses that is held out, and the numbers of items that they are drawn by.
-    """
-
-    labels: Responses
-    items: ItemPosteriors
-    counts: Index
+    labels: Responses  # the responses: blocks of `ItemRows`
+    items: ItemPosteriors  # the items, and what is known of them; it goes with every visit
+    counts: Index  # (m,): how many rows each item has, those held out not counted
+    # The share of responses that is held out, and the numbers of items that they are drawn by.
     share: float = 0.0
     numbers: Index | None = None
 
@@ -188,27 +165,14 @@ class ItemEffects:
 
 @dataclass(frozen=True)
 class ItemRows(InMemoryResponses):
-    """Responses in this process whose rows know their items.
+    """Responses in this process whose rows know their items."""
 
-    Attributes
-    ----------
-    labels : LabelResponses or ChoiceBlocks
-        The responses; rows of features.
-    row_items : RowItems
-        The item of each place.
-    n_items : int
-        How many items there are.
-    known : ItemPosteriors, optional
-        The posteriors of the items: they come with the state of a visit.
-    left_out : array of shape (n_places,), optional
-        Rows that are left out of the likelihood.
-    """
-
-    labels: LabelResponses | ChoiceBlocks
-    row_items: RowItems
-    n_items: int
+    labels: LabelResponses | ChoiceBlocks  # the responses; rows of features
+    row_items: RowItems  # the item of each place
+    n_items: int  # how many items there are
+    # The posteriors of the items: they come with the state of a visit.
     known: ItemPosteriors | None = None
-    left_out: Bool | None = None
+    left_out: Bool | None = None  # (n_places,): rows that are left out of the likelihood
 
     @classmethod
     def of_labels(

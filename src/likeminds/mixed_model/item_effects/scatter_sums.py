@@ -12,25 +12,15 @@ from likeminds._util.array_types import Float, Index
 
 @dataclass(frozen=True)
 class BlockItems:
-    """Which items the labels of a block of people are about, and sums over labels by item.
+    """Which items the labels of a block of people are about, and sums over labels by item."""
 
-    Attributes
-    ----------
-    item : array of shape (b, n)
-        The item of each label, the padding's one past the last.
-    items : array of shape (k,)
-        The items, each once.
-    place, person : arrays of shape (n_labels,)
-        The positions of labels in the block, item by item, and the people who gave them.
-    start : array of shape (k + 1,)
-        Where the labels of each item begin.
-    """
-
-    item: Index
-    items: Index
+    item: Index  # (b, n): the item of each label, the padding's one past the last
+    items: Index  # (k,): the items, each once
+    # (n_labels,): the positions of labels in the block, item by item, and the people who gave
+    # them.
     place: Index
     person: Index
-    start: Index
+    start: Index  # (k + 1,): where the labels of each item begin
 
     @classmethod
     def of(cls, item: Index, n_items: int) -> "BlockItems":
@@ -82,15 +72,6 @@ class BlockItems:
 class SparseItemSums:
     """Sums of some of the items. They are added up in place, which is the cheapest.
 
-    Attributes
-    ----------
-    items : array of shape (k,)
-        Which items; all of them as soon as something was added.
-    sums : list of arrays of shape (k, ...)
-        Their sums.
-    n_items : int
-        How many items there are.
-
     Examples
     --------
     >>> total = SparseItemSums(np.array([2]), [np.ones((1, 1))], 3)
@@ -99,9 +80,9 @@ class SparseItemSums:
     array([1., 0., 2.])
     """
 
-    items: Index
-    sums: list[Float]
-    n_items: int
+    items: Index  # (k,): which items; all of them as soon as something was added
+    sums: list[Float]  # (k, ...): their sums
+    n_items: int  # how many items there are
 
     def __iadd__(self, other: "SparseItemSums") -> "SparseItemSums":
         for total, part in zip(self.whole, other.sums, strict=True):

@@ -27,21 +27,12 @@ _BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class KernelBlock:
-    """A few people's rows, without their features.
+    """A few people's rows, without their features."""
 
-    Attributes
-    ----------
-    task : PaddedRows
-        The labels; its rows hold the intercept's coordinate alone, shape (b, n, 0 or 1).
-    gram : array of shape (b, n, n)
-        The inner products of a person's rows in the features.
-    first : int
-        The number of the block's first row among all rows.
-    """
-
+    # The labels; its rows hold the intercept's coordinate alone, shape (b, n, 0 or 1).
     task: PaddedRows
-    gram: Float
-    first: int
+    gram: Float  # (b, n, n): the inner products of a person's rows in the features
+    first: int  # the number of the block's first row among all rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,24 +49,14 @@ class KernelBlock:
 
 @dataclass(frozen=True)
 class KernelRows(InMemoryResponses):
-    """Everybody's rows, as a table of items and who said what about which.
+    """Everybody's rows, as a table of items and who said what about which."""
 
-    Attributes
-    ----------
-    table : array of shape (m, d)
-        Items in coordinates: centred, and scaled. In the precision of the features.
-    mixing : sparse matrix of shape (rows, m)
-        The items that rows are made of: one each, or a difference of two.
-    blocks : sequence of KernelBlock
-        The labels of a few people each.
-    people : sequence of arrays
-        The positions of each block's people among those who have labels.
-    """
-
+    # (m, d): items in coordinates: centred, and scaled. In the precision of the features.
     table: FloatArray
+    # (rows, m): the items that rows are made of: one each, or a difference of two.
     mixing: sparse.csr_matrix
-    blocks: Sequence[KernelBlock]
-    people: Sequence[Index]
+    blocks: Sequence[KernelBlock]  # the labels of a few people each
+    people: Sequence[Index]  # the positions of each block's people among those who have labels
 
     @classmethod
     def of_annotations(
@@ -154,21 +135,11 @@ class KernelRows(InMemoryResponses):
 
 @dataclass(frozen=True)
 class _ItemKernelBlock:
-    """A block whose rows are known by the items they are made of.
+    """A block whose rows are known by the items they are made of."""
 
-    Attributes
-    ----------
-    task : PaddedRows
-        The labels, with the intercept's coordinate alone.
-    items : array of shape (b, n, t)
-        The items of each row (places in the table).
-    signs : array of shape (b, n, t)
-        How often they count: 1, -1, or 0 where there is none.
-    """
-
-    task: PaddedRows
-    items: Index
-    signs: Float
+    task: PaddedRows  # the labels, with the intercept's coordinate alone
+    items: Index  # (b, n, t): the items of each row (places in the table)
+    signs: Float  # (b, n, t): how often they count: 1, -1, or 0 where there is none
 
     @classmethod
     def of(cls, task: PaddedRows, place: Index) -> "_ItemKernelBlock":

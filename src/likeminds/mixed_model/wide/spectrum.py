@@ -21,14 +21,9 @@ _VECTORS, _PRODUCTS = 8, 16
 
 @dataclass(frozen=True)
 class InformationSpectrum:
-    """Eigenvalues of a positive semi-definite matrix: a few that stand for all.
+    """Eigenvalues of a positive semi-definite matrix: a few that stand for all."""
 
-    Attributes
-    ----------
-    values, counts : arrays of shape (m,)
-        Eigenvalues, and how many each stands for.
-    """
-
+    # (m,): eigenvalues, and how many each stands for.
     values: Float
     counts: Float
 

@@ -63,15 +63,7 @@ def learn_wide(
     max_iter: int,
     callback: Callback | None = None,
 ) -> tuple[PriorFit, InformationSpectrum]:
-    """Learn the prior; parameters are those of `mixed_model.fit_prior.learn`.
-
-    Returns
-    -------
-    learned : PriorFit
-        In all coordinates; ``unsure`` is left out.
-    spectrum : InformationSpectrum
-        That of the information about the consensus.
-    """
+    """Learn the prior; parameters are those of `mixed_model.fit_prior.learn`."""
     model = first_model(size, n_weights, likelihood, centre)
     model = replace(model, ridge=float(n_weights))
     unit = model.prior.residual

@@ -27,18 +27,10 @@ from likeminds.mixed_model.wide.kernel_rows import KernelBlock, KernelRows
 
 @dataclass(frozen=True)
 class RowMatrices:
-    """The sum over people of X' A X, with a symmetric matrix A for each: applied, never formed.
+    """The sum over people of X' A X, with a symmetric matrix A for each: applied, never formed."""
 
-    Attributes
-    ----------
-    rows : KernelRows
-        The rows X.
-    inner : list of arrays of shape (b, n, n)
-        The matrices A, block by block.
-    """
-
-    rows: KernelRows
-    inner: list[Float]
+    rows: KernelRows  # the rows X
+    inner: list[Float]  # (b, n, n): the matrices A, block by block
 
     def times(self, vectors: Float) -> Float:
         """Return the product with vectors of weights of the features, shape (d, k)."""
@@ -51,30 +43,16 @@ class RowMatrices:
 
 @dataclass(frozen=True)
 class RowMoments:
-    """What the objective needs of everybody's posteriors.
+    """What the objective needs of everybody's posteriors."""
 
-    Attributes
-    ----------
-    objectives : array of shape (n_users,)
-        Minus the logarithm of the marginal likelihood of each person's labels.
-    by_mean : array of shape (p,)
-        The gradient of the objective by the mean.
-    by_directions : array of shape (p, k)
-        The gradient by the leading directions B.
-    by_variance : array of shape (1 or 2,)
-        The gradient by the variance that all weights share, and by the intercept's.
-    told : RowMatrices
-        With the matrices C: the information about the mean.
-    missing : RowMatrices
-        With the matrices M: twice the gradient by Omega.
-    """
-
+    # (n_users,): minus the logarithm of the marginal likelihood of each person's labels.
     objectives: Float
-    by_mean: Float
-    by_directions: Float
+    by_mean: Float  # (p,): the gradient of the objective by the mean
+    by_directions: Float  # (p, k): the gradient by the leading directions B
+    # (1 or 2,): the gradient by the variance that all weights share, and by the intercept's.
     by_variance: Float
-    told: RowMatrices
-    missing: RowMatrices
+    told: RowMatrices  # with the matrices C: the information about the mean
+    missing: RowMatrices  # with the matrices M: twice the gradient by Omega
 
     @property
     def n_users(self) -> int:
@@ -93,14 +71,9 @@ class _BlockDerivatives(NamedTuple):
 
 @dataclass(frozen=True)
 class WideMarginalLikelihood(MarginalLikelihood):
-    """The objective of rows that are known by their inner products: see `KernelRows`.
+    """The objective of rows that are known by their inner products: see `KernelRows`."""
 
-    Attributes
-    ----------
-    ridges : array of shape (k,)
-        The ridge penalties of the leading directions.
-    """
-
+    # (k,): the ridge penalties of the leading directions.
     ridges: Float = field(default_factory=lambda: np.zeros(0))
 
     @property
