@@ -350,12 +350,3 @@ def test_rows_without_items_share_none_with_those_that_have():
         assert joined.n_items == 3
         assert joined.items[joined.X[:, 0] < 3].tolist() == [3, 3]
     assert named.concat(nameless).items.tolist() == [3, 3, 4, 5]
-
-
-def test_annotations_of_old_files_say_whether_they_have_items():
-    for crowd in (small(), Annotations(["ann", "bob"], None, [0, 1], [[1.0], [2.0]])):
-        state = crowd.__getstate__()
-        had = state.pop("has_items")
-        again = object.__new__(Annotations)
-        again.__setstate__(state)
-        assert again.has_items == had

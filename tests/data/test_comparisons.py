@@ -228,12 +228,12 @@ def test_more_comparisons_can_be_added_and_single_labels_cannot():
     at_once = HierarchicalRanker().fit(said)
     grown = ranker.update(said[100:])
     np.testing.assert_allclose(grown.coef_, at_once.coef_, atol=1e-6)
-    votes = replace_groups(said[:4])
+    votes = without_choice_sets(said[:4])
     with pytest.raises(ValueError):
         grown.update(votes)
 
 
-def replace_groups(said):
+def without_choice_sets(said):
     return said._with(choice_set_codes=None)
 
 

@@ -213,7 +213,7 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 
 def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
     """Return the measure that suits held-out labels, and its values."""
-    from likeminds.data.choice_sets import are_choices
+    from likeminds.data.coded_labels import are_choices
     from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import are_choices
+from likeminds.data.coded_labels import are_choices
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics

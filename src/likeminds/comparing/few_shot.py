@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import are_choices
+from likeminds.data.coded_labels import are_choices
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import order_within_users
 from likeminds.metrics.by_user import MetricByUser

@@ -1,4 +1,4 @@
-"""Annotations: labels by people about items, with the items' features."""
+"""Annotations: labels of items by users, with the features of the items."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,28 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._util import checks
-from likeminds._util.array_types import FloatArray, IdArray, Index
-from likeminds._util.checks import listing
-from likeminds._util.text_format import counted
+from likeminds._util.frame_backend import Frames
 from likeminds._util.verbs import read_verb
 from likeminds.data import tables
-from likeminds.data.choice_sets import are_choices
+from likeminds.data.choice_sets import (
+    ItemOptions,
+    choice_sets,
+    comparison_arguments,
+    difference_arguments,
+    graded_sets,
+    only_available,
+    preference_arguments,
+    ranking_sets,
+)
+from likeminds.data.coded_labels import CodedLabels, known_covariates
 from likeminds.data.column_roles import default_verb
-from likeminds.data.comparisons import ComparedLabels
-from likeminds.data.covariates import Covariates
-from likeminds.data.duplicates import settle_duplicates
-from likeminds.data.frame_arguments import arguments_of
-from likeminds.data.grades import join_grades, read_answers
-from likeminds.data.id_coercion import write_as_known
-from likeminds.data.identifiers import compact, encode, join_codes
-from likeminds.data.label_parsing import LabelReading, join_readings
-from likeminds.data.row_groups import have_choice_sets, join_choice_sets, named_choice_sets
+from likeminds.data.duplicates import merge_duplicates
+from likeminds.data.grades import read_answers
+from likeminds.data.identifiers import as_id_array, encode
+from likeminds.data.joining import joined_columns, named_choice_sets
+from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
-from likeminds.data.tables import FrameOptions, LinkedFeatures
+from likeminds.data.tables import FrameOptions, frame_arguments
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Annotations(ComparedLabels):
+class Annotations(CodedLabels):
     """Labels that people gave to items, and the features of these items.
 
     A row is one label by one person about one item. Nothing can be changed afterwards, and
@@ -134,7 +138,7 @@ class Annotations(ComparedLabels):
         users: Iterable[Hashable],
         items: Iterable[Hashable] | None,
         labels: Iterable[Hashable],
-        features: Any = None,
+        features: object = None,
         attributes: Iterable[Hashable] | None = None,
         weights: ArrayLike | None = None,
         choice_sets: Iterable[Hashable] | None = None,
@@ -147,38 +151,38 @@ class Annotations(ComparedLabels):
         features_per: Literal["auto", "item", "row"] = "auto",
         reading: LabelReading | None = None,
         duplicates: str = "keep",
-        user_features: Any = None,
+        user_features: object = None,
         verb: str | None = None,
     ) -> None:
-        persons, person_ids = encode(users, "users")
+        codes, ids = encode(users, "users")
         optional = {"items": items, "attributes": attributes, "choice_sets": choice_sets}
-        coded = {name: encode(ids, name) for name, ids in optional.items() if ids is not None}
-        lengths = {name: codes for name, (codes, _) in coded.items()}
+        coded = {name: encode(given, name) for name, given in optional.items() if given is not None}
+        lengths = {name: column for name, (column, _) in coded.items()}
         about, about_ids = coded.get("attributes", (None, None))
-        if not len(persons):
+        if not len(codes):
             raise ValueError("There are no annotations: users, items and labels are empty.")
         answers = read_answers(
             labels,
             positive=positive,
             threshold=threshold,
             grades=grades,
-            within=[persons] if about is None else [persons, about],
+            within=[codes] if about is None else [codes, about],
             known=reading,
         )
-        checks.same_length(users=persons, labels=answers.binary, **lengths)
+        checks.same_length(users=codes, labels=answers.binary, **lengths)
         word = None if answers.reading is None else answers.reading.positive
         linked = tables.link_features(
             features,
             coded.get("items"),
-            len(persons),
+            len(codes),
             item_ids=item_ids,
             names=feature_names,
             features_per=features_per,
         )
-        checked = checks.as_weights(weights, len(persons))
+        checked = checks.as_weights(weights, len(codes))
         self._store(
-            user_ids=person_ids,
-            user_codes=persons,
+            user_ids=ids,
+            user_codes=codes,
             labels=answers.binary,
             reading=answers.reading,
             grades=answers.grades,
@@ -186,40 +190,17 @@ class Annotations(ComparedLabels):
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
-            user_features=_known(user_features, person_ids),
+            user_features=known_covariates(user_features, ids),
             verb=read_verb(verb) or (default_verb(word) if about is None else None),
-            **named_choice_sets(persons, *coded.get("choice_sets", (None, None))),
+            **named_choice_sets(codes, *coded.get("choice_sets", (None, None))),
         )
-        settled = settle_duplicates(self, duplicates)
-        if settled is not None:
-            rows, total = settled
+        merged = merge_duplicates(self, duplicates)
+        if merged is not None:
+            rows, total = merged
             self._store(**self.take(rows).__getstate__() | {"weights": total})
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        user: str | None = None,
-        item: str | None = None,
-        label: str | None = None,
-        attribute: str | None = None,
-        weight: str | None = None,
-        choice_set: str | None = None,
-        alternative: str | None = None,
-        availability: str | None = None,
-        constants: bool = True,
-        base: Hashable | None = None,
-        features: Any = None,
-        item_column: str | None = None,
-        positive: Hashable | None = None,
-        threshold: float | str | None = None,
-        grades: bool | Sequence[Hashable] | None = None,
-        reading: LabelReading | None = None,
-        duplicates: str = "keep",
-        user_features: Any = None,
-        verb: str | None = None,
-    ) -> Self:
+    def from_frame(cls, frame: object, **options: Unpack[FrameOptions]) -> Self:
         """Read a data frame with one row per annotation.
 
         Parameters
@@ -259,42 +240,21 @@ class Annotations(ComparedLabels):
         >>> Annotations.from_frame(frame)
         Annotations: 2 labels (50% positive) by 2 people on 2 items, 1 feature
         """
-        options = FrameOptions(
-            user=user,
-            item=item,
-            label=label,
-            attribute=attribute,
-            weight=weight,
-            choice_set=choice_set,
-            alternative=alternative,
-            availability=availability,
-            constants=constants,
-            base=base,
-            features=features,
-            item_column=item_column,
-            positive=positive,
-            threshold=threshold,
-            grades=grades,
-            reading=reading,
-            duplicates=duplicates,
-            user_features=user_features,
-            verb=verb,
-        )
-        return cls._of_arguments(*arguments_of(frame, options))
+        return cls._of_frame(*frame_arguments(frame, options))
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a CSV file with a header; the options are those of `from_frame`.
 
-        Ids are texts, whatever they look like: 007 and 7 are two people.
+        Ids are texts, whatever they look like: 007 and 7 are two users.
         """
         texts = tables.texts_among(options)
-        return cls._of_arguments(*arguments_of(read_csv(path, texts), options))
+        return cls._of_frame(*frame_arguments(read_csv(path, texts), options))
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a Parquet file; the options are those of `from_frame`."""
-        return cls._of_arguments(*arguments_of(read_parquet(path), options))
+        return cls._of_frame(*frame_arguments(read_parquet(path), options))
 
     @classmethod
     def from_source(cls, source: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
@@ -303,167 +263,266 @@ class Annotations(ComparedLabels):
         The options are those of `from_frame`; `likeminds.data.sources` lists what is read.
         """
         texts = tables.texts_among(options)
-        return cls._of_arguments(*arguments_of(read_table(source, texts), options))
+        return cls._of_frame(*frame_arguments(read_table(source, texts), options))
 
     @classmethod
-    def _of_arguments(cls, arguments: dict[str, Any], frames: Any) -> Self:
+    def _of_frame(cls, arguments: dict[str, Any], frames: Frames) -> Self:
         give_back()
         return cls(**arguments)._with(frames=frames)
 
-    def __repr__(self) -> str:
-        labelled = len(compact(self.item_codes, self.n_items)[1])
-        of_all = "" if labelled == self.n_items else f"{labelled:,} of "
-        attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
-        said = self.statements()
-        if self.grades is not None and self.reading is not None:
-            lowest, highest = self.grades.min(), self.grades.max()
-            words = self.reading.grades
-            named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
-            said += f" from {named[0]} to {named[1]}"
-        elif not self._has_sets:
-            word = None if self.reading is None else self.reading.positive
-            which = f": {word!r}" if isinstance(word, str) else ""
-            said += f" ({self.labels.mean():.0%} positive{which})"
-        items = f" on {of_all}{counted(self.n_items, 'item')}"
-        if self._has_sets and not self.has_items:  # each row of a choice set is a profile
-            items = ""
-        return (
-            f"Annotations: {said} by {counted(self.n_users, 'person', 'people')}{items}, "
-            f"{counted(self.n_features, 'feature')}{attributes}"
-        )
+    @classmethod
+    def from_comparisons(  # noqa: PLR0917 - the columns of a table, in their usual order
+        cls,
+        users: Iterable[Hashable],
+        winners: Iterable[Hashable],
+        losers: Iterable[Hashable],
+        ties: ArrayLike | None = None,
+        strength: ArrayLike | None = None,
+        features: object = None,
+        *,
+        item_ids: Iterable[Hashable] | None = None,
+        feature_names: Sequence[str] | None = None,
+        user_features: object = None,
+    ) -> Self:
+        """Make annotations of pairs: who preferred which item to which.
 
-    @property
-    def _has_sets(self) -> bool:
-        """Whether all groups are choice sets, or single labels beside them."""
-        if self.grades is not None or self.choice_set_codes is None:
-            return False
-        return self.choice_set_ids is None or are_choices(self)
+        Each pair is a choice among two, the Bradley-Terry model: the winner is preferred with
+        probability 1 / (1 + exp(score of the loser - score of the winner)). Features are kept
+        once per item, however many pairs it is in. Nothing is wrong with cycles.
 
-    @property
-    def n_choices(self) -> int:
-        """How many choices there are; 0 where rows are single labels or grades."""
-        if not self._has_sets:
-            return 0
-        return len(self._set_sizes) if are_choices(self) else int((self._set_sizes > 1).sum())
-
-    @property
-    def _set_sizes(self) -> Index:
-        sizes = np.bincount([] if self.choice_set_codes is None else self.choice_set_codes)
-        return np.asarray(sizes[sizes > 0])
-
-    def statements(self) -> str:
-        """Return how much people said, in words: labels, grades, or choices.
+        Parameters
+        ----------
+        users, winners, losers : sequences of ids
+            Who compared, what they preferred, and to what.
+        ties : sequence of bool, optional
+            Pairs of which neither was preferred: half a win of each.
+        strength : sequence of float, optional
+            How much each pair counts; not negative.
+        features : mapping by item, array, data frame, path or Annotations, optional
+            What items are like, one row per item (of annotations, their items). Two matrices
+            ``(winners, losers)`` have a row for each pair. Without features, items are known
+            by their ids: `HierarchicalRanker` learns their effects and factors.
+        item_ids, feature_names : sequences, optional
+            The item of each row of an array of features (by default, its number), and names.
+        user_features : optional
+            Covariates of people: see `Annotations`.
 
         Examples
         --------
-        >>> Annotations.from_comparisons(["ann", "bob"], ["a", "b"], ["b", "c"]).statements()
-        '2 choices among 2'
+        >>> Annotations.from_comparisons(["ann", "ann", "bob"], ["a", "b", "a"], ["b", "c", "c"])
+        Annotations: 3 choices among 2 by 2 people on 3 items, 0 features
         """
-        if not self._has_sets:
-            return counted(len(self), "label" if self.grades is None else "grade")
-        sizes = self._set_sizes
-        sets = sizes if are_choices(self) else sizes[sizes > 1]
-        n_single = len(sizes) - len(sets)
-        parts = [counted(n_single, "label")] if n_single else []
-        if sets.size:
-            least, most = sets.min(), sets.max()
-            among = f"{least}" if least == most else f"{least} to {most}"
-            parts.insert(0, f"{counted(len(sets), 'choice')} among {among}")
-        return " and ".join(parts)
+        columns = {"users": users, "winners": winners, "losers": losers, "ties": ties}
+        options = ItemOptions(
+            features=features,
+            item_ids=item_ids,
+            feature_names=feature_names,
+            user_features=user_features,
+        )
+        return cls._of_sets(comparison_arguments(columns | {"strength": strength}, options))
+
+    @classmethod
+    def from_preferences(
+        cls,
+        frame: object,
+        *,
+        chosen: str | None = None,
+        rejected: str | None = None,
+        user: str | None = None,
+        ties: str | None = None,
+        strength: str | None = None,
+        **options: Unpack[ItemOptions],
+    ) -> Self:
+        """Read a table of pairs, one row each: what was chosen, and what was rejected.
+
+        Parameters
+        ----------
+        frame : data frame or path
+            The table.
+        chosen, rejected, user, ties, strength : str, optional
+            The names of the columns; without them, columns with usual names are taken (chosen or
+            winner, rejected or loser, user, tie, strength). Only the first three must exist.
+            Columns of vectors (embeddings of two answers) are the features of the two.
+        features, item_ids, user_features : optional
+            As in `from_comparisons`.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> pairs = {"user": ["ann", "bob"], "chosen": [[0.1, 2.0], [1.0, 0.0]]}
+        >>> pairs |= {"rejected": [[0.5, 1.0], [0.0, 3.0]]}
+        >>> Annotations.from_preferences(pyarrow.table(pairs))
+        Annotations: 2 choices among 2 by 2 people, 2 features
+        """
+        names = {"user": user, "winner": chosen, "loser": rejected}
+        names |= {"tie": ties, "strength": strength}
+        return cls._of_sets(preference_arguments(frame, names, options))
+
+    @classmethod
+    def from_rankings(
+        cls,
+        users: Iterable[Hashable],
+        rankings: Iterable[Iterable[Any]],
+        *,
+        shown: Iterable[Iterable[Hashable]] | None = None,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ItemOptions],
+    ) -> Self:
+        """Make annotations of rankings, the best item first: the Plackett-Luce model.
+
+        A ranking is a chain of choices: the best of all, the best of the others, and so on.
+
+        Parameters
+        ----------
+        users : sequence of ids
+            Who ranked.
+        rankings : sequence of sequences of ids
+            The items of each ranking, the best first. A list or set in place of an item is
+            several that share a place: each is preferred to all that come later, and nothing is
+            said about them among each other.
+        shown : sequence of sequences of ids, optional
+            What each person could have ranked; what they did not rank comes last.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per ranking.
+
+        Examples
+        --------
+        >>> Annotations.from_rankings(["ann", "bob"], [["tuna", "eel", "egg"], ["egg", "tuna"]])
+        Annotations: 3 choices among 2 to 3 by 2 people on 3 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        sets = ranking_sets(len(who), rankings, shown)
+        return cls._of_sets(sets.arguments(who, strength, options))
+
+    @classmethod
+    def from_choices(
+        cls,
+        users: Iterable[Hashable],
+        shown: Iterable[Iterable[Hashable]],
+        chosen: Iterable[Hashable],
+        *,
+        availability: Iterable[Iterable[bool]] | None = None,
+        none: Hashable | None = None,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ItemOptions],
+    ) -> Self:
+        """Make annotations of choices of one, or none, of several items: conditional logit.
+
+        Parameters
+        ----------
+        users, shown, chosen : sequences
+            Who chose, among which items, and what.
+        availability : sequence of sequences of bool, optional
+            For each choice, which of the items shown were available; the others are left out.
+        none : id, optional
+            What it is called to choose none of those shown (missing values of ``chosen`` mean
+            it, too). It is one more item of every set. With features, those of it are zero, and
+            a column of its own says how much people want to have none.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per choice.
+
+        Examples
+        --------
+        >>> shown = [["tea", "milk"], ["tea", "coffee", "milk"]]
+        >>> Annotations.from_choices(["ann", "bob"], shown, ["tea", None], none="nothing")
+        Annotations: 2 choices among 3 to 4 by 2 people on 4 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        if availability is not None:
+            shown = only_available(shown, availability)
+        sets = choice_sets(shown, chosen, none=none, n_users=len(who))
+        return cls._of_sets(sets.arguments(who, strength, options, none))
+
+    @classmethod
+    def from_best_worst(
+        cls,
+        users: Iterable[Hashable],
+        shown: Iterable[Iterable[Hashable]],
+        best: Iterable[Hashable],
+        worst: Iterable[Hashable],
+        *,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ItemOptions],
+    ) -> Self:
+        """Make annotations of best-worst choices (MaxDiff): of several, the best and the worst.
+
+        The best is a choice among all that were shown, in proportion to exp(score). The worst is
+        a choice among the others, in proportion to exp(-score).
+
+        Parameters
+        ----------
+        users, shown, best, worst : sequences
+            Who chose, among which items, and what.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per person asked.
+
+        Examples
+        --------
+        >>> Annotations.from_best_worst(["ann"], [["tea", "milk", "coffee"]], ["tea"], ["milk"])
+        Annotations: 2 choices among 2 to 3 by 1 person on 3 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        sets = choice_sets(shown, best, worst=worst, n_users=len(who))
+        return cls._of_sets(sets.arguments(who, strength, options))
+
+    @classmethod
+    def _of_sets(cls, arguments: dict[str, Any]) -> Self:
+        """Make annotations of choice sets without names, which meet none that come later."""
+        worst = arguments.pop("picks_worst", None)
+        return cls(**arguments)._with(choice_set_ids=None, picks_worst=worst)
+
+    def choices(self, most: int = 8, random_state: int = 0) -> Self:
+        """Return grades as choices: each item is chosen among those the person graded lower.
+
+        They can be joined with comparisons, so that people who grade and people who compare are
+        learned from in one fit. Items of the same grade are not compared.
+
+        Parameters
+        ----------
+        most : int, default=8
+            So many lower items at most are in a set, drawn at random.
+        random_state : int, default=0
+            Makes the draw reproducible.
+
+        Examples
+        --------
+        >>> features = {"a": [1.0], "b": [3.0], "c": [7.0]}
+        >>> graded = Annotations(["ann"] * 3, list("abc"), [5, 3, 1], features)
+        >>> pairs = Annotations.from_comparisons(["bob"], ["b"], ["a"], features=features)
+        >>> graded.choices().concat(pairs).items.tolist()
+        ['b', 'c', 'a', 'c', 'b', 'b', 'a']
+        """
+        rows, sizes = graded_sets(self, most, np.random.default_rng(random_state))
+        sets = np.repeat(np.arange(len(sizes)), sizes)
+        first = np.diff(sets, prepend=-1) > 0
+        plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
+        if self.weights is not None:  # a choice counts as often as what was chosen
+            plain["weights"] = self.weights[rows[first]][sets]
+        return self.take(rows)._with(**plain, labels=first, choice_set_codes=sets)
+
+    def differences(self) -> Self:
+        """Return rows of differences: the features of what was chosen, less those of each other.
+
+        With ``loss="least_squares_raw"``, rankers made of statistics learn from these as they do
+        from labels: the loss is (1 - (difference of scores))^2 of each pair. Their weights score
+        items.
+
+        Examples
+        --------
+        >>> said = Annotations.from_comparisons(["ann"] * 2, ["a", "b"], ["b", "c"], features={
+        ...     "a": [1.0], "b": [3.0], "c": [7.0]})
+        >>> said.differences().X.ravel(), said.differences().labels
+        (array([-2.,  4.]), array([ True, False]))
+        """
+        return self._of_sets(difference_arguments(self))
 
     def concat(self, other: Self) -> Self:
         """Append the rows of other annotations about the same features.
 
         With features per item, the items of both are united, and an item that has other
         features there is refused; otherwise each row keeps the features it has. Ids there are
-        written as here (7 as "7"), rows of one person's group there join that group here (of
-        comparisons and choices, which have no names, none is joined), and missing weights are
-        ones. Labels that were read in another way are refused, and so are
-        other covariates of the same person.
+        written as here (7 as "7"), rows of a user's choice set there join that of the same id here
+        (comparisons and choices have no ids, and join none), and missing weights are ones. Labels
+        that were read in another way are refused, and so are other covariates of the same user.
         """
-        if self.feature_names != other.feature_names:
-            raise ValueError(
-                f"The features differ: {listing(self.feature_names)} here, "
-                f"{listing(other.feature_names)} there."
-            )
-        reading = join_readings(self.reading, other.reading)
-        other = other.written_as(self.user_ids, self.item_ids, self.attribute_ids)
-        changes: dict[str, Any] = tables.unite_features(self._linked, other._linked)._asdict()
-        for names in (("user_codes", "user_ids"), ("attribute_codes", "attribute_ids")):
-            ours, theirs = (tuple(getattr(part, name) for name in names) for part in (self, other))
-            if checks.both_or_neither(ours[0], theirs[0], "attributes"):
-                changes |= zip(names, join_codes(ours, theirs), strict=True)
-        if have_choice_sets(self, other):
-            changes |= join_choice_sets(changes["user_codes"], self, other)
-        if self.picks_worst is not None or other.picks_worst is not None:
-            asked = [a.labels ^ a.chosen for a in (self, other)]
-            changes["picks_worst"] = np.concatenate(asked)
-        if self.weights is not None or other.weights is not None:
-            weights = [np.ones(len(a)) if a.weights is None else a.weights for a in (self, other)]
-            changes["weights"] = np.concatenate(weights)
-        changes |= join_grades(self, other, reading)
-        if self.user_features is not None or other.user_features is not None:
-            changes["user_features"] = _joint_features(self.user_features, other.user_features)
-        changes["verb"] = self.verb or other.verb
-        return self._with(**changes)
-
-    def distinct_items(self) -> tuple[IdArray, FloatArray]:
-        """Return each item once, and its features.
-
-        Where rows have features of their own, an item's are those of the first of its rows.
-        """
-        if self.features_per == "item":
-            return self.item_ids, self.features
-        codes, first = np.unique(self.item_codes, return_index=True)
-        return self.item_ids[codes], self.features[self.feature_rows[first]]
-
-    def with_user_features(self, user_features: Any) -> Self:
-        """Return the same labels with covariates of people: see `Annotations`."""
-        return self._with(user_features=_known(user_features, self.user_ids))
-
-    def with_verb(self, verb: str) -> Self:
-        """Return the same labels with a verb: see `Annotations`.
-
-        Examples
-        --------
-        >>> crowd = Annotations(["ann", "bob"], ["joke", "joke"], [1, 0])
-        >>> crowd.with_verb("find funny").verb
-        'find funny'
-        """
-        return self._with(verb=read_verb(verb))
-
-    def written_as(
-        self,
-        people: IdArray | None = None,
-        items: IdArray | None = None,
-        attributes: IdArray | None = None,
-    ) -> Self:
-        """Write ids as others are written that are known: see `write_as_known`."""
-        changes: dict[str, Any] = {}
-        if people is not None:
-            ids = write_as_known(self.user_ids, people, "users")
-            codes, distinct = encode(ids, "users")
-            changes |= {"user_ids": distinct, "user_codes": codes[self.user_codes]}
-            if self.user_features is not None:
-                changes["user_features"] = self.user_features.written_as(people)
-        if items is not None:
-            changes["item_ids"] = write_as_known(self.item_ids, items, "items")
-        if attributes is not None and self.attribute_ids is not None:
-            ids = write_as_known(self.attribute_ids, attributes, "attributes")
-            codes, distinct = encode(ids, "attributes")
-            changes |= {"attribute_ids": distinct, "attribute_codes": codes[self.attribute_codes]}
-        return self._with(**changes)
-
-    @property
-    def _linked(self) -> LinkedFeatures:
-        return LinkedFeatures(*(getattr(self, name) for name in LinkedFeatures._fields))
-
-
-def _known(user_features: Any, ids: IdArray) -> Covariates | None:
-    return None if user_features is None else Covariates.read(user_features).written_as(ids)
-
-
-def _joint_features(first: Covariates | None, second: Covariates | None) -> Covariates | None:
-    if first is None or second is None or first is second:
-        return first or second
-    return first.join(second)
+        return self._with(**joined_columns(self, other))

@@ -1,73 +1,86 @@
-"""Comparisons, rankings and choices as sets of items, of each of which one was chosen."""
+"""Comparisons, rankings and choices as choice sets: the arguments of `Annotations`."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
-from likeminds._util.checks import as_names, as_weights, listing, same_length
+from likeminds._util.checks import as_matrix, as_names, as_weights, listing, same_length
+from likeminds._util.lazy_imports import nw
 from likeminds.data import tables
 from likeminds.data.alternatives import as_available
+from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, id_texts, read_values
 from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
-from likeminds.data.integer_coding import CodedLabels
+from likeminds.data.sources import read_table
+
+# The argument that names the column of a role in a table of preferences.
+_ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 
 
-class ItemTable(NamedTuple):
-    """A row of features for each item, and the names of items and features."""
+class ItemOptions(TypedDict, total=False):
+    """The keyword arguments that all constructors of choices have in common."""
 
-    ids: IdArray
-    features: FloatArray
-    names: tuple[str, ...]
-
-    @classmethod
-    def read(
-        cls,
-        features: Any,
-        items: IdArray,
-        item_ids: Iterable[Hashable] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> "ItemTable":
-        """Read features by item; without any, items are known by their ids alone."""
-        if features is None:
-            known = encode(items, "items")[1]
-            return cls(known, np.zeros((len(known), 0)), ())
-        if isinstance(features, CodedLabels):
-            if features.features_per != "item":
-                raise ValueError("features= are annotations whose features are not by item.")
-            return cls(features.item_ids, features.features, features.feature_names)
-        if isinstance(features, Mapping):
-            features, item_ids = list(features.values()), list(features)
-        elif item_ids is None and _is_table(features):
-            found = tables.read_items(features, "item", None)
-            features, item_ids = found["features"], found["item_ids"]
-            names = names or found["feature_names"]
-        matrix, found_names = tables.read_matrix(features)
-        called = as_names(found_names if names is None else names, matrix.shape[1])
-        ids: IdArray = np.arange(len(matrix))
-        if item_ids is not None:
-            ids = as_distinct(item_ids, "item_ids")
-        same_length(item_ids=ids, features=matrix)
-        return cls(ids, matrix, called)
-
-    def with_none(self, none: Hashable) -> "ItemTable":
-        """Add the item that is none of those shown: all zeros, with a column of its own."""
-        if not self.names or none in self.ids.tolist():
-            return self
-        n_items, n_features = self.features.shape
-        table = np.zeros((n_items + 1, n_features + 1), dtype=self.features.dtype)
-        table[:-1, :-1] = self.features
-        table[-1, -1] = 1.0
-        ids = join_ids(self.ids, as_id_array([none], "none"))
-        return ItemTable(ids, table, as_names([*self.names, str(none)], n_features + 1))
+    features: object
+    item_ids: Iterable[Hashable] | None
+    feature_names: Sequence[str] | None
+    user_features: object
 
 
-def _is_table(features: Any) -> bool:
-    return isinstance(features, str | PathLike) or hasattr(features, "columns")
+def item_arguments(
+    items: IdArray,
+    none: Hashable | None = None,
+    *,
+    features: Any = None,
+    item_ids: Iterable[Hashable] | None = None,
+    feature_names: Sequence[str] | None = None,
+    user_features: object = None,
+) -> dict[str, Any]:
+    """Return items and their features as arguments of Annotations; ``none`` is one more item."""
+    ids, matrix, names = _item_table(features, items, item_ids, feature_names)
+    if none is not None and names and none not in ids.tolist():
+        # The item that is none of those shown is all zeros, with a column of its own.
+        matrix = np.pad(matrix, ((0, 1), (0, 1)))
+        matrix[-1, -1] = 1.0
+        ids = join_ids(ids, as_id_array([none], "none"))
+        names = as_names([*names, str(none)], matrix.shape[1])
+    described = {"features": matrix, "feature_names": names, "features_per": "item"}
+    return described | {"items": items, "item_ids": ids, "user_features": user_features}
+
+
+def _item_table(
+    features: Any,
+    items: IdArray,
+    item_ids: Iterable[Hashable] | None,
+    names: Sequence[str] | None,
+) -> tuple[IdArray, FloatArray, tuple[str, ...]]:
+    """Return ids, features and names; without features, items are known by their ids alone."""
+    if features is None:
+        known = encode(items, "items")[1]
+        return known, np.zeros((len(known), 0)), ()
+    if isinstance(features, CodedLabels):
+        if features.features_per != "item":
+            raise ValueError("features= are annotations whose features are not by item.")
+        return features.item_ids, features.features, features.feature_names
+    if isinstance(features, Mapping):
+        features, item_ids = list(features.values()), list(features)
+    elif item_ids is None and (isinstance(features, str | PathLike) or tables.is_frame(features)):
+        found = tables.read_items(features, "item", None)
+        features, item_ids = found["features"], found["item_ids"]
+        names = names or found["feature_names"]
+    matrix, found_names = tables.read_matrix(features)
+    called = as_names(found_names if names is None else names, matrix.shape[1])
+    ids: IdArray = np.arange(len(matrix))
+    if item_ids is not None:
+        ids = as_distinct(item_ids, "item_ids")
+    same_length(item_ids=ids, features=matrix)
+    return ids, matrix, called
 
 
 @dataclass
@@ -89,65 +102,109 @@ class ChoiceSets:
         self.sizes.append(1 + len(others))
         self.worst.append(worst)
 
-    def columns(self, users: IdArray, strength: ArrayLike | None) -> dict[str, Any]:
-        """Return the columns of annotations, one row per item of a set."""
-        who, sizes = np.array(self.who), np.array(self.sizes)
+    def arguments(
+        self,
+        users: IdArray,
+        strength: ArrayLike | None,
+        options: ItemOptions,
+        none: Hashable | None = None,
+    ) -> dict[str, Any]:
+        """Return the arguments of annotations, one row per item of a set."""
+        if not self.sizes:
+            raise ValueError("There are no choices: users, and what they were shown, are empty.")
+        sets = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        who = np.array(self.who)[sets]
         weights = as_weights(strength, len(users), "strength")
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        chosen = np.zeros(len(self.items), dtype=np.bool_)
-        chosen[first] = True
-        worst = np.repeat(np.array(self.worst), sizes)
-        return {
-            "users": users[np.repeat(who, sizes)],
-            "items": as_id_array(self.items, "items"),
-            "labels": chosen ^ worst,
-            "choice_sets": np.repeat(np.arange(len(sizes)), sizes),
-            "weights": None if weights is None else weights[np.repeat(who, sizes)],
+        worst = np.array(self.worst)[sets]
+        return item_arguments(as_id_array(self.items, "items"), none, **options) | {
+            "users": users[who],
+            "labels": (np.diff(sets, prepend=-1) > 0) ^ worst,
+            "choice_sets": sets,
+            "weights": None if weights is None else weights[who],
             "picks_worst": worst if worst.any() else None,
         }
 
 
-def pair_columns(
-    users: Iterable[Hashable],
-    winners: IdArray | None,
-    losers: IdArray | None,
-    ties: ArrayLike | None,
-    strength: ArrayLike | None,
+def comparison_arguments(columns: Mapping[str, Any], options: ItemOptions) -> dict[str, Any]:
+    """Return the arguments of annotations of pairs: users, winners, losers, ties, strength."""
+    won, lost = (as_id_array(columns[name], name) for name in ("winners", "losers"))
+    rows, sides = _pair_rows(columns, won, lost)
+    items = join_ids(won, lost)[sides]
+    features = options.get("features")
+    if isinstance(features, tuple) and len(features) == 2 and np.ndim(features[0]) == 2:
+        stacked = _stack_two(*features, len(won))[sides]
+        rows |= {"items": items, "features": stacked, "features_per": "row"}
+        return rows | {name: options.get(name) for name in ("feature_names", "user_features")}
+    return rows | item_arguments(items, **options)
+
+
+def preference_arguments(
+    frame: object, names: Mapping[str, str | None], options: ItemOptions
+) -> dict[str, Any]:
+    """Return the arguments of annotations of a table of pairs, by ids or by vectors."""
+    if isinstance(frame, str | PathLike):
+        frame = read_table(frame, id_texts(names))
+    table = as_frame(frame)
+    found = find_columns(table, names, (), _ARGUMENTS)
+    kept = {role: name for role, name in found.items() if name is not None}
+    won, lost = (_vectors(table.get_column(kept[role])) for role in ("winner", "loser"))
+    by_id = won is None or lost is None
+    values: dict[str, Any] = {
+        f"{role}s": read_values(table, name, as_ids=role in ID_ROLES)
+        for role, name in kept.items()
+        if by_id or role not in {"winner", "loser"}
+    }
+    values |= {"strength": values.pop("strengths", None)}
+    if won is None or lost is None:
+        return comparison_arguments(values, options)
+    if options.get("features") is not None:
+        raise ValueError(
+            f"The columns {kept['winner']} and {kept['loser']} are features already: leave "
+            "out features=."
+        )
+    stacked = _stack_two(won, lost, len(won))
+    _refuse_equal(np.flatnonzero((won == lost).all(axis=1)))
+    rows, sides = _pair_rows(values)
+    rows |= {"items": None, "features": stacked[sides], "features_per": "row"}
+    return rows | {"user_features": options.get("user_features")}
+
+
+def _pair_rows(
+    columns: Mapping[str, Any], winners: IdArray | None = None, losers: IdArray | None = None
 ) -> tuple[dict[str, Any], Index]:
-    """Return the columns of annotations, and which of all winners, then losers, each row is.
+    """Return the rows of pairs, and which of all winners, then losers, each row is.
 
     A tie is half a win of each.
     """
-    people = as_id_array(users, "users")
-    n_pairs = len(people)
+    users = as_id_array(columns["users"], "users")
+    n_pairs = len(users)
     if not n_pairs:
         raise ValueError("There are no comparisons: users, winners and losers are empty.")
     if winners is not None and losers is not None:
-        same_length(users=people, winners=winners, losers=losers)
-        refuse_equal(np.flatnonzero(winners == losers), winners)
-    weights = as_weights(strength, n_pairs, "strength")
-    tied = np.flatnonzero(_as_ties(ties, n_pairs))
+        same_length(users=users, winners=winners, losers=losers)
+        _refuse_equal(np.flatnonzero(winners == losers), winners)
+    weights = as_weights(columns.get("strength"), n_pairs, "strength")
+    tied = np.flatnonzero(_as_ties(columns.get("ties"), n_pairs))
     pairs = np.concatenate([np.arange(n_pairs), tied])
     sides = np.column_stack([pairs, pairs + n_pairs])
     sides[n_pairs:] = sides[n_pairs:, ::-1]
     if tied.size:
         weights = np.ones(n_pairs) if weights is None else weights.copy()
         weights[tied] *= 0.5
-    columns = {
-        "users": people[np.repeat(pairs, 2)],
+    rows = {
+        "users": users[np.repeat(pairs, 2)],
         "labels": np.tile([True, False], len(pairs)),
         "choice_sets": np.repeat(np.arange(len(pairs)), 2),
         "weights": None if weights is None else weights[np.repeat(pairs, 2)],
     }
-    return columns, sides.ravel()
+    return rows, sides.ravel()
 
 
-def refuse_equal(same: Index, called: IdArray | None = None) -> None:
+def _refuse_equal(same: Index, called: IdArray | None = None) -> None:
     """Refuse pairs of an item with itself."""
     if same.size:
-        names = (
-            "" if called is None else f" ({listing(list(dict.fromkeys(called[same].tolist())))})"
-        )
+        distinct = [] if called is None else list(dict.fromkeys(called[same].tolist()))
+        names = f" ({listing(distinct)})" if distinct else ""
         raise ValueError(
             f"Comparison(s) {listing(same)}, counted from 0, have the same item{names} as winner "
             "and loser. Drop or correct them."
@@ -164,6 +221,31 @@ def _as_ties(ties: ArrayLike | None, n_pairs: int) -> Bool:
     return given.astype(np.bool_)
 
 
+def _stack_two(winners: ArrayLike, losers: ArrayLike, n_pairs: int) -> FloatArray:
+    """Return the features of all winners, and then those of all losers."""
+    first, second = (as_matrix(part, "features") for part in (winners, losers))
+    if first.shape != second.shape or len(first) != n_pairs:
+        raise ValueError(
+            f"features of winners and losers have the shapes {first.shape} and {second.shape}, "
+            f"but there are {n_pairs} pairs. Give one row for each pair in both."
+        )
+    return np.concatenate([first, second])
+
+
+def _vectors(column: "nw.Series[Any]") -> FloatArray | None:
+    """Return a column of vectors as a matrix; None where it is one of ids."""
+    values = column.to_list()
+    if not values or not isinstance(values[0], list | tuple | np.ndarray):
+        return None
+    lengths = {len(value) if isinstance(value, Collection) else 0 for value in values}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"The vectors of column {column.name} have different lengths: "
+            f"{listing(sorted(lengths))}. Give all the same number of features."
+        )
+    return as_matrix(np.array(values, dtype=np.float64), str(column.name))
+
+
 def ranking_sets(
     n_users: int,
     rankings: Iterable[Iterable[Any]],
@@ -175,21 +257,21 @@ def ranking_sets(
     everything = None if shown is None else [_as_list(items, "set") for items in shown]
     given = {} if everything is None else {"shown": everything}
     same_length(users=range(n_users), rankings=orders, **given)
-    for who, places in enumerate(orders):
-        tiers, ranked = places, [item for place in places for item in place]
+    for who, order in enumerate(orders):
+        tiers, ranked = order, [item for tier in order for item in tier]
         _refuse_twice(ranked, f"Ranking {who}")
         if everything is not None:
             _refuse_not_shown(ranked, everything[who], f"Ranking {who}")
             named = set(ranked)
             rest = [item for item in dict.fromkeys(everything[who]) if item not in named]
-            tiers = [*tiers, rest] if rest else tiers
+            tiers = [*order, rest] if rest else order
         if len(tiers) < 2:
             raise ValueError(
                 f"Ranking {who} (counted from 0) puts nothing above anything: it needs two "
                 "items, or shown=, what else was shown."
             )
-        for place, tier in enumerate(tiers[:-1]):
-            below = [item for later in tiers[place + 1 :] for item in later]
+        for place, tier in enumerate(tiers[:-1], 1):
+            below = [item for later in tiers[place:] for item in later]
             for item in tier:
                 sets.add(who, item, below, worst=False)
     return sets
@@ -225,24 +307,27 @@ def choice_sets(
     same_length(users=range(n_users), shown=menus, chosen=picks, **given)
     sets = ChoiceSets()
     for who, (menu, pick) in enumerate(zip(menus, picks, strict=True)):
-        _refuse_twice(menu, f"Choice {who}")
+        where = f"Choice {who}"
+        _refuse_twice(menu, where)
         if pick is None:
             raise ValueError(
-                f"Choice {who} (counted from 0) has nothing chosen. Pass none= (what to call the "
+                f"{where} (counted from 0) has nothing chosen. Pass none= (what to call the "
                 "choice of none of those shown), or drop it."
             )
         everything = menu if none is None or none in menu else [*menu, none]
-        _refuse_not_shown([pick], everything, f"Choice {who}")
-        others = _without(everything, pick, f"Choice {who}")
+        _refuse_not_shown([pick], everything, where)
+        others = [item for item in everything if item != pick]
+        if not others:
+            raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
         sets.add(who, pick, others, worst=False)
         if worsts is not None:
             if worsts[who] == pick:
                 raise ValueError(
-                    f"Choice {who} (counted from 0) has the same item, {pick}, as best and worst. "
+                    f"{where} (counted from 0) has the same item, {pick}, as best and worst. "
                     "Drop or correct it."
                 )
-            _refuse_not_shown([worsts[who]], others, f"Choice {who}, without its best item,")
-            rest = _without(others, worsts[who])
+            _refuse_not_shown([worsts[who]], others, f"{where}, without its best item,")
+            rest = [item for item in others if item != worsts[who]]
             if rest:
                 sets.add(who, worsts[who], rest, worst=True)
     return sets
@@ -263,21 +348,12 @@ def only_available(
     ]
 
 
-def _without(items: Sequence[Hashable], one: Hashable, where: str | None = None) -> list[Hashable]:
-    rest = [item for item in items if item != one]
-    if where is not None and not rest:
-        raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
-    return rest
-
-
 def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
-    seen: set[Hashable] = set()
-    for item in items:
-        if is_missing(item):
-            raise ValueError(f"{where} (counted from 0) has an item without an id.")
-        if item in seen:
-            raise ValueError(f"{where} (counted from 0) has an item twice: {item}.")
-        seen.add(item)
+    if any(map(is_missing, items)):
+        raise ValueError(f"{where} (counted from 0) has an item without an id.")
+    twice = [item for item, number in Counter(items).items() if number > 1]
+    if twice:
+        raise ValueError(f"{where} (counted from 0) has an item twice: {twice[0]}.")
 
 
 def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], where: str) -> None:
@@ -290,84 +366,54 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
         )
 
 
-def are_choices(annotations: CodedLabels) -> bool:
-    """Say whether rows came in groups of which just one each was chosen, counted alike."""
-    groups = annotations.choice_set_codes
-    if groups is None:
-        return False
-    chosen, _ = classes_by_set(groups, annotations)
-    return bool((chosen == 1).all() and counted_alike(groups, annotations).all())
-
-
-def counted_alike(groups: Index, annotations: CodedLabels) -> Bool:
-    """Say of each group whether all of its rows weigh the same."""
-    n_groups = int(groups.max()) + 1
-    if annotations.weights is None:
-        return np.ones(n_groups, dtype=np.bool_)
-    least, most = np.full(n_groups, np.inf), np.zeros(n_groups)
-    np.minimum.at(least, groups, annotations.weights)
-    np.maximum.at(most, groups, annotations.weights)
-    return np.asarray(least == most)
-
-
-def classes_by_set(groups: Index, annotations: CodedLabels) -> tuple[Index, Index]:
-    """Return how many rows of each group were chosen, and how many were not."""
-    n_groups, chosen = int(groups.max()) + 1, annotations.chosen
-    return (
-        np.bincount(groups[chosen], minlength=n_groups),
-        np.bincount(groups[~chosen], minlength=n_groups),
-    )
-
-
-def difference_columns(said: CodedLabels) -> dict[str, Any]:
-    """Return the columns of annotations whose rows are what was chosen less each other item.
+def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
+    """Return the arguments of annotations whose rows are what was chosen less each other item.
 
     Every other row is turned round, and so is its label, lest all labels be of one class.
     """
-    groups = said.choice_set_codes
-    if groups is None or (np.bincount(groups[said.chosen], minlength=groups.max() + 1) != 1).any():
+    sets, is_chosen = choices.choice_set_codes, choices.chosen
+    if sets is None or (np.bincount(sets[is_chosen], minlength=sets.max() + 1) != 1).any():
         raise ValueError(
             "There are differences of choices only: choice sets with one chosen in each."
         )
-    first = np.zeros(int(groups.max()) + 1, dtype=np.intp)
-    first[groups[said.chosen]] = np.flatnonzero(said.chosen)
-    others = np.flatnonzero(~said.chosen)
-    others = others[np.argsort(groups[others], kind="stable")]
-    chosen = first[groups[others]]
+    first = np.zeros(int(sets.max()) + 1, dtype=np.intp)
+    first[sets[is_chosen]] = np.flatnonzero(is_chosen)
+    others = np.flatnonzero(~is_chosen)
+    others = others[np.argsort(sets[others], kind="stable")]
+    chosen = first[sets[others]]
     ahead = np.arange(len(others)) % 2 == 0
-    better = said.labels[chosen]  # else the worst was chosen, and the other one is better
-    rows = said.feature_rows
-    apart = said.features[rows[chosen]] - said.features[rows[others]]
+    better = choices.labels[chosen]  # else the worst was chosen, and the other one is better
+    rows = choices.feature_rows
+    apart = choices.features[rows[chosen]] - choices.features[rows[others]]
     return {
-        "users": said.users[others],
+        "users": choices.users[others],
         "items": None,
         "labels": ahead,
         "features": apart * np.where(ahead == better, 1.0, -1.0)[:, None].astype(apart.dtype),
         "features_per": "row",
-        "feature_names": said.feature_names,
-        "weights": None if said.weights is None else said.weights[others],
-        "choice_sets": groups[others],
+        "feature_names": choices.feature_names,
+        "weights": None if choices.weights is None else choices.weights[others],
+        "choice_sets": sets[others],
+        "user_features": choices.user_features,
     }
 
 
-def lower_graded(
-    grades: FloatArray, order: Index, offsets: Index, *, most: int, rng: Generator
-) -> tuple[Index, Index]:
-    """Return the rows of sets, each an item and some that the person graded lower; and sizes.
-
-    ``order`` are the rows sorted by person, and ``offsets`` where each person starts.
-    """
+def graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index, Index]:
+    """Return the rows of sets, each an item and some that the user graded lower; and sizes."""
+    if graded.grades is None:
+        raise ValueError("These labels are no grades, of which choices could be made.")
     if most < 1:
         raise ValueError(f"most must be at least 1, but is {most}.")
     rows: list[Index] = []
-    for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        mine = order[begin:end]
-        mine = mine[np.argsort(grades[mine], kind="stable")]
-        n_lower = np.searchsorted(grades[mine], grades[mine], side="left")
+    order, offsets = graded.user_index()
+    for mine in np.split(order, offsets[1:-1]):
+        own = mine[np.argsort(graded.grades[mine], kind="stable")]
+        grades = graded.grades[own]
+        n_lower = np.searchsorted(grades, grades, side="left")
         for place in np.flatnonzero(n_lower).tolist():
             n = int(n_lower[place])
             lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
-            rows.append(np.append(mine[place], mine[np.sort(lower)]))
+            rows.append(np.append(own[place], own[np.sort(lower)]))
     if not rows:
         raise ValueError("Nobody gave two different grades, so that there is nothing to choose.")
     return np.concatenate(rows), np.array([len(one) for one in rows])

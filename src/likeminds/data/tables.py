@@ -11,6 +11,7 @@ import numpy as np
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
+from likeminds._util.frame_backend import Frames, kind_of
 from likeminds._util.lazy_imports import nw
 from likeminds.data.alternatives import (
     add_constants,
@@ -34,6 +35,7 @@ from likeminds.data.column_roles import (
     read_values,
     refuse_unknown,
 )
+from likeminds.data.covariates import Covariates
 from likeminds.data.feature_columns import (
     FiniteRows,
     feature_matrix,
@@ -42,7 +44,7 @@ from likeminds.data.feature_columns import (
     numeric_columns,
 )
 from likeminds.data.id_coercion import write_as_known
-from likeminds.data.identifiers import as_distinct, join_codes, join_ids, lookup
+from likeminds.data.identifiers import as_distinct, lookup
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import Texts, give_back, read_table
 
@@ -100,7 +102,13 @@ def link_features(
     the other parameters are those of `Annotations`.
     """
     if features is None:
-        return _without_features(items)
+        if items is None:
+            raise ValueError(
+                "There are neither features nor items: pass features=, or items= to say which item "
+                "each row is about."
+            )
+        none = np.zeros((len(items[1]), 0))
+        return LinkedFeatures(none, (), items[1], items[0], items[0], "item", True)
     if isinstance(features, Mapping):
         if item_ids is not None:
             raise ValueError("features is a mapping by item id already: leave item_ids out.")
@@ -133,77 +141,19 @@ def link_features(
     return LinkedFeatures(matrix, names, known, codes, codes, "item", True)
 
 
-def _without_features(items: tuple[Index, IdArray] | None) -> LinkedFeatures:
-    """Return a table without columns: items are known by who said what of them."""
-    if items is None:
-        raise ValueError(
-            "There are neither features nor items: pass features=, or items= to say which item "
-            "each row is about."
-        )
-    codes, distinct = items
-    return LinkedFeatures(np.zeros((len(distinct), 0)), (), distinct, codes, codes, "item", True)
-
-
-def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
-    """Put two sets of annotations one after the other, over one table of features.
-
-    Features per item are united, and an item that differs is refused; else they are stacked.
-    Rows that are items of their own stay so: they share no item with any other row.
-    """
-    names = first.feature_names
-    if first.features is second.features and first.item_ids is second.item_ids:
-        codes = np.concatenate([first.item_codes, second.item_codes])
-        rows = np.concatenate([first.feature_rows, second.feature_rows])
-        return LinkedFeatures(*first[:3], codes, rows, *first[5:])
-    if first.features_per == second.features_per == "item":
-        ids, features, places = _unite_items(first, second)
-        rows = np.concatenate([first.item_codes, places[second.item_codes]])
-        return LinkedFeatures(features, names, ids, rows, rows, "item", True)
-    ours, theirs = first.item_ids, second.item_ids
-    if not second.has_items:
-        theirs = _fresh_ids(ours, len(theirs))
-    elif not first.has_items:
-        ours = _fresh_ids(theirs, len(ours))
-    codes, ids = join_codes((first.item_codes, ours), (second.item_codes, theirs))
-    rows = np.concatenate([first.feature_rows, second.feature_rows + len(first.features)])
-    features = np.vstack([first.features, second.features])
-    either = first.has_items or second.has_items
-    return LinkedFeatures(features, names, ids, codes, rows, "row", either)
-
-
-def _fresh_ids(known: IdArray, n: int) -> Index:
-    """Return numbers that none of the known ids is equal to."""
-    numbers = [value for value in known.tolist() if isinstance(value, int | float)]
-    return np.arange(n) + (int(max(numbers)) + 1 if numbers else 0)
-
-
-def _unite_items(
-    first: LinkedFeatures, second: LinkedFeatures
-) -> tuple[IdArray, FloatArray, Index]:
-    places = lookup(second.item_ids, first.item_ids, "items")
-    new = places < 0
-    differ = (first.features[places[~new]] != second.features[~new]).any(axis=1)
-    if differ.any():
-        raise ValueError(
-            f"Item(s) {listing(second.item_ids[~new][differ])} have other features in one set of "
-            "annotations than in the other. Give different items different ids."
-        )
-    if not new.any():
-        return first.item_ids, first.features, places
-    places[new] = len(first.features) + np.arange(new.sum())
-    features = np.vstack([first.features, second.features[new]])
-    return join_ids(first.item_ids, second.item_ids[new]), features, places
+def is_frame(features: object) -> bool:
+    """Tell whether features are a data frame of any library."""
+    if isinstance(features, np.ndarray | list | tuple):
+        return False
+    return isinstance(nw.from_native(features, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
     """Return an array or a data frame as a matrix, and the names of its columns, if it has any."""
     if isinstance(features, FiniteRows):
         return features.matrix, None
-    if isinstance(features, np.ndarray | list | tuple):
-        return as_matrix(features, "features"), None
-    frame = nw.from_native(features, pass_through=True)
-    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        frame = as_frame(frame)
+    if is_frame(features):
+        frame = as_frame(features)
         return feature_matrix(frame, frame.columns), tuple(map(str, frame.columns))
     return as_matrix(features, "features"), None
 
@@ -268,23 +218,41 @@ def texts_among(options: Mapping[str, Any]) -> Texts:
     return id_texts({role: options.get(role) for role in LABEL_ROLES}, listed)
 
 
-def read_columns(
-    frame: Any, names: Mapping[str, str | None], options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the columns of a frame as the arguments of Annotations.
+def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any], Frames]:
+    """Return the arguments of Annotations, and the kind of the frame.
 
-    ``names`` has the column of each role (user, item, ...), or None to find it by itself;
-    ``options`` are those of `Annotations.from_frame`. Columns are let go as they are
-    read: a frame that nobody else holds and its copy are not in memory at once.
+    Columns are released as they are read: a frame without another reference and its copy are not
+    in memory at once.
     """
-    features = options.get("features")
-    table = as_frame(frame)
+    given: dict[str, Any] = dict(options)
+    unknown = given.keys() - FrameOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(
+            f"Unexpected option(s) {listing(sorted(unknown))}; there are "
+            f"{', '.join(FrameOptions.__annotations__)}."
+        )
+    kind, held = kind_of(frame), [frame]
     del frame
-    found, columns = find_roles(table, names, features)
+    columns = _read_columns(held, given)
+    columns |= {name: given.get(name) for name in ("positive", "threshold", "reading")}
+    if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
+        columns["grades"] = given.get("grades")
+    known = given.get("user_features")
+    columns["user_features"] = None if known is None else Covariates.read(known, given.get("user"))
+    columns["verb"] = given.get("verb") or default_verb(given.get("positive")) or columns["verb"]
+    columns["duplicates"] = given.get("duplicates", "keep")
+    return columns, kind
+
+
+def _read_columns(held: list[object], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of the frame in a list, which is empty then."""
+    features = options.get("features")
+    table = as_frame(held.pop())
+    found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
     table = available_rows(table, found, options.get("positive"))
     alternative, made = _alternatives(table, found, columns), {}
     if alternative is not None and columns and isinstance(features, list | tuple):
-        made = known_constants(alternative[0], alternative[1], columns)
+        made = known_constants(*alternative, columns)
         columns = [column for column in columns if column not in made]
     arguments: dict[str, Any] = {"items": None}
     arguments["grades"] = ordered_categories(table, found["label"])
@@ -356,24 +324,15 @@ def ordered_categories(table: Frame, label: str | None) -> list[str] | None:
 
 
 def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[str]:
+    """Return the columns of numbers without a role; log or warn which are taken and left out."""
     used = set(found.values())
     free = {column: kind for column, kind in table.schema.items() if column not in used}
     columns = [name for name, kind in free.items() if is_numeric(kind) and may_be_feature(name)]
-    _tell_of_columns(columns, {name: kind for name, kind in free.items() if name not in columns})
-    if not columns and found.get("item") is None:
-        raise ValueError(
-            "There is no column of numbers left to be a feature. Pass features=: a list of "
-            "columns, or a second frame with one row per item; or item=, the column that says "
-            "which item each row is about: items that several people judge need no features."
-        )
-    return columns
-
-
-def _tell_of_columns(features: Sequence[str], left_out: Mapping[str, Any]) -> None:
-    """List the columns taken as features and those left out; warn where any are not numbers."""
-    taken = f"Features: {listing(features) if features else 'none'}."
-    told = [f"{name} ({str(kind).partition('(')[0].lower()})" for name, kind in left_out.items()]
-    message = f"{taken} Columns left out: {listing(told) if told else 'none'}."
+    left_out = {name: kind for name, kind in free.items() if name not in columns}
+    named = [f"{name} ({str(kind).partition('(')[0].lower()})" for name, kind in left_out.items()]
+    message = (
+        f"Features: {listing(columns) or 'none'}. Columns left out: {listing(named) or 'none'}."
+    )
     if all(is_numeric(kind) for kind in left_out.values()):
         logger.info(message)
     else:
@@ -383,6 +342,13 @@ def _tell_of_columns(features: Sequence[str], left_out: Mapping[str, Any]) -> No
             UserWarning,
             stacklevel=2,
         )
+    if not columns and found.get("item") is None:
+        raise ValueError(
+            "There is no column of numbers left to be a feature. Pass features=: a list of "
+            "columns, or a second frame with one row per item; or item=, the column that says "
+            "which item each row is about: items that several people judge need no features."
+        )
+    return columns
 
 
 def read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:

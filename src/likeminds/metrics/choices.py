@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.checks import as_vector
-from likeminds.data.integer_coding import CodedLabels
+from likeminds.data.coded_labels import CodedLabels
 from likeminds.metrics.by_user import MetricByUser
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import are_choices, classes_by_set, counted_alike
+from likeminds.data.coded_labels import are_choices, classes_by_set, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.mixed_model.blocks import (
     CachedResponses,

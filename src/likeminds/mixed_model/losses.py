@@ -8,7 +8,7 @@ import numpy as np
 
 from likeminds._util.array_types import FloatArray
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import are_choices
+from likeminds.data.coded_labels import are_choices
 from likeminds.data.label_parsing import block_medians
 from likeminds.mixed_model.blocks import AucResponses, LabelResponses, Responses
 from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed

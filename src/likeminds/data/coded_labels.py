@@ -1,4 +1,4 @@
-"""Labels as integer codes and distinct ids, and the selection of rows."""
+"""Labels as integer codes over distinct ids, the selection of rows, and sets of choices."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -15,8 +15,11 @@ from likeminds._util.did_you_mean import did_you_mean
 from likeminds._util.frame_backend import Frames
 from likeminds._util.html import html_page, html_table
 from likeminds._util.per_user_arrays import order_by
+from likeminds._util.text_format import counted
+from likeminds._util.verbs import read_verb
 from likeminds.data.column_roles import default_verb
 from likeminds.data.covariates import Covariates
+from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.label_parsing import LabelReading, count_labels
 
@@ -69,7 +72,7 @@ class CodedLabels:
 
     @property
     def chosen(self) -> Bool:
-        """Whether each row is what was chosen in its group: the best, or the worst if asked so."""
+        """Whether each row was chosen in its choice set, as the best or as the worst."""
         return self.labels if self.picks_worst is None else self.labels ^ self.picks_worst
 
     @property
@@ -120,7 +123,9 @@ class CodedLabels:
             raise ValueError(f"None of the {len(self)} rows is chosen. Choose at least one.")
         user_codes, people = compact(self.user_codes[chosen], self.n_users)
         changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[people]}
-        changes |= {"labels": self.labels[chosen], "item_codes": self.item_codes[chosen]}
+        for name in ("labels", "item_codes", "weights", "grades", "picks_worst"):
+            values = getattr(self, name)
+            changes[name] = None if values is None else values[chosen]
         by_row = self.features_per == "row"
         changes["feature_rows"] = self.feature_rows[chosen] if by_row else changes["item_codes"]
         if self.attribute_ids is not None and self.attribute_codes is not None:
@@ -128,28 +133,72 @@ class CodedLabels:
             changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[kept]}
         if self.choice_set_codes is not None:
             codes, kept = encode(self.choice_set_codes[chosen], "choice_sets")
-            changes["choice_set_codes"] = codes
-            changes["choice_set_ids"] = (
-                None if self.choice_set_ids is None else self.choice_set_ids[kept]
-            )
-        if self.weights is not None:
-            changes["weights"] = self.weights[chosen]
-        if self.grades is not None:
-            changes["grades"] = self.grades[chosen]
-        if self.picks_worst is not None:
-            changes["picks_worst"] = self.picks_worst[chosen]
+            ids = None if self.choice_set_ids is None else self.choice_set_ids[kept]
+            changes |= {"choice_set_codes": codes, "choice_set_ids": ids}
         return self._with(**changes)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:
         return self.take(rows)
 
+    def __repr__(self) -> str:
+        labelled = len(compact(self.item_codes, self.n_items)[1])
+        of_all = "" if labelled == self.n_items else f"{labelled:,} of "
+        attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
+        told = self.statements()
+        if self.grades is not None and self.reading is not None:
+            lowest, highest = self.grades.min(), self.grades.max()
+            words = self.reading.grades
+            named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
+            told += f" from {named[0]} to {named[1]}"
+        elif not self._has_sets:
+            word = None if self.reading is None else self.reading.positive
+            which = f": {word!r}" if isinstance(word, str) else ""
+            told += f" ({self.labels.mean():.0%} positive{which})"
+        items = f" on {of_all}{counted(self.n_items, 'item')}"
+        if self._has_sets and not self.has_items:  # each row of a choice set is a profile
+            items = ""
+        return (
+            f"Annotations: {told} by {counted(self.n_users, 'person', 'people')}{items}, "
+            f"{counted(self.n_features, 'feature')}{attributes}"
+        )
+
+    @property
+    def _has_sets(self) -> bool:
+        """Whether all rows are in choice sets, or single labels beside them."""
+        if self.grades is not None or self.choice_set_codes is None:
+            return False
+        return self.choice_set_ids is None or are_choices(self)
+
+    @property
+    def n_choices(self) -> int:
+        """The number of choices; 0 where rows are single labels or grades."""
+        if not self._has_sets:
+            return 0
+        return len(self._set_sizes) if are_choices(self) else int((self._set_sizes > 1).sum())
+
+    @property
+    def _set_sizes(self) -> Index:
+        sizes = np.bincount([] if self.choice_set_codes is None else self.choice_set_codes)
+        return np.asarray(sizes[sizes > 0])
+
+    def statements(self) -> str:
+        """Return the numbers of labels, grades or choices, in words."""
+        if not self._has_sets:
+            return counted(len(self), "label" if self.grades is None else "grade")
+        sizes = self._set_sizes
+        sets = sizes if are_choices(self) else sizes[sizes > 1]
+        n_single = len(sizes) - len(sets)
+        parts = [counted(n_single, "label")] if n_single else []
+        if sets.size:
+            least, most = sets.min(), sets.max()
+            among = f"{least}" if least == most else f"{least} to {most}"
+            parts.insert(0, f"{counted(len(sets), 'choice')} among {among}")
+        return " and ".join(parts)
+
     def _repr_html_(self) -> str:
         first = self[: min(len(self), _ROWS_SHOWN)]
-        said = first.labels if first.grades is None else first.grades
-        rows = [
-            {"user": who, "item": what, "label": label}
-            for who, what, label in zip(first.users, first.items, said.tolist(), strict=True)
-        ]
+        columns = zip(first.users, first.items, first.outcomes.tolist(), strict=True)
+        rows = [{"user": user, "item": item, "label": label} for user, item, label in columns]
         more = len(self) - len(rows)
         rest = f"<p>and {more:,} more</p>" if more else ""
         return html_page(repr(self), html_table(rows), rest)
@@ -215,21 +264,61 @@ class CodedLabels:
             )
         return self.take((least >= k)[blocks])
 
+    def distinct_items(self) -> tuple[IdArray, FloatArray]:
+        """Return each item once, and its features.
+
+        Where rows have features of their own, an item's are those of the first of its rows.
+        """
+        if self.features_per == "item":
+            return self.item_ids, self.features
+        codes, first = np.unique(self.item_codes, return_index=True)
+        return self.item_ids[codes], self.features[self.feature_rows[first]]
+
+    def with_user_features(self, user_features: object) -> Self:
+        """Return the same labels with covariates of people: see `Annotations`."""
+        return self._with(user_features=known_covariates(user_features, self.user_ids))
+
+    def with_verb(self, verb: str) -> Self:
+        """Return the same labels with a verb: see `Annotations`."""
+        return self._with(verb=read_verb(verb))
+
+    def written_as(
+        self,
+        people: IdArray | None = None,
+        items: IdArray | None = None,
+        attributes: IdArray | None = None,
+    ) -> Self:
+        """Write ids as others are written that are known: see `write_as_known`."""
+        changes: dict[str, Any] = {}
+        for name, known in (("user", people), ("attribute", attributes)):
+            ids, codes = getattr(self, f"{name}_ids"), getattr(self, f"{name}_codes")
+            if known is not None and ids is not None:
+                new, distinct = encode(write_as_known(ids, known, f"{name}s"), f"{name}s")
+                changes |= {f"{name}_ids": distinct, f"{name}_codes": new[codes]}
+        if people is not None and self.user_features is not None:
+            changes["user_features"] = self.user_features.written_as(people)
+        if items is not None:
+            changes["item_ids"] = write_as_known(self.item_ids, items, "items")
+        return self._with(**changes)
+
+    def without_choice_set_names(self) -> Self:
+        """Return the same rows, whose choice sets stay apart from all that are added later."""
+        return self._with(choice_set_ids=None)
+
     def _known_attributes(self) -> list[Hashable]:
         if self.attribute_ids is None:
             raise ValueError("These annotations have no attributes: pass attributes= for them.")
         return list(self.attribute_ids.tolist())
 
     def _codes_of(self, people: Iterable[Hashable]) -> list[int]:
-        codes = {person: self._user_positions.get(person, -1) for person in people}
-        unknown = [repr(person) for person, code in codes.items() if code < 0]
+        wanted = list(dict.fromkeys(people))
+        unknown = [person for person in wanted if person not in self._user_positions]
         if unknown:
-            wrong = next(person for person, code in codes.items() if code < 0)
             raise KeyError(
-                f"No label is by {listing(unknown)}; see user_ids for who is there."
-                f"{did_you_mean(wrong, self.user_ids.tolist())}"
+                f"No label is by {listing([repr(person) for person in unknown])}; see user_ids for "
+                f"who is there.{did_you_mean(unknown[0], self.user_ids.tolist())}"
             )
-        return list(codes.values())
+        return [self._user_positions[person] for person in wanted]
 
     def _rows_of(self, code: int) -> Index:
         order, offsets = self._user_index
@@ -253,7 +342,38 @@ class CodedLabels:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "has_items" not in state:
-            own = np.array_equal(state["item_codes"], state["feature_rows"])
-            state = state | {"has_items": state["features_per"] == "item" or not own}
         self._store(**state)
+
+
+def known_covariates(user_features: object, ids: IdArray) -> Covariates | None:
+    """Return covariates whose users are written as in ``ids``."""
+    return None if user_features is None else Covariates.read(user_features).written_as(ids)
+
+
+def are_choices(annotations: CodedLabels) -> bool:
+    """Tell whether all rows are in choice sets of equal weights with one chosen row each."""
+    sets = annotations.choice_set_codes
+    if sets is None:
+        return False
+    chosen, _ = classes_by_set(sets, annotations)
+    return bool((chosen == 1).all() and counted_alike(sets, annotations).all())
+
+
+def counted_alike(sets: Index, annotations: CodedLabels) -> Bool:
+    """Tell for each choice set whether all of its rows weigh the same."""
+    n_sets = int(sets.max()) + 1
+    if annotations.weights is None:
+        return np.ones(n_sets, dtype=np.bool_)
+    least, most = np.full(n_sets, np.inf), np.zeros(n_sets)
+    np.minimum.at(least, sets, annotations.weights)
+    np.maximum.at(most, sets, annotations.weights)
+    return np.asarray(least == most)
+
+
+def classes_by_set(sets: Index, annotations: CodedLabels) -> tuple[Index, Index]:
+    """Return how many rows of each choice set were chosen, and how many were not."""
+    n_sets, chosen = int(sets.max()) + 1, annotations.chosen
+    return (
+        np.bincount(sets[chosen], minlength=n_sets),
+        np.bincount(sets[~chosen], minlength=n_sets),
+    )

@@ -1,0 +1,144 @@
+"""Two sets of annotations, one after the other: what `Annotations.concat` is made of."""
+
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import FloatArray, IdArray, Index
+from likeminds._util.checks import both_or_neither, listing
+from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.grades import refuse_mixture
+from likeminds.data.id_coercion import write_as_known
+from likeminds.data.identifiers import encode, encode_pairs, join_codes, join_ids, lookup
+from likeminds.data.label_parsing import LabelReading, join_readings
+from likeminds.data.tables import LinkedFeatures
+
+
+def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
+    """Return the columns of both, ids of the second written as those of the first."""
+    if first.feature_names != second.feature_names:
+        raise ValueError(
+            f"The features differ: {listing(first.feature_names)} here, "
+            f"{listing(second.feature_names)} there."
+        )
+    reading = join_readings(first.reading, second.reading)
+    second = second.written_as(first.user_ids, first.item_ids, first.attribute_ids)
+    both = (first, second)
+    columns: dict[str, Any] = unite_features(*map(_linked, both))._asdict()
+    for names in (("user_codes", "user_ids"), ("attribute_codes", "attribute_ids")):
+        ours, theirs = (tuple(getattr(part, name) for name in names) for part in both)
+        if both_or_neither(ours[0], theirs[0], "attributes"):
+            columns |= zip(names, join_codes(ours, theirs), strict=True)
+    if _have_choice_sets(first, second):
+        columns |= _join_choice_sets(columns["user_codes"], first, second)
+    if first.picks_worst is not None or second.picks_worst is not None:
+        columns["picks_worst"] = np.concatenate([part.labels ^ part.chosen for part in both])
+    if first.weights is not None or second.weights is not None:
+        weights = [np.ones(len(a)) if a.weights is None else a.weights for a in both]
+        columns["weights"] = np.concatenate(weights)
+    columns |= _join_labels(first, second, reading)
+    people, more = first.user_features, second.user_features
+    if people is None or more is None or people is more:
+        columns["user_features"] = people or more
+    else:
+        columns["user_features"] = people.join(more)
+    columns["verb"] = first.verb or second.verb
+    return columns
+
+
+def _linked(annotations: CodedLabels) -> LinkedFeatures:
+    return LinkedFeatures(*(getattr(annotations, name) for name in LinkedFeatures._fields))
+
+
+def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
+    """Put two sets of annotations one after the other, over one table of features.
+
+    Features per item are united, and an item that differs is refused; else they are stacked.
+    Rows that are items of their own stay so: they share no item with any other row.
+    """
+    names = first.feature_names
+    if first.features is second.features and first.item_ids is second.item_ids:
+        codes = np.concatenate([first.item_codes, second.item_codes])
+        rows = np.concatenate([first.feature_rows, second.feature_rows])
+        return LinkedFeatures(*first[:3], codes, rows, *first[5:])
+    if first.features_per == second.features_per == "item":
+        ids, features, places = _unite_items(first, second)
+        rows = np.concatenate([first.item_codes, places[second.item_codes]])
+        return LinkedFeatures(features, names, ids, rows, rows, "item", True)
+    ours, theirs = first.item_ids, second.item_ids
+    if not second.has_items:
+        theirs = _fresh_ids(ours, len(theirs))
+    elif not first.has_items:
+        ours = _fresh_ids(theirs, len(ours))
+    codes, ids = join_codes((first.item_codes, ours), (second.item_codes, theirs))
+    rows = np.concatenate([first.feature_rows, second.feature_rows + len(first.features)])
+    features = np.vstack([first.features, second.features])
+    either = first.has_items or second.has_items
+    return LinkedFeatures(features, names, ids, codes, rows, "row", either)
+
+
+def _fresh_ids(known: IdArray, n: int) -> Index:
+    """Return numbers that none of the known ids is equal to."""
+    numbers = [value for value in known.tolist() if isinstance(value, int | float)]
+    return np.arange(n) + (int(max(numbers)) + 1 if numbers else 0)
+
+
+def _unite_items(
+    first: LinkedFeatures, second: LinkedFeatures
+) -> tuple[IdArray, FloatArray, Index]:
+    places = lookup(second.item_ids, first.item_ids, "items")
+    new = places < 0
+    differ = (first.features[places[~new]] != second.features[~new]).any(axis=1)
+    if differ.any():
+        raise ValueError(
+            f"Item(s) {listing(second.item_ids[~new][differ])} have other features in one set of "
+            "annotations than in the other. Give different items different ids."
+        )
+    if not new.any():
+        return first.item_ids, first.features, places
+    places[new] = len(first.features) + np.arange(new.sum())
+    features = np.vstack([first.features, second.features[new]])
+    return join_ids(first.item_ids, second.item_ids[new]), features, places
+
+
+def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) -> dict[str, Any]:
+    """Return the choice set of each row and its id; one id used by two users makes two sets."""
+    if codes is None or ids is None:
+        return {"choice_set_codes": None, "choice_set_ids": None}
+    sets = encode_pairs(users, codes)
+    called = np.zeros(int(sets.max()) + 1, dtype=np.intp)
+    called[sets] = codes
+    return {"choice_set_codes": sets, "choice_set_ids": ids[called]}
+
+
+def _have_choice_sets(first: CodedLabels, second: CodedLabels) -> bool:
+    """Tell whether there are choice sets; a column of their ids on one side only is refused."""
+    if first.choice_set_ids is None and second.choice_set_ids is None:
+        return first.choice_set_codes is not None or second.choice_set_codes is not None
+    return both_or_neither(first.choice_set_codes, second.choice_set_codes, "choice_sets")
+
+
+def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
+    """Join sets of one id; without ids on both sides, none. Rows without a set are one each."""
+    ours, theirs = (
+        np.arange(len(part)) if part.choice_set_codes is None else part.choice_set_codes
+        for part in (first, second)
+    )
+    if first.choice_set_ids is None or second.choice_set_ids is None:
+        apart = np.concatenate([ours, theirs + int(ours.max()) + 1])
+        return {"choice_set_codes": apart, "choice_set_ids": None}
+    codes, called = encode(second.choice_set_ids, "choice_sets")
+    known = encode(first.choice_set_ids, "choice_sets")[1]
+    there = codes[theirs], write_as_known(called, known, "choice_sets")
+    return named_choice_sets(users, *join_codes((ours, first.choice_set_ids), there))
+
+
+def _join_labels(
+    first: CodedLabels, second: CodedLabels, reading: LabelReading | None
+) -> dict[str, Any]:
+    """Return labels and grades; refuse yes or no beside grades."""
+    refuse_mixture(first.grades is not None, second.grades is not None)
+    if first.grades is None or second.grades is None or reading is None:
+        return {"labels": np.concatenate([first.labels, second.labels]), "reading": reading}
+    grades = np.concatenate([first.grades, second.grades])
+    return {"labels": grades > reading.threshold, "reading": reading, "grades": grades}
