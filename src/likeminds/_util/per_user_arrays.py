@@ -1,25 +1,101 @@
-"""Arrays of users: rows collected and sent per user, rows grouped by user, means without NaN."""
+"""Arrays with an entry per user: small matrices, collected rows, groups of rows, hash sampling."""
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Bool, Float, Index
+
+Hashes = NDArray[np.uint64]
+S = TypeVar("S")
+
+_TINY = 1e-300
+# For matrices no larger than this, a call of LAPACK for each costs more than what it computes.
+_FEW_ROWS = 10
+
+
+def times(matrices: Float, vectors: Float) -> Float:
+    """Return M_i x_i, shape (p, m), of matrices (p, m, n) and vectors (p, n)."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+
+
+def times_back(matrices: Float, vectors: Float) -> Float:
+    """Return M_i' y_i, shape (p, n), of matrices (p, m, n) and vectors (p, m)."""
+    return np.asarray((vectors[:, None, :] @ matrices)[:, 0])
+
+
+def row_dots(x: Float, y: Float) -> Float:
+    """Return the inner products of the rows, shape (p,)."""
+    return np.asarray(np.einsum("ij,ij->i", x, y))
+
+
+def solve(matrices: Float, right: Float) -> Float:
+    """Return M_i^-1 R_i, shape (p, n, m), of matrices (p, n, n) and right sides (p, n, m)."""
+    return np.asarray(np.linalg.solve(matrices, right), dtype=np.float64)
+
+
+def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: float) -> Float:
+    """Return nearly M_i^-1 r_i, shape (p, n), by conjugate gradients.
+
+    The residual is at most a share of r_i. M_i is symmetric and positive definite, and given by
+    its products with vectors; few are needed near the identity. Converged systems are frozen, so
+    no solution depends on the other systems.
+    """
+    found, left = np.zeros_like(right), right.copy()
+    direction, length = right.copy(), row_dots(right, right)
+    enough = share**2 * length
+    for _ in range(right.shape[1]):
+        product = times_matrix(direction)
+        full_step = length / np.maximum(row_dots(direction, product), _TINY)
+        step = np.where(length > enough, full_step, 0.0)[:, None]
+        found += step * direction
+        left -= step * product
+        before, length = length, row_dots(left, left)
+        if (length <= enough).all():
+            break
+        direction *= (length / np.maximum(before, _TINY))[:, None]
+        direction += left
+    return found
+
+
+def lift_diagonal(matrices: Float, share: float) -> Float:
+    """Add a share of its trace to each matrix's diagonal, so none is singular."""
+    lift = share * np.einsum("ijj->i", matrices) + 1e-200
+    return np.asarray(matrices + lift[:, None, None] * np.eye(matrices.shape[-1]))
+
+
+def half_log_determinant(matrices: Float) -> Float:
+    """Return half of log |M_i|, shape (p,), of positive definite matrices (p, n, n)."""
+    factor = np.linalg.cholesky(matrices)
+    return np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
+
+
+def inverse_and_log(matrices: Float) -> tuple[Float, Float]:
+    """Return M_i^-1, (p, n, n), and half of log |M_i|, (p,), of positive definite matrices."""
+    if matrices.shape[1] > _FEW_ROWS:
+        inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+        return inverse, half_log_determinant(matrices)
+    # Gauss-Jordan elimination of all at once; positive definite matrices need no pivoting.
+    swept = np.array(matrices.transpose(1, 2, 0), order="C")
+    pivots = np.empty(swept.shape[1:])
+    for place, pivot in enumerate(pivots):
+        pivot[:] = swept[place, place]
+        row, column = swept[place] / pivot, swept[:, place].copy()
+        column[place] = 0.0
+        swept -= column[:, None] * row
+        swept[:, place] = column / -pivot
+        swept[place] = row
+        swept[place, place] = 1.0 / pivot
+    return np.ascontiguousarray(swept.transpose(2, 0, 1)), 0.5 * np.log(pivots).sum(axis=0)
 
 
 @dataclass
 class CollectedRows:
-    """Numbers of some people; the sum of two is the numbers of both.
-
-    Attributes
-    ----------
-    people : list of arrays of shape (b,)
-        Who they are, by position.
-    numbers : list of lists of arrays of shape (b, ...)
-        What they have.
+    """Arrays with a row for each of some users (by position); ``+=`` joins those of two groups.
 
     Examples
     --------
@@ -38,7 +114,7 @@ class CollectedRows:
         return self
 
     def in_order(self) -> list[NDArray[Any]]:
-        """Return the numbers in the order of people, those of one person as they came."""
+        """Return the arrays in the order of users; rows of one user stay in theirs."""
         order = np.argsort(np.concatenate(self.people), kind="stable")
         columns = zip(*self.numbers, strict=True)
         return [np.concatenate(column)[order] for column in columns]
@@ -46,7 +122,7 @@ class CollectedRows:
 
 @dataclass(frozen=True)
 class SubsetRows:
-    """What some of the people have, found by their positions among all of them.
+    """Rows of some of the users, indexed by positions among all of them.
 
     Examples
     --------
@@ -63,52 +139,38 @@ class SubsetRows:
 
 @dataclass(frozen=True)
 class SeparateArray:
-    """Stands for an array that is sent apart from the state it belongs to."""
+    """Placeholder of an array that is sent apart from the state it belongs to."""
 
     number: int
 
 
-def take_apart(state: Any, arrays: list[NDArray[Any]]) -> Any:
-    """Return a state without what people have in it, which is added to ``arrays``.
+def take_apart(state: S, arrays: list[NDArray[Any]]) -> S:
+    """Return a state whose arrays of users are replaced by placeholders, and append them.
 
-    A dataclass names the arrays with a row for each person in ``people_have``. What is cached
-    beside the fields of a dataclass stays behind, too.
+    A dataclass names its arrays with a row per user in ``people_have``. Cached attributes that
+    are not fields are dropped.
     """
 
-    def change(value: Any, of_users: bool) -> Any:
+    def change(value: object, of_users: bool) -> object:
         if not (of_users and isinstance(value, np.ndarray) and len(value)):
             return value
         arrays.append(value)
         return SeparateArray(len(arrays) - 1)
 
-    return _changed(state, change)
+    apart: S = _changed(state, change)
+    return apart
 
 
-def put_together(state: Any, arrays: list[Any]) -> Any:
-    """Return the state that was taken apart, with other arrays in place of its own.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Known:
-    ...     people_have = ("ages",)
-    ...     ages: NDArray[Any]
-    ...     limit: int = 18
-    >>> arrays = []
-    >>> known = take_apart(Known(np.array([30, 41])), arrays)
-    >>> put_together(known, [arrays[0][:1]])
-    Known(ages=array([30]), limit=18)
-    """
-    return _changed(
+def put_together(state: S, arrays: list[Any]) -> S:
+    """Return a state that was taken apart, with other arrays in place of its own."""
+    whole: S = _changed(
         state, lambda one, _: arrays[one.number] if isinstance(one, SeparateArray) else one
     )
+    return whole
 
 
-def _changed(value: Any, change: Callable[[Any, bool], Any], of_users: bool = False) -> Any:
-    """Return a state whose parts are changed; what stays as it is may have parts of its own.
-
-    ``change`` is told of every part whether it is one that people have.
-    """
+def _changed(value: Any, change: Callable[[object, bool], object], of_users: bool = False) -> Any:
+    """Change the parts of a state; ``change`` gets each part and whether it is one of users."""
     new = change(value, of_users)
     if new is not value:
         return new
@@ -126,8 +188,8 @@ def _changed(value: Any, change: Callable[[Any, bool], Any], of_users: bool = Fa
     return replace(value, **changed)
 
 
-def of_users(state: Any, people: Index | slice) -> Any:
-    """Return a state with what some people have in it, in their order.
+def of_users(state: S, people: Index | slice) -> S:
+    """Return a state with the rows of some users, in their order.
 
     Examples
     --------
@@ -158,25 +220,22 @@ def nan_mean(values: Float) -> Float:
 
 
 def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows in the order of their codes, and where each code begins.
+    """Return the rows in the order of their codes, and where each code begins; a stable sort.
 
-    Rows of one code keep their order. Many codes and row numbers share one 64-bit key, because
-    sorting plain numbers is several times faster than sorting positions by a key.
+    Many codes and row numbers share one 64-bit key, because sorting plain numbers is several
+    times faster than sorting positions by a key.
 
     Examples
     --------
-    >>> order, offsets = order_by(np.array([2, 0, 2, 0]), 3)
-    >>> order
-    array([1, 3, 0, 2])
-    >>> offsets
-    array([0, 2, 2, 4])
+    >>> order_by(np.array([2, 0, 2, 0]), 3)
+    (array([1, 3, 0, 2]), array([0, 2, 2, 4]))
     """
     offsets = np.zeros(n_codes + 1, dtype=np.intp)
     np.cumsum(np.bincount(codes, minlength=n_codes), out=offsets[1:])
     rows = np.arange(len(codes), dtype=np.intp)
     if (codes[1:] >= codes[:-1]).all():
         return rows, offsets
-    if n_codes <= 1 << 16:  # numbers so short are put in order without comparing them
+    if n_codes <= 1 << 16:  # a radix sort
         return np.argsort(codes.astype(np.uint16), kind="stable"), offsets
     if max(len(codes), n_codes) >= 1 << 32:
         return np.argsort(codes, kind="stable"), offsets
@@ -185,3 +244,37 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
     keys.sort()
     keys &= np.uint64((1 << 32) - 1)
     return keys.view(np.intp), offsets
+
+
+def drawn(share: float, people: Index, numbers: Index) -> Bool:
+    """Draw about this share of labels by hashes of their users and items, whatever their order.
+
+    Examples
+    --------
+    >>> people, items = np.divmod(np.arange(1000), 20)
+    >>> int(drawn(0.2, people, items).sum())
+    205
+    """
+    if share >= 1.0:
+        return np.ones(len(people), dtype=np.bool_)
+    return np.asarray(lots_of(people, numbers) < np.uint64(int(share * 2.0**64)))
+
+
+def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
+    """Return a number for each id that depends on its text and the seed alone.
+
+    Examples
+    --------
+    >>> np.array_equal(hashes_of(["7", "ann"]), hashes_of([7, "ann"]))
+    True
+    """
+    return np.array([zlib.crc32(f"{seed} {one}".encode()) for one in ids], dtype=np.uint64)
+
+
+def lots_of(people: Index | Hashes, numbers: Index | Hashes) -> Hashes:
+    """Return a hash for each label, of the numbers of its user and its item (splitmix64)."""
+    lots = people.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + numbers.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        lots = (lots ^ (lots >> np.uint64(shift))) * np.uint64(factor)
+    lots ^= lots >> np.uint64(31)
+    return np.asarray(lots)

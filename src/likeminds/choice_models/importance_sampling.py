@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import row_dots
+from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.blocks import PaddedRows, Responses, of_each_user, task_of
 from likeminds.mixed_model.extensions.sign_constraints import find_mode_of_logs, weights_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior

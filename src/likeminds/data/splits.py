@@ -4,8 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._util.array_types import Index
-from likeminds._util.hash_sampling import hashes_of, lots_of
-from likeminds._util.per_user_arrays import order_by
+from likeminds._util.per_user_arrays import hashes_of, lots_of, order_by
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds._util.batched_linalg import times_back
+from likeminds._util.per_user_arrays import times_back
 from likeminds.losses.quadratic import QuadraticLoss, RowFactors
 from likeminds.losses.rows import NEGATIVE, POSITIVE, RowBlock, has_both_classes
 from likeminds.losses.statistics import ClassMoments, Statistics

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.batched_linalg import row_dots, times, times_back
 from likeminds._util.map_reduce import ThreadExecutor
+from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.losses.rows import RowBlock, Rows
 
 # Users, and their Z and t.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import row_dots
+from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.blocks import PaddedRows
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.

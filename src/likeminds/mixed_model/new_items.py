@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.batched_linalg import solve
+from likeminds._util.per_user_arrays import solve
 from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.ordinal_responses import PointwiseLoss

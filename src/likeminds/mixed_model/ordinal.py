@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import expit
 
 from likeminds._util.array_types import Float, FloatArray, Index
-from likeminds._util.batched_linalg import row_dots
 from likeminds._util.lazy_imports import LazyModule
+from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.blocks import PaddedRows
 from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import (

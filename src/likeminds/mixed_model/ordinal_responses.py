@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.hash_sampling import drawn
-from likeminds._util.per_user_arrays import CollectedRows
+from likeminds._util.per_user_arrays import CollectedRows, drawn
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.label_parsing import LabelReading
 from likeminds.mixed_model.blocks import LabelResponses, ResponseBlock, Responses

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.batched_linalg import row_dots
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.map_reduce import of_rows
+from likeminds._util.per_user_arrays import row_dots
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.mixed_model.design import Design

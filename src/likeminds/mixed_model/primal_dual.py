@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import (
+from likeminds._util.per_user_arrays import (
     half_log_determinant,
     inverse_and_log,
     row_dots,

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import times
+from likeminds._util.per_user_arrays import times
 
 
 @dataclass(frozen=True)

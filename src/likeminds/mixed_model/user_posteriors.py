@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import solve, times
+from likeminds._util.per_user_arrays import solve, times
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.blocks import PaddedRows, ResponseBlock, Responses, people_of

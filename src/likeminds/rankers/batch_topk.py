@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import times
 from likeminds._util.map_reduce import ThreadExecutor
+from likeminds._util.per_user_arrays import times
 from likeminds.rankers.item_table import ItemTableView, frames_of
 from likeminds.rankers.ranking import Ranking, expected_grades, repeated
 

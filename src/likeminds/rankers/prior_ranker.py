@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.batched_linalg import row_dots
 from likeminds._util.checks import listing
 from likeminds._util.map_reduce import of_rows
+from likeminds._util.per_user_arrays import row_dots
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.batched_linalg import row_dots
+from likeminds._util.per_user_arrays import row_dots
 from likeminds._util.threads import one_blas_thread
 from likeminds.components import top_directions, total_weights
 from likeminds.data.annotations import Annotations

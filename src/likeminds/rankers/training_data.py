@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.hash_sampling import drawn
+from likeminds._util.per_user_arrays import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.mixed_model.blocks import Responses

@@ -11,9 +11,15 @@ from typing import TypeAlias
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
 from likeminds._util.map_reduce import Executor, Own, SumTuple
-from likeminds._util.per_user_arrays import CollectedRows
+from likeminds._util.per_user_arrays import (
+    CollectedRows,
+    lift_diagonal,
+    row_dots,
+    solve,
+    times,
+    times_back,
+)
 from likeminds.components import top_directions
 from likeminds.losses.quadratic import CurvatureSpectrum
 from likeminds.solvers.variable_projection import (

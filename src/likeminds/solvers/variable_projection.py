@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.batched_linalg import lift_diagonal, row_dots, solve, times, times_back
 from likeminds._util.map_reduce import SumTuple
+from likeminds._util.per_user_arrays import lift_diagonal, row_dots, solve, times, times_back
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses.quadratic import CurvatureSpectrum, RowFactors, spectrum_of_factors
 

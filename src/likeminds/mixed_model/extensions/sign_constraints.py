@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.batched_linalg import row_dots, times, times_back
 from likeminds._util.lazy_imports import LazyModule
+from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.mixed_model.blocks import PaddedRows, of_each_user
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives

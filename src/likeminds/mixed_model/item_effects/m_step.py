@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds._util.batched_linalg import solve
+from likeminds._util.per_user_arrays import solve
 from likeminds.mixed_model.fisher_scoring import (
     EvaluatedModel,
     ScoringStep,

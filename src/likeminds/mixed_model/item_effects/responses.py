@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.hash_sampling import drawn
 from likeminds._util.map_reduce import Own
+from likeminds._util.per_user_arrays import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows
