@@ -2,7 +2,7 @@
 
 python -m tools.readme_pictures [SCREEN]
 
-Runs the commands of the README on sketch shoes and takes the top of the report as
+Runs the commands of the README on the bundled households and takes the top of the report as
 docs/readme-report.png; with SCREEN, a PNG file, the README is rendered and its first screen is
 written there. Needs chromium.
 """
@@ -17,9 +17,11 @@ from tools.screenshots import take
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "readme-report.png"
-_DRAW = "data sketch-shoes --out shoes --pictures 300 --n-users 120 --attribute comfortable"
-_FIT = "fit --annotations shoes/annotations.csv --images shoes/images --out shoes.likeminds"
-_TELL = "report shoes.likeminds --images shoes/images --out shoes.html"
+_DATA = "data electricity --out power"
+_FIT = (
+    "fit --annotations power/annotations.csv --features power/features.csv --out power.likeminds"
+)
+_REPORT = "report power.likeminds --out power.html"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 880px; margin: 24px auto; color: #1f2328; }
 h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; }
@@ -30,12 +32,12 @@ pre code { background: none; padding: 0; }
 
 
 def take_report() -> None:
-    """Write the top of the report on sketch shoes."""
+    """Write the top of the report on the households."""
     program = Path(sys.executable).parent / "likeminds"
     with tempfile.TemporaryDirectory() as folder:
-        for command in (_DRAW, _FIT, _TELL):
+        for command in (_DATA, _FIT, _REPORT):
             subprocess.run([program, *command.split()], cwd=folder, check=True)
-        take(Path(folder) / "shoes.html", PICTURE, 1000, 1115)
+        take(Path(folder) / "power.html", PICTURE, 1000, 1180)
 
 
 def take_screen(target: Path) -> None:
