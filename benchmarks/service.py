@@ -70,8 +70,8 @@ def run(quick: bool) -> Result:
     )
 
 
-def _question(n_items: int) -> AttributeScorer:
-    """Return a question about many items, by a ranker taught by a small crowd."""
+def _scorer(n_items: int) -> AttributeScorer:
+    """Return a scorer of many items, by a ranker taught by a small crowd."""
     rng = np.random.default_rng(0)
     ids = np.array([f"item-{n:07d}" for n in range(n_items)], dtype=object)
     features = rng.standard_normal((n_items, N_FEATURES), dtype=np.float32)
@@ -90,9 +90,9 @@ def _ranker(ids: Any, features: Any) -> HierarchicalRanker:
 
 
 def _top_ten(n_items: int, repeats: int) -> dict[str, float]:
-    question = _question(n_items)
-    opinion = question.known(3)
-    table, weights = question.catalogue.features, opinion.weights.astype(np.float32)
+    scorer = _scorer(n_items)
+    profile = scorer.known(3)
+    table, weights = scorer.catalogue.features, profile.weights.astype(np.float32)
 
     def bare() -> Any:
         scores = table @ weights
@@ -100,7 +100,7 @@ def _top_ten(n_items: int, repeats: int) -> dict[str, float]:
         return found[np.argsort(-scores[found])]
 
     def served() -> Any:
-        return best(question.scores(opinion), 10)
+        return best(scorer.scores(profile), 10)
 
     assert bare().tolist() == served().tolist()
     return in_turns({"numpy": bare, "service": served}, repeats)
@@ -108,21 +108,21 @@ def _top_ten(n_items: int, repeats: int) -> dict[str, float]:
 
 def _newcomer(n_items: int, repeats: int) -> tuple[float, float, float]:
     """Return the median times from a label to the ranking: all, the processor's, the disk's."""
-    question = _question(n_items)
-    question.warm()
+    scorer = _scorer(n_items)
+    scorer.warm()
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{folder}/service.db")
         store.add_person("zoe", "")
         times, busy, disk = [], [], []
         for turn in range(repeats):
-            label = [("", question.catalogue.names[turn], turn % 2 == 0)]
+            label = [("", scorer.catalogue.names[turn], turn % 2 == 0)]
 
             def answer(label: Any = label) -> None:
                 disk.append(seconds(lambda: store.put_labels("zoe", label)))
                 said = {one.item: one.label for one in store.labels_of("zoe")}
-                opinion = question.stranger(said)
-                shown = best(question.scores(opinion), 10)
-                question.errors(opinion, shown)
+                profile = scorer.new_user(said)
+                shown = best(scorer.scores(profile), 10)
+                scorer.errors(profile, shown)
 
             start = time.process_time()
             times.append(seconds(answer))
@@ -157,8 +157,8 @@ def _services(
 
 def _settings(folder: Path, n_items: int) -> Settings:
     folder.mkdir()
-    question = _question(n_items)
-    path = save(question.ranker, folder / "model.likeminds", with_data=True)
+    scorer = _scorer(n_items)
+    path = save(scorer.ranker, folder / "model.likeminds", with_data=True)
     state = folder / "state"
     state.mkdir()
     database = f"sqlite:///{state}/service.db"

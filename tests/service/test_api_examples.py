@@ -95,11 +95,11 @@ def test_a_model_of_several_attributes_is_refreshed(client, several):
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
     client.post("/v1/people/ann/labels", json={"labels": rows})
     refresh_file(several)
-    holder = client.app.state.holder
-    assert holder.look_at_model()
-    assert holder.served.knows("ann", frozenset())
+    holder = client.app.state.service
+    assert holder.swap_model()
+    assert holder.current.knows("ann", frozenset())
     client.delete("/v1/people/person-03/data")
     refresh_file(several)
-    assert holder.look_at_model()
-    assert "person-03" not in holder.served.people
-    assert "ann" in holder.served.people
+    assert holder.swap_model()
+    assert "person-03" not in holder.current.people
+    assert "ann" in holder.current.people

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from likeminds.service.app import make_app
-from likeminds.service.keys import hashed
-from likeminds.service.startup import add_key
+from likeminds.service.keys import add_key, hashed
 from service.conftest import make_settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="property tests need schemathesis")
@@ -25,7 +24,7 @@ FEW = settings(
 @pytest.fixture(scope="module")
 def schema(model_file, tmp_path_factory):
     app = make_app(make_settings(model_file, tmp_path_factory.mktemp("api")), watching=False)
-    app.state.holder.store.add_person("zoe", "no token")
+    app.state.service.store.add_person("zoe", "no token")
     return schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
 
 
@@ -115,7 +114,7 @@ def test_no_request_with_a_key_of_any_role_makes_it_fail(model_file, tmp_path, r
     keys |= {"token": "lmp_" + 40 * "t", "wrong": "lmk_" + 40 * "w"}
     keys["made up"] = "lmp_" + 40 * "m"
     app = make_app(served, watching=False)
-    app.state.holder.store.add_person("zoe", hashed(keys["token"]))
+    app.state.service.store.add_person("zoe", hashed(keys["token"]))
     headers = HOST | ({"Authorization": f"Bearer {keys[role]}"} if role in keys else {})
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
 

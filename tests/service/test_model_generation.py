@@ -60,13 +60,13 @@ def test_newcomers_to_the_papers_ranker(three_levels):
 @pytest.mark.slow
 def test_a_refresh_that_is_not_possible_says_why_and_changes_nothing(three_levels, settings):
     client, _ = three_levels
-    holder = client.app.state.holder
-    before = holder.served
+    holder = client.app.state.service
+    before = holder.current
     client.delete("/v1/people/person-03/data")
     refresher = Refresher(holder)
     refresher.refresh()
     assert "statistics instead of labels" in refresher.last
-    assert holder.served is before
+    assert holder.current is before
     assert not settings.refreshed.exists()
 
 
@@ -98,9 +98,9 @@ def test_a_model_without_items_or_levels_is_refused_at_the_start(settings, said)
 def test_the_newer_file_of_the_two_is_served(settings, model_file):
     settings.refreshed.write_bytes(Path(model_file).read_bytes())
     holder = AppState(settings)
-    assert holder.served.path == settings.refreshed
+    assert holder.current.path == settings.refreshed
     holder.close()
     Path(settings.model).touch()
     again = AppState(replace(settings))
-    assert again.served.path == Path(settings.model)
+    assert again.current.path == Path(settings.model)
     again.close()

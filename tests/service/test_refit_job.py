@@ -27,7 +27,7 @@ def label(person, item, value):
 @pytest.fixture
 def served(settings):
     holder = AppState(settings)
-    yield holder.served
+    yield holder.current
     holder.close()
 
 
@@ -72,18 +72,18 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
 
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
-    holder = client.app.state.holder
+    holder = client.app.state.service
     person = client.post("/v1/newcomers", json={"user": "zoe"}).json()["user"]
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(8)]
     client.post(f"/v1/people/{person}/labels", json={"labels": rows})
     before = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
     assert refresh_file(settings) == "8 labels"
     assert refresh_file(settings) == "nothing new"
-    assert holder.look_at_model()
-    assert not holder.look_at_model()
+    assert holder.swap_model()
+    assert not holder.swap_model()
     after = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
     assert after["generation"] != before["generation"]
-    assert holder.served.knows(person, frozenset())
+    assert holder.current.knows(person, frozenset())
     scores = [{one["item"]: one["score"] for one in said["items"]} for said in (before, after)]
     both = np.array([[one[item] for item in sorted(one)] for one in scores])
     assert np.corrcoef(both)[0, 1] > 0.9
@@ -109,12 +109,12 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
     monkeypatch.setattr(refit_job, moment, late)
     assert refresh_file(settings) == "1 labels"
     assert replaced
-    holder.look_at_model()
-    assert holder.served.model.n_groups == 0
+    holder.swap_model()
+    assert holder.current.model.n_groups == 0
     refresh_file(settings)
-    holder.look_at_model()
-    assert holder.served.model.n_groups == 0
-    assert holder.served.knows("zoe", frozenset())
+    holder.swap_model()
+    assert holder.current.model.n_groups == 0
+    assert holder.current.knows("zoe", frozenset())
     assert len(list(Path(settings.state).glob("refreshed*"))) == 1
     holder.close()
 
@@ -125,7 +125,7 @@ def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     path = "/v1/people/zoe/labels"
     client.post(path, json={"labels": [{"item": "shoe-01", "label": True}]})
     refresh_file(settings)
-    client.app.state.holder.look_at_model()
+    client.app.state.service.swap_model()
     client.post(path, json={"labels": [{"item": "shoe-01", "label": None}]})
     view = client.get("/v1/people/zoe/view").json()
     assert view["standing"]["standing"]["consensus"] == pytest.approx(1.0)
@@ -137,7 +137,7 @@ def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings)
     client.post("/v1/newcomers", json={"user": "zoe"})
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     client.post("/v1/people/zoe/labels", json=rows)
-    refresher = Refresher(client.app.state.holder)
+    refresher = Refresher(client.app.state.service)
     refresher.refresh()
     assert refresher.last == "done: 1 labels"
     assert "zoe" in client.get("/v1/people", params={"q": "zoe"}).json()["people"]
@@ -145,7 +145,7 @@ def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings)
 
 def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
     client = serve()
-    holder = client.app.state.holder
+    holder = client.app.state.service
     before = client.post("/v1/rank", json={"user": "person-01"}).json()
     content = bytearray(Path(settings.model).read_bytes())
     content[-100] ^= 1
@@ -154,7 +154,7 @@ def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
     later = time.time_ns() + 10**9
     os.utime(broken, ns=(later, later))
     broken.replace(settings.model)
-    assert not holder.look_at_model()
+    assert not holder.swap_model()
     assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
     assert "likeminds_swaps_refused_total" in client.get("/metrics").text
     assert client.get("/ready").status_code == 200
@@ -178,7 +178,7 @@ def test_a_mapped_model_changed_in_place_is_served_on(  # noqa: PLR0917
     for _ in range(2):
         assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
         assert client.post("/v1/explain", json={"user": "person-02", "item": "shoe-01"}).json()
-        assert not client.app.state.holder.look_at_model()
+        assert not client.app.state.service.swap_model()
     assert "likeminds_swaps_refused_total" in client.get("/metrics").text
 
 
@@ -202,12 +202,12 @@ def test_a_model_that_cannot_be_served_is_refused_at_the_start(settings, damage)
 def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, monkeypatch):
     client = serve()
     client.post("/v1/newcomers", json={"user": "zoe"})
-    holder = client.app.state.holder
+    holder = client.app.state.service
     before = client.post("/v1/rank", json={"user": "person-01"}).json()
     holder.store.close()
     away = Path(settings.state)
     away.rename(away.with_name("away"))
-    holder.look_up()
+    holder.refresh_lookups()
     assert client.post("/v1/rank", json={"user": "person-01"}).json() == before
     assert client.get("/v1/schools").status_code == 200
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
@@ -221,7 +221,7 @@ def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, mo
     assert client.get("/ready").status_code == 503
     assert client.get("/health").status_code == 200
     away.with_name("away").rename(away)
-    holder.look_up()
+    holder.refresh_lookups()
     assert client.post("/v1/people/zoe/labels", json=rows).status_code == 200
     assert client.get("/ready").status_code == 200
 
@@ -229,7 +229,7 @@ def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, mo
 def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"user": "zoe"})
-    store = client.app.state.holder.store
+    store = client.app.state.service.store
     store.close()
     original = type(store.database)._connect
 
@@ -257,18 +257,18 @@ def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
 @pytest.mark.slow
 def test_workers_swap_together_once_all_have_read_the_model(settings):
     first, second = AppState(settings), AppState(settings)
-    before = first.served.generation
+    before = first.current.generation
     later = time.time_ns() + 10**9
     os.utime(settings.model, ns=(later, later))
-    assert not first.look_at_model()
-    assert not first.look_at_model()
-    assert first.served.generation == before
-    assert second.look_at_model()
-    assert first.look_at_model()
-    assert first.served.generation == second.served.generation != before
+    assert not first.swap_model()
+    assert not first.swap_model()
+    assert first.current.generation == before
+    assert second.swap_model()
+    assert first.swap_model()
+    assert first.current.generation == second.current.generation != before
     second.close()
     os.utime(settings.model, ns=(later + 10**9, later + 10**9))
-    assert first.look_at_model()  # nobody else is there
+    assert first.swap_model()  # nobody else is there
     first.close()
 
 
@@ -283,7 +283,7 @@ def test_a_worker_that_was_killed_is_not_waited_for(settings):
     left.write_text("an earlier generation")
     later = time.time_ns() + 10**9
     os.utime(settings.model, ns=(later, later))
-    assert holder.look_at_model()
+    assert holder.swap_model()
     assert not left.exists()
     holder.close()
 
@@ -294,9 +294,9 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     some = households.of_users(households.user_ids[:30])
     save(HierarchicalRanker(n_groups=1).fit(some), settings.model, with_data=True)
     client = serve()
-    holder = client.app.state.holder
+    holder = client.app.state.service
     client.post("/v1/newcomers", json={"user": "zoe"})
-    names = holder.served.catalogue.names
+    names = holder.current.catalogue.names
     path = "/v1/people/zoe/labels"
     rows = [{"item": names[n], "label": n % 2 == 0} for n in range(8)]
     assert client.post(path, json={"labels": rows}).status_code == 200
@@ -306,8 +306,8 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     assert "choices" in refused.json()["detail"]
     before = scores_of(client, names[:200])
     assert refresh_file(settings) == "8 labels"
-    assert holder.look_at_model()
-    assert holder.served.knows("zoe", frozenset())
+    assert holder.swap_model()
+    assert holder.current.knows("zoe", frozenset())
     assert np.corrcoef(before, scores_of(client, names[:200]))[0, 1] > 0.9
     # What she says next goes to what the model has of her; households still cannot.
     assert (

@@ -6,8 +6,9 @@ import sqlite3
 
 import pytest
 
+from likeminds.service.keys import add_key
 from likeminds.service.metrics import JsonLines
-from likeminds.service.startup import add_key, refuse_open_door
+from likeminds.service.startup import require_keys
 from likeminds.service.store import open_store
 from service.conftest import show
 
@@ -43,18 +44,18 @@ def test_roles_may_do_what_they_are_for(serve, keys):
 
 def test_a_revoked_key_opens_nothing(serve, keys, settings):
     client = serve()
-    holder = client.app.state.holder
+    holder = client.app.state.service
     holder.store.drop_key(next(k.key_id for k in holder.store.api_keys() if k.role == "read"))
-    holder.look_up()
+    holder.refresh_lookups()
     assert client.get("/v1/model", headers=show(keys["read"])).status_code == 401
 
 
 def test_when_the_last_key_is_revoked_only_this_machine_is_answered(serve, settings):
     add_key(settings.database, "x", "read")
     client = serve(local=False)
-    holder = client.app.state.holder
+    holder = client.app.state.service
     holder.store.drop_key(holder.store.api_keys()[0].key_id)
-    holder.look_up()
+    holder.refresh_lookups()
     assert client.get("/v1/model").status_code == 401
 
 
@@ -223,9 +224,9 @@ def test_metrics_are_those_that_prometheus_reads(client):
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.1", "example.org"])
 def test_without_keys_other_machines_are_not_served(settings, host):
     with pytest.raises(ValueError, match="likeminds keys"):
-        refuse_open_door(host, settings.database, visitors=False)
-    refuse_open_door(host, settings.database, visitors=True)
-    refuse_open_door("127.0.0.1", settings.database, visitors=False)
+        require_keys(host, settings.database, visitors=False)
+    require_keys(host, settings.database, visitors=True)
+    require_keys("127.0.0.1", settings.database, visitors=False)
     add_key(settings.database, "gateway", "read")
-    refuse_open_door(host, settings.database, visitors=False)
+    require_keys(host, settings.database, visitors=False)
     assert len(open_store(settings.database).api_keys()) == 1

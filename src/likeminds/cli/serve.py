@@ -102,7 +102,7 @@ def serve(
     """
     from likeminds._util.lazy_imports import require
     from likeminds.service.settings import Settings, is_loopback
-    from likeminds.service.startup import refuse_open_door, run
+    from likeminds.service.startup import require_keys, run
 
     require("fastapi", "The service", "serve")
     require("uvicorn", "The service", "serve")
@@ -125,7 +125,7 @@ def serve(
         title=what.title,
         local=is_loopback(host),
     )
-    refuse_open_door(host, settings.database, visitors=visitors)
+    require_keys(host, settings.database, visitors=visitors)
     _try_out(settings)
     _greet(talk, settings, host, port)
     if not check:
@@ -144,7 +144,7 @@ def keys(
 ) -> None:
     """List, make or revoke the keys of a service. A key is shown once; its hash is kept."""
     from likeminds.cli._tables import rich_table
-    from likeminds.service.startup import add_key
+    from likeminds.service.keys import add_key
     from likeminds.service.store import open_store
 
     folder = _state_of(model, state)

@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from fastapi.templating import Jinja2Templates
 
 from likeminds._util.threads import one_blas_thread
 from likeminds._version import __version__
-from likeminds.service.access import security_of
+from likeminds.service.access import with_optional_security
 from likeminds.service.app_state import AppState
 from likeminds.service.errors import add_problems
 from likeminds.service.middleware import Middleware
@@ -21,7 +21,7 @@ from likeminds.service.refit_job import Refresher
 from likeminds.service.routes import operations, population, recommendations, users
 from likeminds.service.settings import Settings
 
-_PAGE = Path(__file__).parent / "page"
+_FOLDER = Path(__file__).parent
 _ABOUT = (
     "Rankings for people who disagree: what all agree on, what each school of thought wants "
     "differently, and who sees it their own way."
@@ -29,43 +29,42 @@ _ABOUT = (
 
 
 def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
-    """Return the service.
-
-    Parameters
-    ----------
-    settings : Settings
-        How it is set up.
-    watching : bool
-        Whether to look for another model, and for labels to fold in, in the background.
-    """
-    holder = AppState(settings)
-    refresher = Refresher(holder)
+    """Return the service; ``watching`` looks for new models and labels in the background."""
+    state = AppState(settings)
+    refresher = Refresher(state)
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if watching:
-            holder.start()
+            state.start()
             refresher.start()
         with one_blas_thread():  # answers are small products: threads would wait for each other
             yield
         refresher.close()
-        holder.close()
+        state.close()
 
     app = FastAPI(
         title="likeminds",
         version=__version__,
         description=_ABOUT,
-        lifespan=living,
+        lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.holder, app.state.refresher = holder, refresher
+    app.state.service, app.state.refresher = state, refresher
     add_problems(app)
-    for one in (recommendations, users, population, operations):
-        app.include_router(one.router)
-    app.add_api_route("/docs", lambda: FileResponse(_PAGE / "docs.html"), include_in_schema=False)
-    app.mount("/", StaticFiles(directory=_PAGE, html=True), name="page")
+    for module in (recommendations, users, population, operations):
+        app.include_router(module.router)
+    templates = Jinja2Templates(_FOLDER / "templates")
+
+    async def page(request: Request) -> Response:
+        name = request.url.path.strip("/") or "index"
+        return templates.TemplateResponse(request, f"{name}.html")
+
+    for path in ("/", "/docs"):
+        app.add_route(path, page)
+    app.mount("/", StaticFiles(directory=_FOLDER / "page"), name="page")
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     if settings.origins:
         app.add_middleware(
@@ -74,7 +73,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    app.add_middleware(Middleware, holder=holder)
+    app.add_middleware(Middleware, state=state)
     return app
 
 
@@ -83,5 +82,5 @@ def _described(app: FastAPI) -> dict[str, Any]:
         found = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        app.openapi_schema = security_of(found)
+        app.openapi_schema = with_optional_security(found)
     return app.openapi_schema

@@ -1,4 +1,4 @@
-"""What a worker holds: the model, the database, and what it looks up often."""
+"""The state of a worker: the model, the database, and what it looks up often."""
 
 import logging
 import threading
@@ -8,11 +8,12 @@ from pathlib import Path
 
 from likeminds._util.atomic_files import FileVersion
 from likeminds._util.text_format import mask
+from likeminds.service.database import StoreDownError
 from likeminds.service.keys import Role
 from likeminds.service.metrics import Metrics, log
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.settings import Settings
-from likeminds.service.store import LabelStore, StoreDownError, open_store
+from likeminds.service.store import LabelStore, open_store
 from likeminds.service.workers import SwapBarrier
 from likeminds.storage.folders import main_file
 
@@ -23,22 +24,10 @@ _WAIT_FOR_OTHERS = 10.0
 
 
 class AppState:
-    """The current model and database of a worker; readers take ``served`` once per request.
+    """The current model and database of a worker.
 
-    Attributes
-    ----------
-    settings : Settings
-        How the service is set up.
-    store : LabelStore
-        The database.
-    served : ModelGeneration
-        The model; assigning another one is the swap, so that readers see one or the other.
-    keys : dict
-        The role, and the id, of each key, by its hash.
-    forgotten : frozenset of str
-        Hashes of the people who were deleted.
-    metrics : Metrics
-        What is counted.
+    Assigning another `current` generation is the swap: requests read it once. `keys` has the role
+    and the id of each key by its hash, `forgotten` the hashes of deleted users.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -52,35 +41,37 @@ class AppState:
         self._prepared: ModelGeneration | None = None
         self._since = 0.0
         self._stop = threading.Event()
-        self.served = self._read(self._current(None)[0])
-        self.peers = SwapBarrier(Path(settings.state) / "workers")
-        self.peers.announce(self.served.generation)
-        self.look_up()
+        self.current = self._read(self._newest(None)[0])
+        self.barrier = SwapBarrier(Path(settings.state) / "workers")
+        self.barrier.announce(self.current.generation)
+        self.refresh_lookups()
         if self.is_down:  # without its keys it would not know whom to let in
             raise StoreDownError("The keys cannot be read.")
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody who can reach the service may do everything: without keys, locally."""
+        """Whether any local caller may do everything: without keys, on loopback."""
         return self.settings.local and not self.keys and not self.settings.visitors
 
+    def knows(self, user: str) -> bool:
+        """Say whether the model has a user who was not deleted."""
+        return self.current.knows(user, self.forgotten)
+
     def start(self) -> None:
-        """Keep looking for another model, other keys, and people who were deleted."""
+        """Watch for another model, other keys, and deleted users, in the background."""
         threading.Thread(target=self._watch, daemon=True, name="likeminds-watch").start()
 
     def close(self) -> None:
-        """Stop looking, and close the database."""
+        """Stop watching, and close the database."""
         self._stop.set()
-        self.peers.leave()
+        self.barrier.leave()
         self.store.close()
 
-    def look_up(self) -> None:
-        """Look up keys and deleted people; what was known stays if the database is away."""
+    def refresh_lookups(self) -> None:
+        """Read keys and deleted users; the last ones stay if the database is away."""
         try:
-            known = self.store.api_keys()
-            keys = {one.key_hash: (Role[one.role.upper()], one.key_id) for one in known}
-            self.forgotten = self.store.forgotten()
-            self.keys = keys
+            rows, self.forgotten = self.store.api_keys(), self.store.forgotten()
+            self.keys = {row.key_hash: (Role[row.role.upper()], row.key_id) for row in rows}
             if self.is_down:
                 log("database is back")
             self.is_down = False
@@ -90,10 +81,10 @@ class AppState:
             self.is_down = True
         self.metrics.set("likeminds_database_up", float(not self.is_down))
 
-    def look_at_model(self) -> bool:
+    def swap_model(self) -> bool:
         """Swap the model if its file was replaced, with the other workers; say whether it was."""
-        path, version = self._current(self.served)
-        if version in {self.served.version, self._refused}:
+        path, version = self._newest(self.current)
+        if version in {self.current.version, self._refused}:
             return False
         if self._prepared is None or self._prepared.version != version:
             try:
@@ -105,33 +96,33 @@ class AppState:
                 log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
                 return False
             self._since = time.monotonic()
-            self.peers.announce(self._prepared.generation)
+            self.barrier.announce(self._prepared.generation)
         late = time.monotonic() > self._since + _WAIT_FOR_OTHERS
-        if not late and not self.peers.are_ready(self._prepared.generation):
+        if not late and not self.barrier.are_ready(self._prepared.generation):
             return False
-        self.served, self._prepared = self._prepared, None
+        self.current, self._prepared = self._prepared, None
         self.metrics.count("likeminds_swaps_total")
-        log("model swapped", file=path.name, generation=self.served.generation)
+        log("model swapped", file=path.name, generation=self.current.generation)
         return True
 
     def _read(self, path: Path) -> ModelGeneration:
         settings = self.settings
         pictures = None if settings.pictures is None else Path(settings.pictures)
         started = time.perf_counter()
-        served = ModelGeneration.read(path, Path(settings.state), settings.items, pictures)
-        self.metrics.set("likeminds_model_people", len(served.model.people_))
-        self.metrics.set("likeminds_model_items", len(served.catalogue))
+        read = ModelGeneration.read(path, Path(settings.state), settings.items, pictures)
+        self.metrics.set("likeminds_model_people", len(read.model.people_))
+        self.metrics.set("likeminds_model_items", len(read.catalogue))
         self.metrics.set("likeminds_model_read_seconds", time.perf_counter() - started)
-        return served
+        return read
 
-    def _current(self, served: ModelGeneration | None) -> tuple[Path, FileVersion]:
-        """Return the refreshed file of the current model, or the model where there is none."""
+    def _newest(self, current: ModelGeneration | None) -> tuple[Path, FileVersion]:
+        """Return the refitted file of the model, or the model where there is none."""
         path = main_file(Path(self.settings.model))
         try:
             version = FileVersion.of(path.stat())
         except FileNotFoundError:
-            if served is not None:  # between two models, or gone: what was read is there
-                return served.path, served.version
+            if current is not None:  # between two models, or gone: serve on what was read
+                return current.path, current.version
             raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
         refreshed = self.settings.refreshed_from(version)
         with suppress(FileNotFoundError):
@@ -141,7 +132,7 @@ class AppState:
     def _watch(self) -> None:
         while not self._stop.wait(_LOOK_EVERY):
             try:
-                self.look_up()
-                self.look_at_model()
+                self.refresh_lookups()
+                self.swap_model()
             except Exception as error:
                 log("look failed", logging.ERROR, reason=type(error).__name__)

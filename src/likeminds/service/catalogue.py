@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from likeminds._util.array_types import Bool, FloatArray, IdArray
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.checks import listing
 from likeminds.data.identifiers import as_id_array
+from likeminds.rankers.capabilities import ReadableModel
 
 # Names that a mistaken one is compared with.
 _COMPARED = 20_000
@@ -25,46 +27,26 @@ _KINDS = {
     b"GIF8": "image/gif",
     b"RIFF": "image/webp",
 }
-# No picture that a page shows is larger.
+# Bytes of the largest picture that is served.
 _LARGEST = 20 << 20
 _IDS, _FEATURES, _TEXTS = "ids.json", "features.npy", "texts.json"
 
 
 class UnknownNameError(LookupError):
-    """Somebody or something that is not there, with the names that come closest."""
+    """An unknown user, item, attribute or feature, with the names that come closest."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        self.closest = closest(name, known)
-        meant = f" Closest: {', '.join(self.closest)}." if self.closest else ""
-        super().__init__(f"There is no {what} {name!r}.{meant}")
-
-
-def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
-    """Return the names that are most like one.
-
-    Examples
-    --------
-    >>> closest("household-7", ["household-71", "household-007", "zoe"])
-    ['household-71', 'household-007']
-    """
-    some = [text for _, text in zip(range(_COMPARED), known, strict=False)]
-    return difflib.get_close_matches(name, some, n)
+        self.closest = difflib.get_close_matches(name, list(islice(known, _COMPARED)))
+        hint = f" Closest: {', '.join(self.closest)}." if self.closest else ""
+        super().__init__(f"There is no {what} {name!r}.{hint}")
 
 
 @dataclass(frozen=True, eq=False)
 class ItemCatalogue:
-    """Items by their ids, which are texts outside and whatever the model calls them inside.
+    """Items by their ids, which are texts outside and whatever the model uses inside.
 
-    Attributes
-    ----------
-    ids : array of shape (n_items,)
-        As the model knows them.
-    features : array of shape (n_items, n_features)
-        What they are like.
-    texts : mapping from text of the id to text
-        What they say, or are called.
-    pictures : Path, optional
-        The folder with pictures, named after the ids.
+    ``texts`` are their titles or texts, by the text of the id; ``pictures`` is a folder with
+    pictures that are named after the ids.
     """
 
     ids: IdArray
@@ -82,13 +64,12 @@ class ItemCatalogue:
 
     @cached_property
     def binary(self) -> Bool:
-        """Which features are yes or no: of two values, 0 and 1."""
-        table = self.features
-        return np.asarray(((table == 0) | (table == 1)).all(axis=0))
+        """Which features have no values but 0 and 1."""
+        return np.asarray(((self.features == 0) | (self.features == 1)).all(axis=0))
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Where each item is, by the text of its id."""
+        """The position of each item, by the text of its id."""
         where = {name: place for place, name in enumerate(self.names)}
         if len(where) < len(self.ids):
             twice = [name for name, times in Counter(self.names).items() if times > 1]
@@ -96,7 +77,7 @@ class ItemCatalogue:
         return where
 
     def position(self, name: str) -> int:
-        """Return where an item is; refuse one that is not there, with the closest names."""
+        """Return the position of an item; refuse an unknown one, with the closest names."""
         found = self.positions.get(name)
         if found is None:
             raise UnknownNameError("item", name, self.positions)
@@ -105,11 +86,8 @@ class ItemCatalogue:
     def facts(self, place: int) -> dict[str, Any]:
         """Return an item's id, its text, if any, and whether there is a picture."""
         name = self.names[place]
-        return {
-            "item": name,
-            "text": self.texts.get(name),
-            "picture": self.picture_of(name) is not None,
-        }
+        picture = self.picture_of(name) is not None
+        return {"item": name, "text": self.texts.get(name), "picture": picture}
 
     def picture_of(self, name: str) -> Path | None:
         """Return the file of an item's picture: inside the folder, by whatever links."""
@@ -127,7 +105,7 @@ class ItemCatalogue:
 
 
 def read_picture(file: Path) -> tuple[bytes, str] | None:
-    """Return the content and the kind of a picture; None if it is none, or too large."""
+    """Return the content and the media type of a picture; None for other or too large files."""
     if file.stat().st_size > _LARGEST:
         return None
     content = file.read_bytes()
@@ -139,39 +117,34 @@ def write_catalogue(
     folder: Path, ids: IdArray, features: FloatArray, texts: Mapping[Any, str]
 ) -> None:
     """Write items where the workers of a service read them, features to be mapped into memory."""
-    folder.mkdir(parents=True, exist_ok=True)
+    write_texts(folder, texts)
     plain = [one.item() if isinstance(one, np.generic) else one for one in ids.tolist()]
-    write_whole(folder / _IDS, json.dumps(plain).encode())
-    named = {str(item): str(text) for item, text in texts.items()}
-    write_whole(folder / _TEXTS, json.dumps(named).encode())
     scratch = folder / f"new-{_FEATURES}"
     np.save(scratch, features)
     scratch.replace(folder / _FEATURES)
-
-
-def read_catalogue(
-    folder: Path, pictures: Path | None, names: Mapping[Any, str] | None = None
-) -> ItemCatalogue:
-    """Read what `write_catalogue` wrote; ``names`` are those that a model has for items."""
-    ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
-    features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
-    return ItemCatalogue(ids, features, read_texts(folder, names), pictures)
-
-
-def read_texts(folder: Path, names: Mapping[Any, str] | None = None) -> dict[str, str]:
-    """Return the texts of items in a folder, by default the names that a model has for them."""
-    file = folder / _TEXTS
-    written = dict(json.loads(file.read_text())) if file.exists() else {}
-    return {str(item): name for item, name in (names or {}).items()} | written
+    write_whole(folder / _IDS, json.dumps(plain).encode())
 
 
 def write_texts(folder: Path, texts: Mapping[Any, str]) -> None:
-    """Write the texts of items that a model has kept itself."""
+    """Write the texts of items whose features are in the model."""
     folder.mkdir(parents=True, exist_ok=True)
     named = {str(item): str(text) for item, text in texts.items()}
     write_whole(folder / _TEXTS, json.dumps(named).encode())
 
 
-def has_items(folder: Path) -> bool:
-    """Say whether items were written to a folder."""
-    return (folder / _IDS).exists()
+def read_catalogue(
+    folder: Path, pictures: Path | None, model: ReadableModel
+) -> ItemCatalogue | None:
+    """Read what was written, or the model's own items; None where there are neither.
+
+    Texts that were written replace the model's names of items.
+    """
+    file = folder / _TEXTS
+    texts = {str(item): name for item, name in model.item_names.items()}
+    texts |= json.loads(file.read_text()) if file.exists() else {}
+    if (folder / _IDS).exists():
+        ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
+        features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
+        return ItemCatalogue(ids, features, texts, pictures)
+    own = model.kept_items()
+    return None if own is None else ItemCatalogue(*own, texts, pictures)

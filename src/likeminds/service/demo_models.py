@@ -1,4 +1,4 @@
-"""Models to try the service with: made once, from what is bundled, and kept."""
+"""Models to try the service with: fitted once to bundled data, and cached."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -16,10 +16,13 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.storage.models import save
 
-# Another number makes another demo: what was made by an earlier version is not taken for it.
+# A changed demo needs another number, so the one of an earlier version is not served.
 _VERSION = 4
 _SHOES, _PEOPLE, _EACH = 160, 60, 40
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
+
+
+_Fit = Callable[[Path, Callable[[str], None]], AttributeModel | HierarchicalRanker]
 
 
 class Demo(NamedTuple):
@@ -38,69 +41,56 @@ def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> D
     ----------
     which : {"shoes", "electricity", "statements"}
         Bundled pictures of drawn shoes, with simulated labels; the bundled choices
-        of electricity contracts; or simulated votes on what a town should do, where the crowd
-        alone tells what statements are like.
+        of electricity contracts; or simulated votes on what a town should do, without features.
     folder : Path, optional
         Where it goes; by default into the user's cache.
     tell : callable
         Told what takes a while.
     """
-    makers = {
-        "shoes": _make_shoes,
-        "electricity": _make_electricity,
-        "statements": _make_statements,
+    makers: dict[str, tuple[str, _Fit]] = {
+        "shoes": ("Sketch shoes", _fit_shoes),
+        "electricity": ("Electricity contracts", _fit_electricity),
+        "statements": ("What should the town do?", _fit_statements),
     }
     if which not in makers:
         raise ValueError(f"There is no demo {which!r}; there are {', '.join(makers)}.")
+    title, fit = makers[which]
     place = (_cache() if folder is None else folder) / f"{which}-{_VERSION}"
     (place / "state").mkdir(parents=True, exist_ok=True)
-    return makers[which](place, tell)
+    model = place / f"{which}.likeminds"
+    if not model.exists():
+        save(fit(place, tell), model, with_data=True)
+    pictures = place / "pictures"
+    return Demo(model, place / "state", pictures if pictures.exists() else None, title)
 
 
-def _make_shoes(place: Path, tell: Callable[[str], None]) -> Demo:
-    demo = Demo(place / "shoes.likeminds", place / "state", place / "pictures", "Sketch shoes")
-    if demo.model.exists():
-        return demo
+def _fit_shoes(place: Path, tell: Callable[[str], None]) -> AttributeModel:
     tell(f"Fitting the labels of {_PEOPLE} simulated people on {_SHOES} shoes.")
     drawn = make_sketch_shoes(_SHOES, _PEOPLE, _EACH, attributes=_ATTRIBUTES, n_components=16)
-    assert demo.pictures is not None
-    demo.pictures.mkdir(exist_ok=True)
+    (place / "pictures").mkdir(exist_ok=True)
     ids = drawn.annotations.item_ids.tolist()
     for name, picture in zip(ids, drawn.pictures, strict=True):
-        write_whole(demo.pictures / f"{name}.png", png_bytes(picture))
+        write_whole(place / "pictures" / f"{name}.png", png_bytes(picture))
     model = AttributeModel(HierarchicalRanker()).fit(drawn.annotations)
-    model.name_items(
-        {
-            name: f"{kind.capitalize()}, no. {int(name[-5:])}"
-            for name, kind in zip(ids, drawn.kinds, strict=True)
-        }
-    )
-    save(model, demo.model, with_data=True)
-    return demo
+    kinds = zip(ids, drawn.kinds, strict=True)
+    model.name_items({id_: f"{kind.capitalize()}, no. {int(id_[-5:])}" for id_, kind in kinds})
+    return model
 
 
-def _make_electricity(place: Path, tell: Callable[[str], None]) -> Demo:
-    demo = Demo(place / "electricity.likeminds", place / "state", None, "Electricity contracts")
-    if demo.model.exists():
-        return demo
+def _fit_electricity(place: Path, tell: Callable[[str], None]) -> HierarchicalRanker:
     tell("Fitting the choices of 361 households.")
     write_electricity(place)
-    said = Annotations.from_csv(place / "annotations.csv", features=place / "features.csv")
-    model = HierarchicalRanker().fit(said)
-    save(model, demo.model, with_data=True)
-    return demo
+    choices = Annotations.from_csv(place / "annotations.csv", features=place / "features.csv")
+    return HierarchicalRanker().fit(choices)
 
 
-def _make_statements(place: Path, tell: Callable[[str], None]) -> Demo:
-    demo = Demo(place / "statements.likeminds", place / "state", None, "What should the town do?")
-    if demo.model.exists():
-        return demo
+def _fit_statements(place: Path, tell: Callable[[str], None]) -> HierarchicalRanker:
+    del place
     votes, texts = statements()
     tell(f"Fitting the votes of {votes.n_users} simulated residents on {len(texts)} statements.")
     model = HierarchicalRanker(n_item_factors=2).fit(votes)
     model.name_items(texts)
-    save(model, demo.model, with_data=True)
-    return demo
+    return model
 
 
 def _cache() -> Path:

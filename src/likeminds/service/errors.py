@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from likeminds.service.catalogue import UnknownNameError
+from likeminds.service.database import StoreDownError
 from likeminds.service.metrics import log
 from likeminds.service.model_generation import NoAttributeError
 from likeminds.service.scoring import UnableError
-from likeminds.service.store import KeyReusedError, StoreDownError
+from likeminds.service.store import KeyReusedError
 from likeminds.storage.models import ModelFileError
 
 KIND = "application/problem+json"
@@ -32,13 +33,22 @@ _TITLES = {
     503: "Not available",
     504: "Took too long",
 }
-
-
-# Errors whose own sentence is the answer.
-_STATUS: dict[type[Exception], int] = {
-    NoAttributeError: 422,
-    UnableError: 409,
-    KeyReusedError: 409,
+# The status and the sentence of an error; None for the error's own.
+_BY_KIND: dict[type[Exception], tuple[int, str | None]] = {
+    UnknownNameError: (404, None),
+    NoAttributeError: (422, None),
+    UnableError: (409, None),
+    KeyReusedError: (409, None),
+    StoreDownError: (
+        503,
+        "The database cannot be reached or written to; nothing was stored. Reading what the model "
+        "knows goes on.",
+    ),
+    ModelFileError: (
+        503,
+        "A file of the model was changed while it is served, and cannot be read any more. Save "
+        "the model again; questions that do not need this file are answered.",
+    ),
 }
 
 
@@ -57,9 +67,9 @@ class Problem(BaseModel):
 class ProblemError(Exception):
     """An error that is answered as a problem."""
 
-    def __init__(self, status: int, detail: str, **more: object) -> None:
+    def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.more = status, detail, more
+        self.status = status
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -90,41 +100,22 @@ def answer(status: int, detail: str, request_id: str | None = None, **more: obje
 def add_problems(app: FastAPI) -> None:
     """Answer the errors of the service as problems."""
 
-    def told(status: int, request: Request, detail: str, **more: object) -> JSONResponse:
+    def respond(request: Request, status: int, detail: str, **more: object) -> JSONResponse:
         return answer(status, detail, request.scope.get("request_id"), **more)
+
+    async def by_kind(request: Request, error: Exception) -> JSONResponse:
+        status, detail = next(found for kind, found in _BY_KIND.items() if isinstance(error, kind))
+        if isinstance(error, ModelFileError):
+            log("model file damaged", logging.ERROR, reason=str(error))
+        more = {"closest": error.closest} if isinstance(error, UnknownNameError) else {}
+        return respond(request, status, detail or str(error), **more)
+
+    for kind in _BY_KIND:
+        app.add_exception_handler(kind, by_kind)
 
     @app.exception_handler(ProblemError)
     async def _(request: Request, error: ProblemError) -> JSONResponse:
-        return told(error.status, request, error.detail, **error.more)
-
-    @app.exception_handler(UnknownNameError)
-    async def _(request: Request, error: UnknownNameError) -> JSONResponse:
-        return told(404, request, str(error), closest=error.closest)
-
-    async def plain(request: Request, error: Exception) -> JSONResponse:
-        return told(_STATUS[type(error)], request, str(error))
-
-    for kind in _STATUS:
-        app.add_exception_handler(kind, plain)
-
-    @app.exception_handler(StoreDownError)
-    async def _(request: Request, _error: StoreDownError) -> JSONResponse:
-        return told(
-            503,
-            request,
-            "The database cannot be reached or written to; nothing was stored. Reading what the "
-            "model knows goes on.",
-        )
-
-    @app.exception_handler(ModelFileError)
-    async def _(request: Request, error: ModelFileError) -> JSONResponse:
-        log("model file damaged", logging.ERROR, reason=str(error))
-        return told(
-            503,
-            request,
-            "A file of the model was changed while it is served, and cannot be read any more. "
-            "Save the model again; questions that do not need this file are answered.",
-        )
+        return respond(request, error.status, str(error))
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -133,10 +124,10 @@ def add_problems(app: FastAPI) -> None:
             for one in error.errors()
         ]
         first = f"{'.'.join(found[0]['where'])}: {found[0]['what']}" if found else "no reason"
-        return told(422, request, f"The request is not valid ({first}).", errors=found)
+        return respond(request, 422, f"The request is not valid ({first}).", errors=found)
 
     @app.exception_handler(HTTPException)
     async def _(request: Request, error: HTTPException) -> JSONResponse:
-        said = told(error.status_code, request, str(error.detail))
-        said.headers.update(error.headers or {})
-        return said
+        response = respond(request, error.status_code, str(error.detail))
+        response.headers.update(error.headers or {})
+        return response

@@ -1,4 +1,4 @@
-"""All that a worker needs, imported once for all of them: see `Workers`."""
+"""Imports that all workers share: see `Workers`."""
 
 import likeminds.service.app
 from likeminds.service.workers import share_memory

@@ -1,4 +1,4 @@
-"""What operators see: metrics as Prometheus reads them, and a line of JSON for each request."""
+"""Prometheus metrics, and a log with a line of JSON for each request."""
 
 import json
 import logging
@@ -54,13 +54,13 @@ class Metrics:
         self._labelled(self._kinds.Gauge, name, {}).set(value)
 
     def time(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request, and how long it took."""
+        """Count a request and its duration."""
         self.count("likeminds_requests_total", route=route, method=method, status=str(status))
         kind = partial(self._kinds.Histogram, buckets=_BUCKETS)
         self._labelled(kind, "likeminds_request_seconds", {"route": route}).observe(seconds)
 
     def text(self) -> bytes:
-        """Return everything in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         self.set("likeminds_resident_bytes", resident())
         return self._kinds.generate_latest(self._registry)
 
@@ -69,13 +69,12 @@ class Metrics:
         with self._lock:
             if name not in self._metrics:
                 names = [*labels, "worker"]
-                made = kind(name, _MEANINGS[name], names, registry=self._registry)
-                self._metrics[name] = made
+                self._metrics[name] = kind(name, _MEANINGS[name], names, registry=self._registry)
         return cast("M", self._metrics[name].labels(**labels, worker=str(os.getpid())))
 
 
 def resident() -> int:
-    """Return how many bytes of memory this process holds, as far as the system tells."""
+    """Return the resident memory of this process in bytes; 0 where the system does not tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -84,7 +83,7 @@ def resident() -> int:
 
 
 class JsonLines(logging.Formatter):
-    """One line of JSON for each record: what happened, and numbers; never who, never a secret."""
+    """One line of JSON for each record: an event and numbers; never a user, never a secret."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

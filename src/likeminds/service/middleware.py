@@ -1,4 +1,4 @@
-"""What every request passes: limits, headers, its id, its time, its line in the log."""
+"""The outermost layer: rate limits, security headers, time limits, and the request log."""
 
 import asyncio
 import logging
@@ -7,8 +7,9 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from typing import Any
 
+from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,12 +36,12 @@ _HEADERS = [
 ]
 # Health checks come often, and from those who have no key.
 _UNLIMITED = ("/health", "/ready")
-# Callers that are remembered; the one that was quiet longest is forgotten first.
+# Buckets that are kept; the one that was quiet longest is dropped first.
 _REMEMBERED = 10_000
 
 
 class RateLimit:
-    """A bucket for each caller: so many requests at once, refilled at so many a second.
+    """A token bucket for each caller: ``burst`` requests at once, refilled at ``rate`` a second.
 
     Examples
     --------
@@ -72,9 +73,8 @@ class RateLimit:
 class Middleware:
     """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, holder: AppState) -> None:
-        self.app, self.holder = app, holder
-        self.settings, self.metrics = holder.settings, holder.metrics
+    def __init__(self, app: ASGIApp, state: AppState) -> None:
+        self.app, self.state, self.settings = app, state, state.settings
         self.limit = RateLimit(self.settings.rate, self.settings.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,102 +82,100 @@ class Middleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        visit = _RequestRecord(scope, send)
+        record = _RequestRecord(scope, send)
         try:
-            refused = self._refused(scope, visit)
+            refused = self._refused(scope, record)
             if refused is not None:
-                await refused(scope, receive, visit.send)
+                await refused(scope, receive, record.send)
             else:
-                await self._in_time(scope, receive, visit)
+                await self._in_time(scope, receive, record)
         except Exception as error:
-            # Its words may hold what people said: the log has the kind and the place only.
-            where = _where(error)
-            logger.error("failed", extra={"facts": {"id": visit.id, "where": where}}, exc_info=True)
-            if not visit.status:
-                said = answer(500, "This should not happen; the log says more.", visit.id)
-                await said(scope, receive, visit.send)
+            # Its text may hold users' data: the log has the kind and the place only.
+            facts = {"id": record.id, "where": _where(error)}
+            logger.error("failed", extra={"facts": facts}, exc_info=True)
+            if not record.status:
+                response = answer(500, "This should not happen; the log says more.", record.id)
+                await response(scope, receive, record.send)
         finally:
-            self._note(scope, visit)
+            self._log(scope, record)
 
-    def _refused(self, scope: Scope, visit: "_RequestRecord") -> Any:
+    def _refused(self, scope: Scope, record: "_RequestRecord") -> JSONResponse | None:
         """Return the answer to a request that is not let in."""
-        headers = visit.headers
+        headers, settings = record.headers, self.settings
         host = headers.get("host", "")
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if self.holder.is_open and not is_loopback(name):
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        if self.state.is_open and not is_loopback(name):
             # A page elsewhere may have made its own name lead to this machine.
-            return answer(403, "Without keys, the service answers to this machine alone.", visit.id)
-        if scope["method"] not in {"GET", "HEAD", "OPTIONS"} and self._is_foreign(headers, host):
-            return answer(403, "Pages of other sites may not write here.", visit.id)
+            detail = "Without keys, the service answers to this machine alone."
+            return answer(403, detail, record.id)
+        origin = headers.get("origin")
+        writes = scope["method"] not in {"GET", "HEAD", "OPTIONS"}
+        if writes and origin not in {None, *settings.origins, f"http://{host}", f"https://{host}"}:
+            return answer(403, "Pages of other sites may not write here.", record.id)
         size = headers.get("content-length", "0")
-        if not size.isdigit() or int(size) > self.settings.most_bytes:
-            return answer(
-                413, f"A body may have {self.settings.most_bytes:,} bytes at most.", visit.id
-            )
-        if scope["path"] not in _UNLIMITED:
-            wait = self.limit.wait_for(self._caller(scope, headers))
-            if wait:
-                return answer(
-                    429, "Too many requests: wait a little.", visit.id, retry_after=int(wait) + 1
-                )
+        if not size.isdigit() or int(size) > settings.most_bytes:
+            return answer(413, f"A body may have {settings.most_bytes:,} bytes at most.", record.id)
+        wait = (
+            0.0
+            if scope["path"] in _UNLIMITED
+            else self.limit.wait_for(self._caller(scope, headers))
+        )
+        if wait:
+            detail = "Too many requests: wait a little."
+            return answer(429, detail, record.id, retry_after=int(wait) + 1)
         return None
 
-    def _caller(self, scope: Scope, headers: dict[str, str]) -> str:
+    def _caller(self, scope: Scope, headers: Headers) -> str:
         """Return whose limit counts: that of a valid key, else that of the address."""
         key = hashed(headers.get("authorization", "").removeprefix("Bearer ").strip())
-        if key in self.holder.keys:
+        if key in self.state.keys:
             return key
         client = scope.get("client")
-        return str(client[0]) if client else "somebody"
+        return str(client[0]) if client else "unknown"
 
-    def _is_foreign(self, headers: dict[str, str], host: str) -> bool:
-        origin = headers.get("origin")
-        if origin is None or origin in self.settings.origins:
-            return False
-        return origin.partition("://")[2] != host
+    async def _in_time(self, scope: Scope, receive: Receive, record: "_RequestRecord") -> None:
+        """Run the request; answer in time even if its work takes longer."""
+        left = self.settings.most_bytes
 
-    async def _in_time(self, scope: Scope, receive: Receive, visit: "_RequestRecord") -> None:
-        """Run the request; answer in time even if what it started takes longer."""
-        limited = _Limited(receive, self.settings.most_bytes)
-        work = asyncio.ensure_future(self.app(scope, limited, visit.send))
+        async def limited() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, "The body is longer than it may be.")
+            return message
+
+        work = asyncio.ensure_future(self.app(scope, limited, record.send))
         done, _ = await asyncio.wait({work}, timeout=self.settings.seconds)
         if done:
             await work
             return
-        if not visit.status:
-            said = answer(
-                504, f"This took longer than {self.settings.seconds:g} seconds.", visit.id
-            )
-            await said(scope, receive, visit.send)
-        visit.is_over = True
+        if not record.status:
+            detail = f"This took longer than {self.settings.seconds:g} seconds."
+            await answer(504, detail, record.id)(scope, receive, record.send)
+        record.is_over = True
         work.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    def _note(self, scope: Scope, visit: "_RequestRecord") -> None:
-        seconds = time.perf_counter() - visit.started
-        route = getattr(scope.get("route"), "path_format", None) or (
-            "page" if visit.status < 400 else "none"
+    def _log(self, scope: Scope, record: "_RequestRecord") -> None:
+        seconds, method, status = (
+            time.perf_counter() - record.started,
+            scope["method"],
+            record.status,
         )
-        self.metrics.time(route, scope["method"], visit.status, seconds)
-        level = logging.INFO if visit.status < 500 else logging.ERROR
-        log(
-            "request",
-            level,
-            id=visit.id,
-            method=scope["method"],
-            route=route,
-            status=visit.status,
-            ms=round(1000 * seconds, 2),
-        )
+        route = getattr(scope.get("route"), "path_format", None)
+        route = route or ("page" if status < 400 else "none")
+        self.state.metrics.time(route, method, status, seconds)
+        level = logging.INFO if status < 500 else logging.ERROR
+        facts = {"method": method, "route": route, "status": status, "ms": round(1000 * seconds, 2)}
+        log("request", level, id=record.id, **facts)
 
 
 class _RequestRecord:
-    """One request: its id, and what was answered."""
+    """One request: its id, and the status of its answer."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.started = time.perf_counter()
-        self.headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers = Headers(scope=scope)
         given = self.headers.get("x-request-id", "")
         self.id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope["request_id"] = self.id
@@ -199,24 +197,9 @@ class _RequestRecord:
         await self._send(message)
 
 
-class _Limited:
-    """A body that may not be longer than it said, or than is allowed."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive, self._left = receive, most
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            raise HTTPException(413, "The body is longer than it may be.")
-        return message
-
-
 def _where(error: BaseException) -> str:
+    """Return the module and line that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None:
-        return ""
-    return f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+    return "" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"

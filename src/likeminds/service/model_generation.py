@@ -1,7 +1,7 @@
 """The model that is served: one generation at a time, swapped whole."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +12,9 @@ from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS
 from likeminds.rankers.label_validation import user_positions
-from likeminds.service.catalogue import (
-    ItemCatalogue,
-    UnknownNameError,
-    has_items,
-    read_catalogue,
-    read_texts,
-)
+from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
 from likeminds.service.keys import hashed
-from likeminds.service.scoring import AttributeScorer, Said, UnableError, UserScores
+from likeminds.service.scoring import AttributeScorer, LabelsByItem, UserProfile
 from likeminds.storage import safetensors
 from likeminds.storage.folders import main_file
 from likeminds.storage.models import load, read_card, read_users
@@ -30,72 +24,45 @@ _PIECE = 1 << 22
 
 
 class NoAttributeError(ValueError):
-    """A question about no attribute, where there are several."""
+    """A request without an attribute, where there are several."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelGeneration:
-    """One generation of a model with its items: nothing in it changes.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    version : FileVersion
-        Which version of the file.
-    model : model
-        What was read from it.
-    card : dict
-        What the file says about it.
-    questions : dict
-        A question for each attribute.
-    """
+    """One generation of a model with its items: nothing in it changes."""
 
     path: Path
     version: FileVersion
     model: Any
     card: dict[str, Any]
-    questions: dict[str, AttributeScorer]
+    scorers: dict[str, AttributeScorer]
 
     @classmethod
     def read(cls, path: Path, state: Path, items: Path, pictures: Path | None) -> "ModelGeneration":
         """Read a model and its items; damage of any kind is an error, before anything is served.
 
-        Parameters
-        ----------
-        path : Path
-            The model.
-        state : Path
-            The folder for the service's own copy of a model that is mapped into memory.
-        items : Path
-            The folder with items and texts, if they are not the model's own.
-        pictures : Path, optional
-            The folder with their pictures.
+        ``state`` is the folder for the service's own copy of a large model, ``items`` that of
+        items and texts which are not in the model.
         """
         path = main_file(path)
         version = FileVersion.of(path.stat())
         file = own_copy(path, state)
-        # People in files of their own are checked when somebody asks about them.
+        # Users in files of their own are checked when a request needs them.
         model, card = load(file, verify=not read_users(file)), read_card(file)
-        if has_items(items):
-            catalogue = read_catalogue(items, pictures, model.item_names)
-        elif model.kept_ is not None:
-            texts = read_texts(items, model.item_names)
-            ids, features = model.kept_items()
-            catalogue = ItemCatalogue(ids, features, texts, pictures)
-        else:
+        catalogue = read_catalogue(items, pictures, model)
+        if catalogue is None:
             raise ValueError(
                 f"Which items? {path} has kept none of those it has learned from: give --features "
                 "or --images."
             )
         _ = catalogue.positions
-        questions = {
+        scorers = {
             name: AttributeScorer(name, ranker, catalogue)
             for name, ranker in model.rankers_.items()
         }
-        for question in questions.values():
-            question.warm()
-        return cls(path, version, model, card, questions)
+        for scorer in scorers.values():
+            scorer.warm()
+        return cls(path, version, model, card, scorers)
 
     @property
     def generation(self) -> str:
@@ -105,81 +72,77 @@ class ModelGeneration:
     @property
     def catalogue(self) -> ItemCatalogue:
         """The items."""
-        return next(iter(self.questions.values())).catalogue
+        return next(iter(self.scorers.values())).catalogue
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes; none where the model tells none apart."""
-        return [name for name in self.questions if name != NAMELESS]
+        """The names of the attributes; empty for a model without attributes."""
+        return [name for name in self.scorers if name != NAMELESS]
 
     @cached_property
     def people(self) -> Mapping[str, Any]:
-        """The ids of the people it knows, by their texts."""
+        """The ids of the model's users, by their texts."""
         known = self.model.people_
         if isinstance(known, LazyIds):
             return IdsByText(known)
         return {str(one): one for one in known.tolist()}
 
-    def question(self, attribute: str | None) -> AttributeScorer:
-        """Return the question about an attribute; where there is one only, it need not be named."""
+    def scorer(self, attribute: str | None) -> AttributeScorer:
+        """Return the scorer of an attribute; where there is one only, it need not be named."""
         if attribute is None:
-            if len(self.questions) > 1:
-                raise NoAttributeError(f"Which attribute? Name one of {', '.join(self.questions)}.")
-            return next(iter(self.questions.values()))
+            if len(self.scorers) > 1:
+                raise NoAttributeError(f"Which attribute? Name one of {', '.join(self.scorers)}.")
+            return next(iter(self.scorers.values()))
         if attribute not in self.attributes:
             raise UnknownNameError("attribute", attribute, self.attributes)
-        return self.questions[attribute]
+        return self.scorers[attribute]
 
-    def opinion(
-        self, question: AttributeScorer, person: str, said: Said | None, forgotten: frozenset[str]
-    ) -> UserScores:
-        """Return what somebody thinks.
+    def profile(
+        self,
+        scorer: AttributeScorer,
+        user: str,
+        labels: LabelsByItem | None,
+        forgotten: frozenset[str],
+    ) -> UserProfile:
+        """Return a user's weights, given the labels that the service stored, if they came to it.
 
-        Parameters
-        ----------
-        question : AttributeScorer
-            About what.
-        person : str
-            Who.
-        said : mapping, optional
-            What they told the service; None if they never came.
-        forgotten : set of str
-            Hashes of those who were deleted: the model may know them, and must not say so.
+        ``forgotten`` has the hashes of deleted users: the model may have them, but not use them.
         """
-        place = self.place_of(question, person, forgotten)
-        said = None if said is None else _still_there(said, question)
+        place = self.position(scorer, user, forgotten)
+        if labels is not None:  # of items, and on a scale, that the model still has
+            labels = {
+                item: label
+                for item, label in labels.items()
+                if item in scorer.catalogue.positions
+                and (label is None or scorer.scale.holds(label))
+            }
         if place is not None:
-            return question.known_with(place, said) if said else question.known(place)
-        if said is None and not self.knows(person, forgotten):
-            raise UnknownNameError("user", person, self.names(forgotten))
-        return question.stranger(said or {})
+            return scorer.known_with(place, labels) if labels else scorer.known(place)
+        if labels is None and not self.knows(user, forgotten):
+            raise UnknownNameError("user", user, self.names(forgotten))
+        return scorer.new_user(labels or {})
 
-    def place_of(
-        self, question: AttributeScorer, person: str, forgotten: frozenset[str]
-    ) -> int | None:
-        """Return where somebody is among those who taught a ranker."""
-        if not self.knows(person, forgotten):
+    def position(self, scorer: AttributeScorer, user: str, forgotten: frozenset[str]) -> int | None:
+        """Return the position of a user in a ranker."""
+        if not self.knows(user, forgotten):
             return None
-        where: Mapping[Any, int] = user_positions(question.chosen)
-        return where.get(self.people[person])
+        positions: Mapping[Hashable, int] = user_positions(scorer.chosen)
+        return positions.get(self.people[user])
 
-    def knows(self, person: str, forgotten: frozenset[str]) -> bool:
-        """Say whether the model knows somebody, and may say so."""
-        return person in self.people and not (forgotten and hashed(person) in forgotten)
+    def knows(self, user: str, forgotten: frozenset[str]) -> bool:
+        """Say whether the model has a user who was not deleted."""
+        return user in self.people and not (forgotten and hashed(user) in forgotten)
 
     def names(self, forgotten: frozenset[str]) -> Iterator[str]:
-        """Go through the people, but those who were deleted."""
-        for name in self.people:
-            if not (forgotten and hashed(name) in forgotten):
-                yield name
+        """Iterate over the users who were not deleted."""
+        return (name for name in self.people if not (forgotten and hashed(name) in forgotten))
 
 
 def own_copy(path: Path, state: Path) -> Path:
     """Return a file that only the service writes to, with the content of a model's file.
 
     A model that `load` maps into memory is copied to the state folder: truncating a mapped file
-    ends all processes that read it. Workers share the copy. Files of people stay where they are;
-    the copy links to them.
+    ends all processes that read it. Workers share the copy, which links to the files of users.
     """
     version = FileVersion.of(path.stat())
     if version.size <= safetensors.READ_AT_ONCE or path.parent == state:
@@ -190,7 +153,7 @@ def own_copy(path: Path, state: Path) -> Path:
     lock.touch()
     with file_lock(lock, lambda: None):
         if not copy.exists():
-            for other in state.glob("served-*"):  # who still reads one has it open
+            for other in state.glob("served-*"):  # readers have theirs open
                 shutil.rmtree(other, ignore_errors=True)
             folder.mkdir(parents=True)
             for one in read_users(path):
@@ -201,15 +164,19 @@ def own_copy(path: Path, state: Path) -> Path:
 
 
 class IdsByText(Mapping[str, Any]):
-    """Ids that are elsewhere, by their texts: none of them is held."""
+    """Ids in files, by their texts: none of them is in memory."""
 
     def __init__(self, known: LazyIds) -> None:
         self._known = known
 
     def __getitem__(self, text: str) -> Any:
-        for meant in (text, *_numbers_in(text)):
-            if meant in self._known.places:
-                return meant
+        if text in self._known.places:
+            return text
+        for kind in (int, float):  # a number that is written as a text
+            with suppress(ValueError):
+                number = kind(text)
+                if str(number) == text and number in self._known.places:
+                    return number
         raise KeyError(text)
 
     def __iter__(self) -> Iterator[str]:
@@ -217,25 +184,3 @@ class IdsByText(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._known)
-
-
-def _numbers_in(text: str) -> Iterator[Any]:
-    """Yield the numbers that are written as a text."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            number = kind(text)
-            if str(number) == text:
-                yield number
-
-
-def _still_there(said: Said, question: AttributeScorer) -> dict[str, float | None]:
-    """Return what was said of items, and on a scale, that the model still has."""
-    there, scale = question.catalogue.positions, question.scale
-    return {
-        item: label
-        for item, label in said.items()
-        if item in there and (label is None or scale.holds(label))
-    }
-
-
-__all__ = ["ModelGeneration", "NoAttributeError", "UnableError"]

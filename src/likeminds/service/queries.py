@@ -1,212 +1,215 @@
-"""Answers to questions about rankings, from one generation of the model and what is stored."""
+"""Answers about rankings, from one generation of the model and the stored labels."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from fastapi import Depends
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds.rankers.score_decomposition import interval
-from likeminds.service.access import Caller, refuse_others
-from likeminds.service.app_state import AppState
+from likeminds.rankers.score_decomposition import LEVELS, interval
+from likeminds.service.access import Calling, State
 from likeminds.service.catalogue import UnknownNameError
+from likeminds.service.database import StoreDownError
 from likeminds.service.errors import ProblemError
 from likeminds.service.keys import Role
 from likeminds.service.model_generation import ModelGeneration
-from likeminds.service.schemas import ExplainRequest, RankRequest, ScoreRequest
-from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserScores
-from likeminds.service.store import Label, StoreDownError
+from likeminds.service.schemas import (
+    AskNext,
+    Explained,
+    ExplainRequest,
+    LevelShares,
+    RankedItem,
+    RankingResponse,
+    RankRequest,
+    ScoredItem,
+    ScoreRequest,
+    Scores,
+    Standing,
+)
+from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserProfile
+from likeminds.service.store import Label
 
 
 @dataclass
 class RankingQueries:
-    """One request's view of things: the model does not change under it."""
+    """One request's view of the service: the model does not change during it."""
 
-    held: AppState
-    caller: Caller
-    served: ModelGeneration = field(init=False)
+    state: State
+    caller: Calling
+    current: ModelGeneration = field(init=False)
 
     def __post_init__(self) -> None:
-        self.served = self.held.served
+        self.current = self.state.current
 
-    def question(self, attribute: str | None) -> AttributeScorer:
-        """Return the question about an attribute."""
-        return self.served.question(attribute)
+    def refuse_large(self, size: int) -> None:
+        """Refuse a batch that is larger than the service takes."""
+        most = self.state.settings.most_batch
+        if size > most:
+            raise ProblemError(
+                413, f"A batch may have {most:,} entries at most, and this has {size:,}."
+            )
 
-    def labels(self, person: str) -> list[Label] | None:
-        """Return what somebody told the service; None if they never came.
+    def unknown(self, user: str) -> UnknownNameError:
+        """Return the error about an unknown user."""
+        return UnknownNameError("user", user, self.current.names(self.state.forgotten))
 
-        Without the database, those whom the model knows are ranked by what it knows.
+    def labels(self, user: str) -> list[Label] | None:
+        """Return a user's stored labels; None if they never came.
+
+        Without the database, the model's users are ranked by what it learned of them.
         """
         try:
-            return self.held.store.told_by(person)
+            return self.state.store.labels_if_known(user)
         except StoreDownError:
-            if not self.served.knows(person, self.held.forgotten):
+            if not self.state.knows(user):
                 raise
         return None
 
-    def opinion(self, question: AttributeScorer, person: str | None) -> UserScores:
-        """Return what somebody thinks, whom the caller may ask about."""
-        if person is None:
-            return question.consensus()
-        refuse_others(self.caller, self.held, person, Role.READ)
-        stored = self.labels(person)
-        said = None
+    def profile(self, scorer: AttributeScorer, user: str | None) -> UserProfile:
+        """Return the weights of a user, or of the average one, whom the caller may ask about."""
+        if user is None:
+            return scorer.consensus()
+        self.caller.require_user(self.state, user, Role.READ)
+        stored = self.labels(user)
+        labels = None
         if stored is not None:
-            said = {one.item: one.label for one in stored if one.attribute == question.attribute}
-        return self.served.opinion(question, person, said, self.held.forgotten)
+            labels = {one.item: one.label for one in stored if one.attribute == scorer.attribute}
+        return self.current.profile(scorer, user, labels, self.state.forgotten)
 
-    def rank(self, asked: RankRequest, opinion: UserScores | None = None) -> dict[str, Any]:
-        """Return the best items for somebody, whose opinion may be at hand."""
-        question = self.question(asked.attribute)
-        if opinion is None:
-            opinion = self.opinion(question, asked.user)
-        allowed = self._allowed(asked, question, opinion)
-        scores = question.scores(opinion)
-        order = scores if asked.user is not None else question.at_least(scores)
-        total = len(scores) if allowed is None else int(allowed.sum())
-        if allowed is not None:
-            order = np.where(allowed, order, -np.inf)
-        end = min(asked.offset + asked.limit, total)
-        shown = best(order, end)[asked.offset :]
-        among = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
-        return {
-            "user": asked.user,
-            "attribute": question.attribute or None,
-            "generation": self.served.generation,
-            "total": total,
-            "items": self._ranked(question, opinion, asked, scores, shown=shown, among=among),
-        }
-
-    def _ranked(
-        self,
-        question: AttributeScorer,
-        opinion: UserScores,
-        asked: RankRequest,
-        scores: Float,
-        *,
-        shown: Index,
-        among: Index,
-    ) -> list[dict[str, Any]]:
-        errors = ranks = None
-        expected = question.expected(opinion, shown)
-        if asked.intervals != "none" and len(shown):
-            errors = question.errors(opinion, shown)
+    def rank(self, asked: RankRequest, profile: UserProfile | None = None) -> RankingResponse:
+        """Return the best items for a user, whose profile may be at hand."""
+        scorer = self.current.scorer(asked.attribute)
+        if profile is None:
+            profile = self.profile(scorer, asked.user)
+        allowed = _allowed(asked, profile)
+        scores = scorer.scores(profile)
+        order = scores if asked.user is not None else scorer.lower_bounds(scores)
+        total = int(allowed.sum())
+        order = np.where(allowed, order, -np.inf)
+        shown = best(order, min(asked.offset + asked.limit, total))[asked.offset :]
+        with_errors = asked.intervals != "none"
+        rows = _scored(profile, shown, scores[shown], with_errors=with_errors)
+        ranks = None
         if asked.intervals == "ranks" and len(shown):
-            if len(among) > RANKED_AMONG:
+            if total > RANKED_AMONG:
                 raise ProblemError(
                     422,
                     f"Intervals of ranks are computed among {RANKED_AMONG:,} items at most, and "
-                    f"these are {len(among):,}: ask for intervals of scores, or for fewer items.",
+                    f"these are {total:,}: ask for intervals of scores, or for fewer items.",
                 )
-            ranks = question.rank_intervals(opinion, among, shown)
-        items = []
-        for row, place in enumerate(shown.tolist()):
-            score = float(scores[place])
-            error = None if errors is None else float(errors[row])
-            items.append(
-                {"rank": asked.offset + row + 1, "score": score, "interval": interval(score, error)}
-                | {"expected": None if expected is None else float(expected[row])}
-                | question.catalogue.facts(place)
-                | {"ranks": None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]}
-            )
-        return items
+            ranks = scorer.rank_intervals(profile, np.flatnonzero(allowed), shown)
+        for row, facts in enumerate(rows):
+            facts["rank"] = asked.offset + row + 1
+            facts["ranks"] = None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]
+        return RankingResponse(
+            user=asked.user,
+            attribute=scorer.attribute or None,
+            generation=self.current.generation,
+            total=total,
+            items=[RankedItem(**row) for row in rows],
+        )
 
-    def _allowed(
-        self, asked: RankRequest, question: AttributeScorer, opinion: UserScores
-    ) -> Bool | None:
-        """Return which items are ranked; None for all."""
-        catalogue = question.catalogue
-        out = [catalogue.position(name) for name in asked.exclude]
-        if asked.exclude_labelled:
-            out += [catalogue.positions[n] for n in opinion.labelled if n in catalogue.positions]
-        if not out and asked.only is None and not asked.features:
-            return None
-        allowed = np.ones(len(catalogue), dtype=np.bool_)
-        if asked.only is not None:
-            allowed[:] = False
-            allowed[[catalogue.position(name) for name in asked.only]] = True
-        allowed[out] = False
-        names = [str(name) for name in question.chosen.feature_names_]
-        for one in asked.features:
-            if one.feature not in names:
-                raise UnknownNameError("feature", one.feature, names)
-            column = catalogue.features[:, names.index(one.feature)]
-            if one.least is not None:
-                allowed &= column >= one.least
-            if one.most is not None:
-                allowed &= column <= one.most
-        return allowed
+    def score(self, asked: ScoreRequest) -> Scores:
+        """Return the scores of some items for a user."""
+        scorer = self.current.scorer(asked.attribute)
+        places = np.array([scorer.catalogue.position(name) for name in asked.items])
+        profile = self.profile(scorer, asked.user)
+        rows = _scored(profile, places, scorer.scores(profile, places))
+        return Scores(
+            user=asked.user,
+            attribute=scorer.attribute or None,
+            generation=self.current.generation,
+            scores=[ScoredItem(**row) for row in rows],
+        )
 
-    def score(self, asked: ScoreRequest) -> dict[str, Any]:
-        """Return the scores of some items for somebody."""
-        question = self.question(asked.attribute)
-        places = np.array([question.catalogue.position(name) for name in asked.items])
-        opinion = self.opinion(question, asked.user)
-        scores, errors = question.scores(opinion, places), question.errors(opinion, places)
-        expected = question.expected(opinion, places)
-        found = []
-        for row, name in enumerate(asked.items):
-            score = float(scores[row])
-            error = None if errors is None else float(errors[row])
-            found.append(
-                {"item": name, "text": question.catalogue.texts.get(name)}
-                | {"score": score, "error": error, "interval": interval(score, error)}
-                | {"expected": None if expected is None else float(expected[row])}
-            )
-        return {
-            "user": asked.user,
-            "attribute": question.attribute or None,
-            "generation": self.served.generation,
-            "scores": found,
-        }
+    def explain(self, asked: ExplainRequest) -> Explained:
+        """Decompose the score of an item for a user."""
+        scorer = self.current.scorer(asked.attribute)
+        place = scorer.catalogue.position(asked.item)
+        profile = self.profile(scorer, asked.user)
+        expected = scorer.expected(profile, np.array([place]))
+        return Explained(
+            user=asked.user,
+            attribute=scorer.attribute or None,
+            item=asked.item,
+            text=scorer.catalogue.texts.get(asked.item),
+            expected=None if expected is None else float(expected[0]),
+            **scorer.explain(profile, place),
+        )
 
-    def explain(self, asked: ExplainRequest) -> dict[str, Any]:
-        """Say why an item has its score for somebody."""
-        question = self.question(asked.attribute)
-        place = question.catalogue.position(asked.item)
-        opinion = self.opinion(question, asked.user)
-        expected = question.expected(opinion, np.array([place]))
-        named = {
-            "user": asked.user,
-            "attribute": question.attribute or None,
-            "item": asked.item,
-            "text": question.catalogue.texts.get(asked.item),
-            "expected": None if expected is None else float(expected[0]),
-        }
-        return named | question.explain(opinion, place)
-
-    def standing(
-        self, question: AttributeScorer, person: str | None, opinion: UserScores, told: int
-    ) -> dict[str, Any]:
-        """Return where somebody stands among the others."""
-        places = question.place(opinion)
-        schools = question.explanation.schools
+    def standing(self, user: str | None, profile: UserProfile) -> Standing:
+        """Return the position of a user among the others."""
+        scorer = profile.scorer
+        places = scorer.place(profile)
+        schools = scorer.explanation.schools
         number = int(places.membership[0].argmax()) + 1 if schools else None
         coordinates = places.coordinates[0, :2].tolist()
-        shares = places.standing[0].tolist()
-        return {
-            "user": person,
-            "attribute": question.attribute or None,
-            "coordinates": coordinates + [0.0] * (2 - len(coordinates)),
-            "school": number,
-            "school_name": None if number is None else schools[number].name,
-            "membership": places.membership[0].tolist(),
-            "standing": dict(zip(("consensus", "group", "personal"), shares, strict=True)),
-            "labels": told,
-        }
+        return Standing(
+            user=user,
+            attribute=scorer.attribute or None,
+            coordinates=coordinates + [0.0] * (2 - len(coordinates)),
+            school=number,
+            school_name=None if number is None else schools[number].name,
+            membership=places.membership[0].tolist(),
+            standing=LevelShares(**dict(zip(LEVELS, places.standing[0].tolist(), strict=True))),
+            labels=len(profile.labelled),
+        )
 
-    def ask(
-        self, question: AttributeScorer, person: str, opinion: UserScores, n: int
-    ) -> dict[str, Any]:
-        """Return what to ask somebody next."""
-        places = question.next_items(opinion, n)
-        names = [str(name) for name in question.chosen.feature_names_]
-        items = []
-        for place in places.tolist():
-            row = dict(zip(names, map(float, question.catalogue.features[place]), strict=True))
-            items.append(question.catalogue.facts(place) | {"features": row})
-        return {"user": person, "attribute": question.attribute or None, "items": items}
+    def ask(self, user: str, profile: UserProfile, n: int) -> AskNext:
+        """Return the items whose labels are most informative about a user."""
+        scorer = profile.scorer
+        places = scorer.next_items(profile, n).tolist()
+        items = [scorer.catalogue.facts(i) | {"features": features_of(scorer, i)} for i in places]
+        return AskNext(user=user, attribute=scorer.attribute or None, items=items)
+
+
+Queries = Annotated[RankingQueries, Depends()]
+
+
+def features_of(scorer: AttributeScorer, place: int) -> dict[str, float]:
+    """Return the features of an item by their names."""
+    values = map(float, scorer.catalogue.features[place])
+    return dict(zip(scorer.feature_names, values, strict=True))
+
+
+def _scored(
+    profile: UserProfile, places: Index, scores: Float, *, with_errors: bool = True
+) -> list[dict[str, Any]]:
+    """Return items with their scores, expected labels and intervals."""
+    scorer = profile.scorer
+    expected = scorer.expected(profile, places)
+    errors = scorer.errors(profile, places) if with_errors and len(places) else None
+    rows = []
+    for row, place in enumerate(places.tolist()):
+        score, error = float(scores[row]), None if errors is None else float(errors[row])
+        rows.append(
+            {"score": score, "error": error, "interval": interval(score, error)}
+            | {"expected": None if expected is None else float(expected[row])}
+            | scorer.catalogue.facts(place)
+        )
+    return rows
+
+
+def _allowed(asked: RankRequest, profile: UserProfile) -> Bool:
+    """Return which items are ranked."""
+    catalogue = profile.scorer.catalogue
+    allowed = np.full(len(catalogue), asked.only is None)
+    allowed[[catalogue.position(name) for name in asked.only or ()]] = True
+    allowed[[catalogue.position(name) for name in asked.exclude]] = False
+    if asked.exclude_labelled:
+        positions = catalogue.positions
+        allowed[[positions[name] for name in profile.labelled if name in positions]] = False
+    names = profile.scorer.feature_names
+    for one in asked.features:
+        if one.feature not in names:
+            raise UnknownNameError("feature", one.feature, names)
+        column = catalogue.features[:, names.index(one.feature)]
+        if one.least is not None:
+            allowed &= column >= one.least
+        if one.most is not None:
+            allowed &= column <= one.most
+    return allowed
 
 
 def best(scores: Float, n: int) -> Index:

@@ -1,10 +1,11 @@
-"""Stored labels folded into the model: by another process, swapped in when it is whole."""
+"""Refits with the stored labels: in another process, swapped in when complete."""
 
 import json
 import logging
 import multiprocessing
 import threading
 from collections.abc import Iterable
+from contextlib import closing
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from likeminds._util.text_format import mask
 from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.rankers.answer_scales import AnswerScale
-from likeminds.rankers.capabilities import NAMELESS
+from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.schools.find import keep_schools
 from likeminds.service.app_state import AppState
-from likeminds.service.catalogue import ItemCatalogue, has_items, read_catalogue
+from likeminds.service.catalogue import ItemCatalogue, read_catalogue
 from likeminds.service.keys import hashed
 from likeminds.service.metrics import log, start_logging
 from likeminds.service.settings import Settings
@@ -36,14 +37,12 @@ class RefreshError(Exception):
 
 
 def refresh_file(settings: Settings) -> str:
-    """Make the refreshed model from the model and everything stored; return what was done.
+    """Refit the model with everything stored, into a file of its own; return what was done.
 
-    The model itself is never changed: a label that was taken back, or a person who was deleted,
-    is simply not there when the next one is made. If the model is replaced meanwhile, the refresh
-    starts again with the new one.
+    The model itself is never changed, so deleted labels and users are not in the next refit. If
+    the model is replaced meanwhile, the refit starts again with the new one.
     """
-    store = open_store(settings.database)
-    try:
+    with closing(open_store(settings.database)) as store:
         path, target = main_file(Path(settings.model)), settings.refreshed
         version = store.version()
         mark = json.dumps([*version, target.name])
@@ -57,9 +56,10 @@ def refresh_file(settings: Settings) -> str:
                 "The model has not kept what it has learned from, so that nothing can be added: "
                 "fit it with its data kept."
             )
-        labels, gone = store.all_labels(), store.forgotten()
-        names = model.item_names
-        grown = fold_in(model, labels, gone, _catalogue(settings, model))
+        labels, names = store.all_labels(), model.item_names
+        catalogue = read_catalogue(settings.items, None, model)
+        assert catalogue is not None  # a model without items is not served
+        grown = fold_in(model, labels, store.forgotten(), catalogue)
         if target != settings.refreshed:
             return refresh_file(settings)
         grown.name_items(names)
@@ -70,56 +70,46 @@ def refresh_file(settings: Settings) -> str:
             other.unlink(missing_ok=True)
         store.set_state(_STATE, mark)
         return f"{len(labels)} labels"
-    finally:
-        store.close()
 
 
 def fold_in(
     model: Any, labels: Iterable[Label], forgotten: frozenset[str], catalogue: ItemCatalogue
 ) -> Any:
-    """Return a model that has learned from stored labels, and from nobody who was deleted.
+    """Return a model fitted with stored labels, and without deleted users.
 
-    Parameters
-    ----------
-    model : model
-        Which has kept its data; it may be changed.
-    labels : iterable of Label
-        What people said, or took back: their last word replaces what the model has of them.
-    forgotten : set of str
-        Hashes of the ids of those who were deleted.
-    catalogue : ItemCatalogue
-        The items.
+    Stored labels replace those that the model has kept; ``forgotten`` has the hashes of deleted
+    users. The model may be changed.
     """
     by_attribute: dict[str, list[Label]] = {name: [] for name in model.rankers_}
     for one in labels:
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
     kept = {name: ranker._learned("annotations_") for name, ranker in model.rankers_.items()}
-    more = {name: _said(said, model, name, catalogue) for name, said in by_attribute.items()}
+    stored = {
+        name: _annotations(rows, model, name, catalogue) for name, rows in by_attribute.items()
+    }
+    added = {name: part for name, part in stored.items() if part is not None}
     left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
-    parts = {name: part for name, part in more.items() if part is not None}
-    if all(part is None for part in left.values()):
-        if not parts:
-            return model
-        if all(part is None or _takes_more(part) for part in kept.values()):
-            return model.update(parts) if NAMELESS not in parts else model.update(parts[NAMELESS])
+    # Labels of items can be appended to others; beside choices, all are fitted anew.
+    appends = all(
+        part is None or (part.has_items and part.choice_set_codes is None) for part in kept.values()
+    )
+    if all(part is None for part in left.values()) and (appends or not added):
+        return model.update(added.get(NAMELESS, added)) if added else model
     everything = {}
-    for name, known in kept.items():
+    for name, rows in kept.items():
         rest = left[name]
-        rest = known if rest is None else rest
-        added = more[name]
-        everything[name] = rest if added is None else _joined(rest, added)
-    if NAMELESS in everything:
-        return clone(model).fit(everything[NAMELESS])
-    return clone(model).fit(everything)
+        rest = rows if rest is None else rest
+        everything[name] = _joined(rest, added[name]) if name in added else rest
+    return clone(model).fit(everything.get(NAMELESS, everything))
 
 
 def _left(
-    kept: Annotations | None, said: list[Label], forgotten: frozenset[str]
+    kept: Annotations | None, stored: list[Label], forgotten: frozenset[str]
 ) -> Annotations | None:
-    """Return the rows that neither were said anew nor belong to somebody deleted; None for all."""
+    """Return the rows that stored labels and deleted users leave of the model's; None for all."""
     if kept is None:
-        if forgotten or any(one.label is None for one in said):
+        if forgotten or any(one.label is None for one in stored):
             raise RefreshError(
                 "The model has kept statistics instead of labels, so that nothing can be taken "
                 "out of it: fit it anew."
@@ -128,49 +118,34 @@ def _left(
     names = [str(one) for one in kept.user_ids.tolist()]
     gone = np.array([bool(forgotten) and hashed(name) in forgotten for name in names], dtype=bool)
     drop = gone[kept.user_codes]
-    anew = {(one.person, one.item) for one in said}
-    people = {person for person, _ in anew}
-    for row in np.flatnonzero(
-        np.isin(kept.user_codes, [i for i, n in enumerate(names) if n in people])
-    ):
+    replaced = {(one.person, one.item) for one in stored}
+    users = {user for user, _ in replaced}
+    codes = [code for code, name in enumerate(names) if name in users]
+    for row in np.flatnonzero(np.isin(kept.user_codes, codes)):
         key = names[kept.user_codes[row]], str(kept.item_ids[kept.item_codes[row]])
-        drop[row] |= key in anew
+        drop[row] |= key in replaced
     if not drop.any():
         return None
     left = kept[~drop]
     if kept.user_features is not None and gone.any():
-        there = [
-            one
-            for one, name in zip(kept.user_ids.tolist(), names, strict=True)
-            if hashed(name) not in forgotten
-        ]
-        left = left.with_user_features(kept.user_features.of(there))
+        left = left.with_user_features(kept.user_features.of(kept.user_ids[~gone].tolist()))
     return left
 
 
-def _takes_more(kept: Annotations) -> bool:
-    """Say whether labels of items can be appended to others as they are."""
-    return kept.has_items and kept.choice_set_codes is None
-
-
 def _joined(kept: Annotations, added: Annotations) -> Annotations:
-    """Return all labels.
-
-    Beside choices, labels of single items are groups of one row each. Rows that were items of
-    their own have the names that people were asked by.
-    """
+    """Return all labels; beside choices, labels of single items are choice sets of one row."""
     changes: dict[str, Any] = {"has_items": True}
     if kept.choice_set_codes is not None:
         changes["choice_set_ids"] = None
     return kept._with(**changes).concat(added)
 
 
-def _said(
-    said: list[Label], model: Any, attribute: str, catalogue: ItemCatalogue
+def _annotations(
+    stored: list[Label], model: ReadableModel, attribute: str, catalogue: ItemCatalogue
 ) -> Annotations | None:
-    """Return stored labels as annotations, with people as the model writes them."""
+    """Return stored labels as annotations, with ids of users as the model has them."""
     scale = AnswerScale.of_ranker(model._ranker_of(attribute)._best_model)
-    given = [one for one in said if one.label is not None and scale.holds(one.label)]
+    given = [one for one in stored if one.label is not None and scale.holds(one.label)]
     if not given:
         return None
     labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
@@ -187,12 +162,6 @@ def _said(
     )
 
 
-def _catalogue(settings: Settings, model: Any) -> ItemCatalogue:
-    if has_items(settings.items):
-        return read_catalogue(settings.items, None)
-    return ItemCatalogue(*model.kept_items())
-
-
 def _in_another_process(settings: Settings, answers: "SimpleQueue[tuple[str, str]]") -> None:
     start_logging()
     try:
@@ -202,30 +171,30 @@ def _in_another_process(settings: Settings, answers: "SimpleQueue[tuple[str, str
 
 
 class Refresher:
-    """Refreshes from time to time, in another process, so that requests are answered meanwhile."""
+    """Refits from time to time, in another process, while requests are answered."""
 
-    def __init__(self, holder: AppState) -> None:
-        self.holder = holder
+    def __init__(self, state: AppState) -> None:
+        self.state = state
         self.is_running = False
         self.last: str | None = None
         self._asked = threading.Event()
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Begin to look for labels to fold in."""
+        """Begin to refit every ``refresh_every`` seconds."""
         threading.Thread(target=self._run, daemon=True, name="likeminds-refresh").start()
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop refitting."""
         self._stop.set()
         self._asked.set()
 
     def ask(self) -> None:
-        """Refresh as soon as possible."""
+        """Refit as soon as possible."""
         self._asked.set()
 
     def _run(self) -> None:
-        every = self.holder.settings.refresh_every
+        every = self.state.settings.refresh_every
         while True:
             self._asked.wait(every or None)
             if self._stop.is_set():
@@ -234,23 +203,23 @@ class Refresher:
             self.refresh()
 
     def refresh(self) -> None:
-        """Refresh now, unless another worker is at it; wait for it in that case."""
-        settings = self.holder.settings
+        """Refit now; if another worker is at it, wait for it."""
+        settings = self.state.settings
         lock = Path(settings.state) / "refresh.lock"
         lock.touch()
         self.is_running = True
         try:
             with file_lock(lock, lambda: None):
-                how, said = _run_apart(settings)
+                how, reason = _run_apart(settings)
         except Exception as error:
-            how, said = "failed", mask(str(error)) or type(error).__name__
+            how, reason = "failed", mask(str(error)) or type(error).__name__
         finally:
             self.is_running = False
-        self.last = f"{how}: {said}"
+        self.last = f"{how}: {reason}"
         level = logging.INFO if how == "done" else logging.ERROR
-        self.holder.metrics.count("likeminds_refreshes_total", result=how)
-        log("refresh", level, result=how, reason=said)
-        self.holder.look_at_model()
+        self.state.metrics.count("likeminds_refreshes_total", result=how)
+        log("refresh", level, result=how, reason=reason)
+        self.state.swap_model()
 
 
 def _run_apart(settings: Settings) -> tuple[str, str]:
@@ -261,5 +230,5 @@ def _run_apart(settings: Settings) -> tuple[str, str]:
     process.join()
     if answers.empty():
         return "failed", f"the process ended with code {process.exitcode}"
-    how, said = answers.get()
-    return str(how), str(said)
+    how, reason = answers.get()
+    return str(how), str(reason)

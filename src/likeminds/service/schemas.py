@@ -1,26 +1,26 @@
-"""What requests and answers look like: strict on the way in, described on the way out."""
+"""Requests, which are strict, and answers, which are described."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 
-def _speakable(text: str) -> str:
-    """Refuse what no database and no log can hold: control characters and half characters."""
+def _printable(text: str) -> str:
+    """Refuse what databases and logs cannot hold: control characters and single surrogates."""
     if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) <= 0xDFFF for sign in text):
         raise ValueError("control characters and single surrogates are not allowed")
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_speakable)]
-WriteKey = Annotated[str, Field(min_length=8, max_length=128), AfterValidator(_speakable)]
+Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_printable)]
+WriteKey = Annotated[str, Field(min_length=8, max_length=128), AfterValidator(_printable)]
 Count = Annotated[int, Field(ge=1, le=1000)]
-
-
-class Strict(BaseModel):
-    """Nothing that is not asked for, and nothing turned into something else."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
+Offset = Annotated[int, Field(ge=0, le=10_000_000)]
+Intervals = Literal["none", "scores", "ranks"]
+Expected = Annotated[
+    float | None,
+    Field(description="Expected grade, or probability of a yes; null where users choose"),
+]
 
 
 def _example(**given: JsonValue) -> ConfigDict:
@@ -30,20 +30,53 @@ def _example(**given: JsonValue) -> ConfigDict:
 
 _ATTRIBUTE, _ITEM, _OTHER = "comfortable", "shoe-00001", "shoe-00007"
 
+# Parameters of an address: texts, turned into numbers; unknown ones are refused.
+
 
 class Asked(BaseModel):
-    """Parameters of an address: texts, turned into numbers; nothing else is taken."""
+    """An attribute."""
 
     model_config = ConfigDict(extra="forbid")
 
     attribute: Name | None = Field(None, description="Which attribute, where there are several")
 
 
+class AskedItem(Asked):
+    """An item by its id."""
+
+    item: Name
+
+
+class AskedSchool(Asked):
+    """A school by its number."""
+
+    number: Annotated[int, Field(ge=1, le=1000)]
+
+
 class Paged(Asked):
     """A page of something."""
 
-    offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    offset: Offset = 0
     limit: Count = 10
+
+
+class AskedRanking(Paged):
+    """A page of a user's ranking."""
+
+    intervals: Intervals = "scores"
+    exclude_labelled: bool = False
+
+
+class AskedNext(Asked):
+    """How many items to ask about."""
+
+    limit: Count = 1
+
+
+class AskedView(AskedRanking):
+    """What a page shows."""
+
+    ask: Count = Field(1, description="How many items to ask about")
 
 
 class Search(BaseModel):
@@ -51,31 +84,38 @@ class Search(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    q: Annotated[str, Field(max_length=256), AfterValidator(_speakable)] = ""
-    offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    q: Annotated[str, Field(max_length=256), AfterValidator(_printable)] = ""
+    offset: Offset = 0
     limit: Count = 50
 
 
-Intervals = Literal["none", "scores", "ranks"]
+# Bodies of requests: unknown fields are refused, types are not converted.
 
 
-class FeatureRange(Strict):
+class FeatureRange(BaseModel):
     """Items with a feature in a range."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     feature: Name
     least: float | None = Field(None, allow_inf_nan=False)
     most: float | None = Field(None, allow_inf_nan=False)
 
 
-class RankRequest(Strict):
+class UserRequest(BaseModel):
+    """A request for a user."""
+
+    user: Name | None = Field(None, description="For whom; without one, what all agree on")
+    attribute: Name | None = None
+
+
+class RankRequest(UserRequest):
     """Which items, in which order, for whom."""
 
     model_config = _example(attribute=_ATTRIBUTE, user=None, limit=3, intervals="scores")
 
-    user: Name | None = Field(None, description="For whom; without one, what all agree on")
-    attribute: Name | None = None
     limit: Count = 10
-    offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    offset: Offset = 0
     only: list[Name] | None = Field(default=None, description="Rank nothing but these items")
     exclude: list[Name] = Field(default=[], description="Leave these items out")
     exclude_labelled: bool = Field(False, description="Leave out what the person has judged")
@@ -85,7 +125,7 @@ class RankRequest(Strict):
     intervals: Intervals = "none"
 
 
-class RankBatch(Strict):
+class RankBatch(BaseModel):
     """Several rankings at once."""
 
     model_config = _example(
@@ -95,10 +135,77 @@ class RankBatch(Strict):
     requests: Annotated[list[RankRequest], Field(min_length=1)]
 
 
-Expected = Annotated[
-    float | None,
-    Field(description="Expected grade, or probability of a yes; null where users choose"),
-]
+class ScoreRequest(UserRequest):
+    """Items to be scored for a user."""
+
+    model_config = _example(attribute=_ATTRIBUTE, items=[_ITEM, _OTHER])
+
+    items: Annotated[list[Name], Field(min_length=1)]
+
+
+class ScoreBatch(BaseModel):
+    """Several users' scores at once."""
+
+    model_config = _example(requests=[{"attribute": _ATTRIBUTE, "items": [_ITEM, _OTHER]}])
+
+    requests: Annotated[list[ScoreRequest], Field(min_length=1)]
+
+
+class ExplainRequest(UserRequest):
+    """A score to be explained."""
+
+    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM)
+
+    item: Name
+
+
+class CompareRequest(BaseModel):
+    """Two users; null is what all agree on."""
+
+    model_config = _example(attribute=_ATTRIBUTE, a=None, b=None)
+
+    a: Name | None = None
+    b: Name | None = None
+    attribute: Name | None = None
+
+
+class NewPerson(BaseModel):
+    """A new user; without an id, they get one."""
+
+    model_config = _example()
+
+    user: Name | None = None
+
+
+class OneLabel(BaseModel):
+    """A user's label of an item."""
+
+    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM, label=True)
+
+    item: Name
+    attribute: Name | None = None
+    label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
+        description="An answer of `/v1/model`: true or false, a grade, or a word; null to take "
+        "it back"
+    )
+
+
+class NewLabels(BaseModel):
+    """Labels of one user."""
+
+    model_config = _example(labels=[{"attribute": _ATTRIBUTE, "item": _ITEM, "label": True}])
+
+    labels: Annotated[list[OneLabel], Field(min_length=1)]
+
+
+# Answers
+
+
+class UserAnswer(BaseModel):
+    """An answer for a user."""
+
+    user: str | None
+    attribute: str | None
 
 
 class RankedItem(BaseModel):
@@ -114,11 +221,9 @@ class RankedItem(BaseModel):
     ranks: list[int] | None = Field(description="90 % of the rank: lowest and highest")
 
 
-class RankingResponse(BaseModel):
+class RankingResponse(UserAnswer):
     """The best items first."""
 
-    user: str | None
-    attribute: str | None
     generation: str
     total: int = Field(description="How many items are ranked")
     items: list[RankedItem]
@@ -128,16 +233,6 @@ class RankingsResponse(BaseModel):
     """One ranking for each request, in their order."""
 
     rankings: list[RankingResponse]
-
-
-class ScoreRequest(Strict):
-    """Items to be scored for somebody."""
-
-    model_config = _example(attribute=_ATTRIBUTE, items=[_ITEM, _OTHER])
-
-    user: Name | None = None
-    attribute: Name | None = None
-    items: Annotated[list[Name], Field(min_length=1)]
 
 
 class ScoredItem(BaseModel):
@@ -151,21 +246,11 @@ class ScoredItem(BaseModel):
     interval: list[float] | None
 
 
-class Scores(BaseModel):
-    """Scores in the order of the items asked for."""
+class Scores(UserAnswer):
+    """Scores in the order of the items of the request."""
 
-    user: str | None
-    attribute: str | None
     generation: str
     scores: list[ScoredItem]
-
-
-class ScoreBatch(Strict):
-    """Several people's scores at once."""
-
-    model_config = _example(requests=[{"attribute": _ATTRIBUTE, "items": [_ITEM, _OTHER]}])
-
-    requests: Annotated[list[ScoreRequest], Field(min_length=1)]
 
 
 class ScoresBatch(BaseModel):
@@ -174,24 +259,18 @@ class ScoresBatch(BaseModel):
     answers: list[Scores]
 
 
-class ExplainRequest(Strict):
-    """A score to be explained."""
+class LevelShares(BaseModel):
+    """The share of each level in the variance of a user's scores."""
 
-    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM)
-
-    user: Name | None = None
-    attribute: Name | None = None
-    item: Name
+    consensus: float
+    group: float
+    personal: float
 
 
-class CompareRequest(Strict):
-    """Two people; nobody is what all agree on."""
+class LevelParts(LevelShares):
+    """What each level adds to a score."""
 
-    model_config = _example(attribute=_ATTRIBUTE, a=None, b=None)
-
-    a: Name | None = None
-    b: Name | None = None
-    attribute: Name | None = None
+    item: float
 
 
 class FeaturePart(BaseModel):
@@ -206,23 +285,12 @@ class FeaturePart(BaseModel):
     total: float
 
 
-class LevelParts(BaseModel):
-    """What each level adds to a score."""
+class Explained(UserAnswer):
+    """A score by level and feature, compared with the average item.
 
-    consensus: float
-    group: float
-    personal: float
-    item: float
-
-
-class Explained(BaseModel):
-    """A score taken apart: it is the sum of its levels, seen from the average item.
-
-    With ``average_item``, the score of that one, it is the score that rankings have.
+    With ``average_item``, the score of that one, it adds up to the score in rankings.
     """
 
-    user: str | None
-    attribute: str | None
     item: str
     text: str | None
     score: float
@@ -234,88 +302,15 @@ class Explained(BaseModel):
     features: list[FeaturePart]
 
 
-class NewPerson(Strict):
-    """Somebody new; without an id, they get one."""
+class AskNext(UserAnswer):
+    """Items whose labels are most informative."""
 
-    model_config = _example()
-
-    user: Name | None = None
-
-
-class Created(BaseModel):
-    """Somebody new, and the token that opens their labels; it is shown once."""
-
-    user: str
-    token: str
-
-
-class OneLabel(Strict):
-    """What somebody says about an item."""
-
-    model_config = _example(attribute=_ATTRIBUTE, item=_ITEM, label=True)
-
-    item: Name
-    attribute: Name | None = None
-    label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
-        description="An answer of `/v1/model`: true or false, a grade, or a word; null to take "
-        "it back"
-    )
-
-
-class NewLabels(Strict):
-    """Labels of one person."""
-
-    model_config = _example(labels=[{"attribute": _ATTRIBUTE, "item": _ITEM, "label": True}])
-
-    labels: Annotated[list[OneLabel], Field(min_length=1)]
-
-
-class Stored(BaseModel):
-    """What was stored."""
-
-    user: str
-    stored: int
-    labels: int = Field(description="How many labels there are now")
-
-
-class SaidLabel(BaseModel):
-    """A label, and when it was given."""
-
-    item: str
-    attribute: str | None
-    text: str | None
-    label: bool | float | str
-    at: float
-
-
-class SaidLabels(BaseModel):
-    """What somebody told the service, the oldest first."""
-
-    user: str
-    labels: list[SaidLabel]
-
-
-class AskNext(BaseModel):
-    """Items whose labels would tell most."""
-
-    user: str
-    attribute: str | None
     items: list[dict[str, Any]]
 
 
-class LevelShares(BaseModel):
-    """The share of each level in the variance of somebody's scores."""
+class Standing(UserAnswer):
+    """The position of a user among the others."""
 
-    consensus: float
-    group: float
-    personal: float
-
-
-class Standing(BaseModel):
-    """Where somebody stands among the others."""
-
-    user: str | None
-    attribute: str | None
     coordinates: list[float] = Field(description="On the map of people")
     school: int | None = Field(description="The likeliest; null where no schools stand apart")
     school_name: str | None
@@ -332,12 +327,44 @@ class View(BaseModel):
     ask: AskNext
 
 
+class Created(BaseModel):
+    """A new user, and the token that opens their labels; it is shown once."""
+
+    user: str
+    token: str
+
+
+class Stored(BaseModel):
+    """How many labels were stored."""
+
+    user: str
+    stored: int
+    labels: int = Field(description="How many labels there are now")
+
+
+class StoredLabel(BaseModel):
+    """A label, and when it was given."""
+
+    item: str
+    attribute: str | None
+    text: str | None
+    label: bool | float | str
+    at: float
+
+
+class StoredLabels(BaseModel):
+    """The stored labels of a user, the oldest first."""
+
+    user: str
+    labels: list[StoredLabel]
+
+
 class StoredData(BaseModel):
-    """All that is stored about somebody."""
+    """All that is stored about a user."""
 
     user: str
     created: float | None
-    labels: list[SaidLabel]
+    labels: list[StoredLabel]
     in_model: bool = Field(description="Whether the model has learned from them")
 
 
@@ -356,7 +383,7 @@ class Facts(BaseModel):
 
 
 class Refresh(BaseModel):
-    """How the last refresh went."""
+    """How the last refit went."""
 
     running: bool
     last: str | None

@@ -1,4 +1,4 @@
-"""What somebody, known or new, thinks of the items: scores, intervals, and what to ask next."""
+"""Scores of items for known and new users: with intervals, and which items to ask about next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from likeminds.schools.project_new_users import MapPositions, NewUserProjection,
 from likeminds.schools.weight_levels import WeightLevels
 from likeminds.service.catalogue import ItemCatalogue
 
-# Items among which the most telling ones are looked for.
+# Items among which the most informative ones are searched.
 _ASKED_AMONG = 2_000
 # Draws from a posterior for the intervals of ranks, and items that ranks are computed among.
 _DRAWS = 400
@@ -34,7 +34,7 @@ RANKED_AMONG = 100_000
 _PLACED = 200
 
 # A user's answers by item, as numbers of an answer scale; None for deleted answers.
-Said = Mapping[str, float | None]
+LabelsByItem = Mapping[str, float | None]
 
 
 class UnableError(Exception):
@@ -42,55 +42,47 @@ class UnableError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class UserScores:
-    """Somebody's weights, and how sure they are.
+class UserProfile:
+    """A user's weights of features and of learned factors, with their posterior where known.
 
-    Attributes
-    ----------
-    question : AttributeScorer
-        About what.
-    weights : array of shape (n_features,)
-        Of the features.
-    learned : array of shape (n_factors,)
-        Of the features of items that were learned.
-    posterior : Posterior or None
-        The posterior; None where the ranker knows of none.
-    place : int, optional
-        Where the person is among those whom the ranker knows.
-    told : frozenset of str, optional
-        The items that they judged; without it, those that the model knows of.
+    ``position`` is that of a known user in the ranker; ``told`` are the items a user labelled,
+    where the service knows better than the model.
     """
 
-    question: "AttributeScorer"
+    scorer: "AttributeScorer"
     weights: Float
-    learned: Float
+    factor_weights: Float
     posterior: Posterior | None
-    place: int | None = None
+    position: int | None = None
     told: frozenset[str] | None = None
 
     @cached_property
     def levels(self) -> WeightLevels:
-        """The weights taken apart, of this person alone."""
-        crowd = self.question.explanation.levels
-        if self.place is not None:
-            alone = some_of(self.question.chosen, slice(self.place, self.place + 1))
+        """The weights by level, of this user alone."""
+        crowd = self.scorer.explanation.levels
+        if self.position is not None:
+            alone = some_of(self.scorer.chosen, slice(self.position, self.position + 1))
             return replace(WeightLevels.of_ranker(alone), own=None)
         if self.posterior is not None:
-            return levels_of_posterior(crowd, self.question.chosen, self.posterior)
+            return levels_of_posterior(crowd, self.scorer.chosen, self.posterior)
         none = np.zeros((1, len(crowd.consensus)))
         return replace(crowd, users=crowd.users[:1], group=none, personal=none, own=None)
 
     @cached_property
     def labelled(self) -> frozenset[str]:
-        """The items that they judged, as far as that is known."""
+        """The items that the user labelled, as far as that is known."""
         if self.told is not None:
             return self.told
-        return frozenset() if self.place is None else self.question.judged_by(self.place)
+        kept = self.scorer.kept
+        if self.position is None or kept is None:
+            return frozenset()
+        theirs = kept.of_user(self.scorer.chosen.users_[self.position])
+        return frozenset(map(str, theirs.items.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
 class AttributeScorer:
-    """One attribute of a model: a ranker, and the items it is asked about."""
+    """One attribute of a model: a ranker, and the items that it scores."""
 
     attribute: str
     ranker: Any
@@ -101,75 +93,97 @@ class AttributeScorer:
         """The ranker itself, out of a search."""
         return self.ranker._best_model
 
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the features."""
+        return [str(name) for name in self.chosen.feature_names_]
+
+    @property
+    def kept(self) -> Annotations | None:
+        """The labels that the ranker learned from, where the model has them."""
+        found: Annotations | None = self.chosen._learned("annotations_")
+        return found
+
     @cached_property
     def scale(self) -> AnswerScale:
-        """The answers that it takes."""
+        """The answers that the ranker takes."""
         return AnswerScale.of_ranker(self.chosen)
 
     @cached_property
     def own(self) -> LearnedItems | None:
-        """What the ranker has learned about each item beyond its features."""
+        """The learned effects and factors of the items."""
         found: LearnedItems | None = self.chosen.learned_about(self.catalogue.ids)
         return found
 
     @cached_property
     def explanation(self) -> Explanation:
-        """What there is to say about the crowd."""
+        """The facts about the crowd."""
         ids, texts = self.catalogue.ids, self.catalogue.texts
         crowd = within_reach(self.ranker)
-        called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts}
-        items: Items | None = items_of(crowd, None, texts=called or None)
+        called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts} or None
+        items: Items | None = items_of(crowd, None, texts=called)
         if items is None:
             given = Items(
                 ids=ids,
                 rows=np.arange(len(ids)),
                 features=self.catalogue.features,
-                feature_names=tuple(map(str, self.chosen.feature_names_)),
-                texts=called or None,
+                feature_names=tuple(self.feature_names),
+                texts=called,
             )
             items = given.with_learned(self.chosen)
         return Explanation(crowd, items)
 
     @cached_property
-    def placing(self) -> NewUserProjection:
-        """The map of people."""
+    def projection(self) -> NewUserProjection:
+        """The map of users."""
         return NewUserProjection(self.explanation.levels, self.explanation.schools)
 
     def warm(self) -> None:
-        """Compute what all requests share; refuse a ranker that does not tell levels apart."""
-        _ = self.own, user_positions(self.chosen), self.placing.normals
+        """Compute what all requests share; refuse a ranker without levels."""
+        _ = self.own, user_positions(self.chosen), self.projection.normals
 
-    # Opinions
+    # Users
 
-    def consensus(self) -> UserScores:
-        """Return what all agree on."""
-        learned = np.zeros(0 if self.own is None else self.own.n_factors)
+    def consensus(self) -> UserProfile:
+        """Return the profile of the average user."""
+        factors = np.zeros(0 if self.own is None else self.own.n_factors)
         posterior = self.chosen.newcomer() if Capability.NEWCOMERS.of(self.chosen) else None
-        return UserScores(self, self.chosen.consensus_, learned, posterior)
+        return UserProfile(self, self.chosen.consensus_, factors, posterior)
 
-    def known(self, place: int) -> UserScores:
-        """Return the opinion of somebody the model knows."""
-        chosen = self.chosen
-        posterior = None
-        if hasattr(chosen, "user_posterior"):
-            posterior = chosen.user_posterior(chosen.users_[place])
-        learned = np.zeros(0) if self.own is None else chosen.factor_weights_[place]
-        return UserScores(self, chosen.coef_[place], learned, posterior, place)
+    def known(self, position: int) -> UserProfile:
+        """Return the profile of a user of the model."""
+        chosen, posterior = self.chosen, None
+        if Capability.UNCERTAINTY.of(chosen):
+            posterior = chosen.user_posterior(chosen.users_[position])
+        factors = np.zeros(0) if self.own is None else chosen.factor_weights_[position]
+        return UserProfile(self, chosen.coef_[position], factors, posterior, position)
 
-    def stranger(self, said: Said) -> UserScores:
-        """Return the opinion of somebody the model does not know, given what they said."""
-        given = {item: label for item, label in said.items() if label is not None}
-        return self._given(self._annotations(given) if given else None, frozenset(given))
+    def known_with(self, position: int, labels: LabelsByItem) -> UserProfile:
+        """Return the profile of a user of the model who gave more labels since."""
+        before = self.labels_of_known(position)
+        given = before.labels if before.grades is None else before.grades
+        now = {str(item): float(label) for item, label in zip(before.items, given, strict=True)}
+        if all(now.get(item) == label for item, label in labels.items()):
+            return self.known(position)
+        return self.new_user(now | dict(labels))
 
-    def labels_of_known(self, place: int) -> Annotations:
-        """Return the labels of somebody known; say why nothing can be added to those kept."""
-        kept: Annotations | None = self.chosen._learned("annotations_")
-        if kept is None:
+    def new_user(self, labels: LabelsByItem) -> UserProfile:
+        """Return the profile of a user the model does not know, given their labels."""
+        if not Capability.NEWCOMERS.of(self.chosen):
+            raise UnableError(f"{type(self.chosen).__name__} {Capability.NEWCOMERS.value[1]}.")
+        given = {item: label for item, label in labels.items() if label is not None}
+        posterior = self.chosen.newcomer(self._annotations(given) if given else None)
+        factors = posterior.points[0, posterior.coordinates.size :]
+        return UserProfile(self, posterior.coef[0], factors, posterior, told=frozenset(given))
+
+    def labels_of_known(self, position: int) -> Annotations:
+        """Return the labels of a known user; refuse a model to which none can be added."""
+        if self.kept is None:
             raise UnableError(
                 "The model has kept no labels of its people, so that nothing can be added to those "
                 "of somebody it knows."
             )
-        theirs = kept.of_user(self.chosen.users_[place])
+        theirs = self.kept.of_user(self.chosen.users_[position])
         if theirs.choice_set_codes is not None and np.bincount(theirs.choice_set_codes).max() > 1:
             raise UnableError(
                 "The model has learned from this person's choices, to which labels of single "
@@ -177,46 +191,24 @@ class AttributeScorer:
             )
         return theirs
 
-    def known_with(self, place: int, said: Said) -> UserScores:
-        """Return the opinion of somebody the model knows, who has said more since."""
-        before = self.labels_of_known(place)
-        told = before.labels if before.grades is None else before.grades
-        now = {str(item): float(label) for item, label in zip(before.items, told, strict=True)}
-        if all(now.get(item) == label for item, label in said.items()):
-            return self.known(place)
-        rest = {item: label for item, label in (now | dict(said)).items() if label is not None}
-        return self._given(self._annotations(rest) if rest else None, frozenset(rest))
-
-    def _given(self, said: Annotations | None, labelled: frozenset[str]) -> UserScores:
-        if not Capability.NEWCOMERS.of(self.chosen):
-            raise UnableError(f"{type(self.chosen).__name__} {Capability.NEWCOMERS.value[1]}.")
-        posterior = self.chosen.newcomer(said)
-        learned = posterior.points[0, posterior.coordinates.size :]
-        return UserScores(self, posterior.coef[0], learned, posterior, told=labelled)
-
-    def judged_by(self, place: int) -> frozenset[str]:
-        """Return the items that somebody the model knows has judged, if it has kept that."""
-        kept = self.chosen._learned("annotations_")
-        if kept is None:
-            return frozenset()
-        return frozenset(map(str, kept.of_user(self.chosen.users_[place]).items.tolist()))
-
-    def _annotations(self, said: Mapping[str, float]) -> Annotations:
+    def _annotations(self, labels: Mapping[str, float]) -> Annotations:
         """Return a user's answers as labelled rows."""
-        places = np.array([self.catalogue.positions[item] for item in said], dtype=np.intp)
-        labels, reading = self.scale.labels_of(list(said.values()))
+        places = np.array([self.catalogue.positions[item] for item in labels], dtype=np.intp)
+        values, reading = self.scale.labels_of(list(labels.values()))
         users: IdArray = np.zeros(len(places), dtype=np.intp)
         return Annotations(
             users=users,
             items=self.catalogue.ids[places],
-            labels=labels,
+            labels=values,
             features=self.catalogue.features[places],
-            feature_names=[str(name) for name in self.chosen.feature_names_],
+            feature_names=self.feature_names,
             features_per="row",
             reading=reading,
         )
 
-    def _seen(self, posterior: Posterior, places: Index) -> PredictionRows:
+    # Scores
+
+    def _rows(self, posterior: Posterior, places: Index) -> PredictionRows:
         """Return items in the coordinates of a posterior."""
         features = np.asarray(self.catalogue.features[places], dtype=np.float64)
         rows = posterior.coordinates.differences(features - posterior.coordinates.origin)
@@ -225,59 +217,47 @@ class AttributeScorer:
         own = self.own.take(places)
         return PredictionRows(np.hstack([rows, own.factors]), own, is_named=True)
 
-    # What they think
-
-    def scores(self, opinion: UserScores, places: Index | None = None) -> Float:
-        """Return scores of items: features times weights, and what was learned about items."""
+    def scores(self, profile: UserProfile, places: Index | None = None) -> Float:
+        """Return scores of items: features times weights, plus item effects and factors."""
         table = self.catalogue.features if places is None else self.catalogue.features[places]
-        weights = opinion.weights.astype(table.dtype, copy=False)
+        weights = profile.weights.astype(table.dtype, copy=False)
         scores: Float = table @ weights
         if self.own is None:
             return scores
         own = self.own if places is None else self.own.take(places)
-        return np.asarray(scores + own.effects + own.factors @ opinion.learned)
+        return np.asarray(scores + own.effects + own.factors @ profile.factor_weights)
 
-    def at_least(self, scores: Float) -> Float:
-        """Return the scores of all people that items have almost surely, which rank them."""
+    def lower_bounds(self, scores: Float) -> Float:
+        """Return lower bounds of the average user's scores, which rank the items."""
         return scores if self.own is None else self.own.at_least(scores)
 
-    def errors(self, opinion: UserScores, places: Index) -> Float | None:
-        """Return standard errors of scores; None where the ranker does not know them."""
-        if opinion.posterior is None:
+    def errors(self, profile: UserProfile, places: Index) -> Float | None:
+        """Return standard errors of scores; None where the ranker has no posterior."""
+        if profile.posterior is None:
             return None
-        seen = self._seen(opinion.posterior, places)
-        return opinion.posterior.deviation(seen, np.zeros(len(places), dtype=np.intp))
+        rows = self._rows(profile.posterior, places)
+        return profile.posterior.deviation(rows, np.zeros(len(places), dtype=np.intp))
 
-    def expected(self, opinion: UserScores, places: Index) -> Float | None:
-        """Return the expected grades of items, or the probabilities of a yes; None for choices."""
-        posterior, crowd = opinion.posterior, self.chosen._learned("crowd_")
+    def expected(self, profile: UserProfile, places: Index) -> Float | None:
+        """Return expected grades, or probabilities of a yes; None for choices."""
+        posterior, crowd = profile.posterior, self.chosen._learned("crowd_")
         if posterior is None or crowd is None:
             return None
-        seen, people = self._seen(posterior, places), np.zeros(len(places), dtype=np.intp)
+        rows, users = self._rows(posterior, places), np.zeros(len(places), dtype=np.intp)
         if posterior.ways is not None:
-            return posterior.grades(seen, people).expected
+            return posterior.grades(rows, users).expected
         if self.scale.is_graded or crowd.likelihood.is_quadratic or not crowd.coordinates.intercept:
             return None
-        eta, variance = posterior.from_zero(seen, people)
+        eta, variance = posterior.from_zero(rows, users)
         return label_probability(eta, np.sqrt(variance))
 
     def rank_intervals(
-        self, opinion: UserScores, among: Index, shown: Index
+        self, profile: UserProfile, among: Index, shown: Index
     ) -> tuple[Index, Index] | None:
-        """Return the lowest and highest ranks that some items may have among others, in 90 %.
-
-        Parameters
-        ----------
-        opinion : UserScores
-            Whose.
-        among : array of int
-            The items that are ranked.
-        shown : array of int
-            Those whose ranks are asked for.
-        """
-        if opinion.posterior is None:
+        """Return 90 % intervals of the ranks of the items ``shown`` among the items ``among``."""
+        posterior = profile.posterior
+        if posterior is None:
             return None
-        posterior = opinion.posterior
         rng = np.random.default_rng(1)
         draws = _draws(posterior, _DRAWS).T
         mine = self._drawn(posterior, shown, draws, rng)
@@ -293,31 +273,26 @@ class AttributeScorer:
     def _drawn(
         self, posterior: Posterior, places: Index, draws: Float, rng: np.random.Generator
     ) -> Float:
-        seen = self._seen(posterior, places)
-        scores = seen.rows @ draws
-        if seen.own is not None:
-            scores += seen.own.drawn(draws[posterior.coordinates.size :], rng)
+        rows = self._rows(posterior, places)
+        scores = rows.rows @ draws
+        if rows.own is not None:
+            scores += rows.own.drawn(draws[posterior.coordinates.size :], rng)
         return np.asarray(scores)
 
-    def next_items(self, opinion: UserScores, n: int) -> Index:
-        """Return the items whose labels would tell most about a person, unlabelled ones only."""
-        if opinion.posterior is None:
+    def next_items(self, profile: UserProfile, n: int) -> Index:
+        """Return the unlabelled items whose labels are most informative about a user."""
+        if profile.posterior is None:
             raise UnableError(
                 f"{type(self.chosen).__name__} does not know how sure it is of people it has "
                 "learned from, so that it cannot say what to ask them."
             )
-        left = np.array(
-            [
-                i
-                for i in self._candidates.tolist()
-                if self.catalogue.names[i] not in opinion.labelled
-            ],
-            dtype=np.intp,
-        )
+        names, labelled = self.catalogue.names, profile.labelled
+        unlabelled = [i for i in self._candidates.tolist() if names[i] not in labelled]
+        left = np.array(unlabelled, dtype=np.intp)
         if not len(left):
             return left
-        seen = self._seen(opinion.posterior, left)
-        return left[opinion.posterior.most_telling(seen, 0, min(n, len(left)))]
+        rows = self._rows(profile.posterior, left)
+        return left[profile.posterior.most_telling(rows, 0, min(n, len(left)))]
 
     @cached_property
     def _candidates(self) -> Index:
@@ -326,48 +301,45 @@ class AttributeScorer:
             return np.arange(n_items)
         return np.sort(np.random.default_rng(0).choice(n_items, _ASKED_AMONG, replace=False))
 
-    def explain(self, opinion: UserScores, place: int) -> dict[str, Any]:
-        """Say why an item has its score for somebody."""
-        one = np.array([place])
-        errors = self.errors(opinion, one)
+    def explain(self, profile: UserProfile, place: int) -> dict[str, Any]:
+        """Decompose the score of an item for a user."""
         items = self.explanation.items
         assert items is not None
         row = np.asarray(self.catalogue.features[place], dtype=np.float64)
         effect = 0.0
         if self.own is not None:
             row = np.concatenate([row, self.own.factors[place]])
-            # The last column is what all see in an item: see `WeightLevels`.
+            # The last column is the item effect: see `WeightLevels`.
             effect = float(self.own.effects[place] - items.centre[-1])
-        levels = opinion.levels
+        levels, width = profile.levels, len(row)
         weights = np.stack([levels.consensus, levels.group[0], levels.personal[0]])
-        width = len(row)
         found = take_apart(
             weights[:, :width], levels.feature_names[:width], row, items.centre[:width], effect
         )
+        one = np.array([place])
+        errors = self.errors(profile, one)
         error = None if errors is None else float(errors[0])
-        whole = float(self.scores(opinion, one)[0])
-        found |= {"error": error, "interval": interval(found["score"], error)}
-        return found | {"average_item": whole - float(found["score"])}
+        average = float(self.scores(profile, one)[0]) - float(found["score"])
+        uncertainty = {"error": error, "interval": interval(found["score"], error)}
+        return found | uncertainty | {"average_item": average}
 
-    def place(self, opinion: UserScores) -> MapPositions:
-        """Return where somebody stands on the map of people.
+    def place(self, profile: UserProfile) -> MapPositions:
+        """Return the position of a user on the map of users.
 
-        How likely each school is takes into account how little is known about the person: it is
-        the mean over draws from their posterior.
+        Membership of schools is the mean over draws from the user's posterior.
         """
-        found = self.placing.place(opinion.levels)
-        posterior = opinion.posterior
-        if posterior is None:
+        found = self.projection.place(profile.levels)
+        if profile.posterior is None:
             return found
-        draws = _draws(posterior, _PLACED)
-        several = replace(posterior, users=np.arange(_PLACED), points=draws)
+        draws = _draws(profile.posterior, _PLACED)
+        several = replace(profile.posterior, users=np.arange(_PLACED), points=draws)
         levels = levels_of_posterior(self.explanation.levels, self.chosen, several)
-        likely = self.placing.place(levels).membership.mean(axis=0)
+        likely = self.projection.place(levels).membership.mean(axis=0)
         return found._replace(membership=likely[None])
 
 
 def _draws(posterior: Posterior, n: int) -> Float:
-    """Draw points from the posterior of the only person, shape (n, p)."""
+    """Draw points from the posterior of the only user, shape (n, p)."""
     values, vectors = np.linalg.eigh(posterior.covariance(0))
     noise = np.random.default_rng(0).standard_normal((n, len(values)))
     return np.asarray(posterior.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)

@@ -1,4 +1,4 @@
-"""How a service is set up."""
+"""Settings of a service."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -12,32 +12,11 @@ from likeminds.storage.folders import main_file
 class Settings:
     """All that a worker needs to know.
 
-    Attributes
-    ----------
-    model : str
-        The file of the model; it is only read.
-    state : str
-        The folder for what the service makes: its database, the refreshed model, its items.
-    database : str
-        The address of the database.
-    pictures : str, optional
-        The folder with pictures of the items.
-    visitors : bool
-        Whether visitors without a key may see the crowd and teach the model their own taste.
-    refresh_every : float
-        Seconds between two looks for labels to fold into the model; 0 never looks.
-    rate, burst : float
-        Requests a second that a caller may make to a worker, and at once; 0 is no limit.
-    most_bytes, most_batch : int
-        The largest body, and the largest batch.
-    seconds : float
-        How long a request may take.
-    origins : tuple of str
-        Other sites whose pages may call the service.
-    title : str
-        What the page is called.
-    local : bool
-        Whether it is bound to loopback: only then it answers without keys.
+    ``model`` is only read; ``state`` is the folder for what the service makes: its database, the
+    refitted model, its items. ``visitors`` may see the crowd and label items without a key.
+    ``refresh_every`` is in seconds; 0 never refits. ``rate`` limits a caller's requests a second
+    to a worker and ``burst`` those at once; a rate of 0 is no limit. ``local`` says that the
+    service listens on loopback: only then it answers without keys.
     """
 
     model: str
@@ -57,13 +36,13 @@ class Settings:
 
     @property
     def refreshed(self) -> Path:
-        """The file of the current model with all stored labels folded in."""
+        """The file of the current model, refitted with all stored labels."""
         return self.refreshed_from(FileVersion.of(main_file(Path(self.model)).stat()))
 
     def refreshed_from(self, version: FileVersion) -> Path:
-        """Return the refreshed file of one version of the model; another version has another.
+        """Return the refitted file of one version of the model; another version has another.
 
-        So a refresh that began with a model that was replaced meanwhile is never served.
+        So a refit that began with a model that was replaced meanwhile is never served.
         """
         name = "-".join(f"{part:x}" for part in (version.modified, version.inode, version.size))
         return Path(self.state) / f"refreshed-{name}.likeminds"

@@ -1,41 +1,27 @@
-"""The service started: by one process, or by several workers that share a port."""
+"""Start the service: in one process, or in several workers that share a port."""
 
+from contextlib import closing
 from functools import partial
 from socket import socket
 
 from likeminds._util.lazy_imports import require
-from likeminds.service.keys import Role, new_key
 from likeminds.service.metrics import start_logging
 from likeminds.service.settings import Settings, is_loopback
 from likeminds.service.store import open_store
 from likeminds.service.workers import Workers
 
 
-def add_key(database: str, name: str, role: str) -> str:
-    """Make a key, and return it: it is shown once, and kept as a hash."""
-    store = open_store(database)
-    try:
-        secret, kept = new_key(name, role)
-        store.add_key(kept)
-    finally:
-        store.close()
-    return secret
-
-
-def refuse_open_door(host: str, database: str, *, visitors: bool) -> None:
+def require_keys(host: str, database: str, *, visitors: bool) -> None:
     """Refuse to serve other machines without keys."""
     if is_loopback(host) or visitors:
         return
-    store = open_store(database)
-    try:
-        there = store.api_keys()
-    finally:
-        store.close()
-    if not any(Role[key.role.upper()] >= Role.READ for key in there):
-        raise ValueError(
-            f"Without keys, the service answers to this machine alone, not on {host}: make one "
-            "with likeminds keys MODEL --add read, or let visitors in with --visitors."
-        )
+    with closing(open_store(database)) as store:
+        if store.api_keys():
+            return
+    raise ValueError(
+        f"Without keys, the service answers to this machine alone, not on {host}: make one "
+        "with likeminds keys MODEL --add read, or let visitors in with --visitors."
+    )
 
 
 def run(settings: Settings, host: str, port: int, workers: int) -> None:

@@ -1,4 +1,4 @@
-"""Processes that share a port, a mapped model, and the memory of all that they import."""
+"""Worker processes that share a port, a mapped model, and the memory of their imports."""
 
 import gc
 import logging
@@ -31,19 +31,10 @@ Serve = Callable[[socket.socket], None]
 
 
 class Workers:
-    """Several processes that do the same; one that ends is replaced.
+    """Several processes that serve on one socket; one that ends is replaced.
 
-    They are forked from a process that has imported the service and done nothing else, so that
-    code, and what libraries make at their import, is in memory once.
-
-    Parameters
-    ----------
-    serve : callable, by its module's name
-        What a worker does, with the socket that all of them listen on.
-    listening : socket
-        That socket.
-    n_workers : int
-        How many.
+    They are forked from a process that has imported the service and done nothing else, so code,
+    and what libraries make at their import, is in memory once.
     """
 
     def __init__(self, serve: Serve, listening: socket.socket, n_workers: int) -> None:
@@ -74,8 +65,7 @@ class Workers:
                 one.kill()
 
     def _start(self) -> Any:
-        arguments = self._serve, self._listening
-        process = self._context.Process(target=_work, args=arguments, daemon=False)
+        process = self._context.Process(target=_work, args=(self._serve, self._listening))
         process.start()
         return process
 
@@ -85,7 +75,7 @@ class Workers:
 
 
 def share_memory() -> None:
-    """Make all objects that are there permanent: collecting garbage would copy their pages."""
+    """Make all present objects permanent: collecting garbage would copy their pages."""
     gc.collect()
     gc.freeze()
 
@@ -96,7 +86,7 @@ def _work(serve: Serve, listening: socket.socket) -> None:
 
 
 def _end_with_parent() -> None:
-    """End when nobody is left who would end this process."""
+    """End this process when its parent has ended."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -104,13 +94,7 @@ def _end_with_parent() -> None:
 
 
 class SwapBarrier:
-    """What each worker is ready to serve, as files in a folder that they share.
-
-    Parameters
-    ----------
-    folder : Path
-        Where; it is made.
-    """
+    """The generation that each worker is ready to serve, as files in a folder that they share."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,12 +102,12 @@ class SwapBarrier:
         self._own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
 
     def announce(self, generation: str) -> None:
-        """Say which generation of the model this worker is ready to serve."""
+        """Note which generation of the model this worker is ready to serve."""
         with suppress(OSError):  # a full disk must not keep a worker from swapping
             write_whole(self._own, generation.encode())
 
     def leave(self) -> None:
-        """Be no worker any more."""
+        """Delete this worker's note."""
         with suppress(OSError):
             self._own.unlink()
 
@@ -147,6 +131,6 @@ def _is_alive(process: str) -> bool:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError):
         return False
-    except OSError:  # of somebody else
-        return True
+    except OSError:  # another user's process
+        pass
     return True

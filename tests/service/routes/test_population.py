@@ -72,7 +72,7 @@ def test_pictures_come_from_their_folder_only(serve, settings, tmp_path):
 
 @pytest.mark.parametrize("name", ["../secret", "..", ".", "/etc/passwd", "a\0b", ""])
 def test_no_name_leads_out_of_the_folder(reader, name):
-    catalogue = reader.app.state.holder.served.catalogue
+    catalogue = reader.app.state.service.current.catalogue
     assert catalogue.picture_of(name) is None
 
 

@@ -1,11 +1,11 @@
-"""For those who run the service: is it well, is it ready, what has it done."""
+"""Health, readiness, metrics and refits, for operators."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from likeminds.service.access import Calling, Held
+from likeminds.service.access import Calling, State
 from likeminds.service.errors import answer, documented
 from likeminds.service.keys import Role
 from likeminds.service.schemas import Facts, Refresh
@@ -19,39 +19,34 @@ def health() -> dict[str, Any]:
     return {"status": "ok"}
 
 
-@router.get("/ready", response_model=Facts, responses=documented())
-def ready(held: Held, request: Request) -> Any:
+@router.get("/ready", response_model=Facts)
+def ready(state: State, request: Request) -> Any:
     """Say whether everything works: the model is read, the database answers."""
-    if held.is_down:
-        return answer(
-            503, "The database is away; reading goes on.", request.scope.get("request_id")
-        )
-    return {"status": "ready", "generation": held.served.generation}
+    if state.is_down:
+        detail = "The database is away; reading goes on."
+        return answer(503, detail, request.scope.get("request_id"))
+    return {"status": "ready", "generation": state.current.generation}
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def metrics(held: Held, caller: Calling) -> Response:
+def metrics(state: State, caller: Calling) -> Response:
     """Return counters for Prometheus, of the worker that answers."""
-    caller.may(Role.READ)
-    return PlainTextResponse(held.metrics.text(), media_type="text/plain; version=0.0.4")
+    caller.require(Role.READ)
+    return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-@router.get("/v1/admin/refresh", response_model=Refresh)
-def refreshed(held: Held, caller: Calling, request: Request) -> dict[str, Any]:
+@router.get("/v1/admin/refresh")
+def refreshed(state: State, caller: Calling, request: Request) -> Refresh:
     """Say how the last refresh went."""
-    caller.may(Role.ADMIN)
-    refresher = request.app.state.refresher
-    return {
-        "running": refresher.is_running,
-        "last": refresher.last,
-        "generation": held.served.generation,
-    }
+    caller.require(Role.ADMIN)
+    job = request.app.state.refresher
+    return Refresh(running=job.is_running, last=job.last, generation=state.current.generation)
 
 
-@router.post("/v1/admin/refresh", status_code=202, response_model=Refresh)
-def refresh(held: Held, caller: Calling, request: Request) -> dict[str, Any]:
+@router.post("/v1/admin/refresh", status_code=202)
+def refresh(state: State, caller: Calling, request: Request) -> Refresh:
     """Fold stored labels into the model now; it is swapped when it is done."""
-    caller.may(Role.ADMIN)
-    refresher = request.app.state.refresher
-    refresher.ask()
-    return {"running": True, "last": refresher.last, "generation": held.served.generation}
+    caller.require(Role.ADMIN)
+    job = request.app.state.refresher
+    job.ask()
+    return Refresh(running=True, last=job.last, generation=state.current.generation)

@@ -4,15 +4,15 @@ import threading
 
 import pytest
 
+from likeminds.service.database import StoreDownError
 from likeminds.service.keys import hashed, new_key
 from likeminds.service.store import (
+    STEPS,
     Answer,
     KeyReusedError,
-    StoreDownError,
     open_store,
+    write_labels,
 )
-from likeminds.service.store.label_store import write_labels
-from likeminds.service.store.schema import STEPS
 from postgres import NoServerError, server
 
 
@@ -123,7 +123,7 @@ def test_keys_are_kept_as_hashes(store):
 
 
 def test_an_earlier_database_is_brought_up_to_date(address, monkeypatch):
-    monkeypatch.setattr("likeminds.service.store.label_store.STEPS", STEPS[:1])
+    monkeypatch.setattr("likeminds.service.store.STEPS", STEPS[:1])
     first = open_store(address)
     first.put_labels("zoe", [("", "boot", True)])
     first.close()
@@ -135,7 +135,7 @@ def test_an_earlier_database_is_brought_up_to_date(address, monkeypatch):
     assert [one.label for one in second.labels_of("zoe")] == [1.0, 4.5]
     assert second.migrate() == 0
     second.close()
-    monkeypatch.setattr("likeminds.service.store.label_store.STEPS", STEPS[:1])
+    monkeypatch.setattr("likeminds.service.store.STEPS", STEPS[:1])
     with pytest.raises(ValueError, match="newer"):
         open_store(address)
 

@@ -5,13 +5,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from likeminds._util.lazy_imports import require
 from likeminds._util.text_format import mask
 
 Row = tuple[Any, ...]
+Value = str | float | None
 
 # Connections that are kept open for the next request.
 _POOLED = 8
@@ -23,16 +24,21 @@ class StoreDownError(Exception):
     """The database cannot be reached, or cannot be written to."""
 
 
-class Session(Protocol):
+class Session:
     """A transaction: all of it is kept, or nothing."""
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of a statement, with ``?`` for its values."""
-        ...
+    def __init__(self, connection: Any, mark: str) -> None:
+        self._connection, self._mark = connection, mark
 
-    def count(self, statement: str, values: Sequence[Any] = ()) -> int:
+    def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of a statement, with ``?`` for its values."""
+        cursor = self._connection.execute(statement.replace("?", self._mark), tuple(values))
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def count(self, statement: str, values: Sequence[Value] = ()) -> int:
         """Return how many rows a statement changed."""
-        ...
+        statement = statement.replace("?", self._mark)
+        return int(self._connection.execute(statement, tuple(values)).rowcount)
 
 
 class Database:
@@ -46,75 +52,56 @@ class Database:
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[Session]:
-        """Give a transaction, which is committed at the end, or undone at an error.
+        """Give a transaction, committed at the end, or rolled back at an error.
 
-        Parameters
-        ----------
-        writing : bool
-            Whether it will write, so that no other writer comes in between.
+        With ``writing``, no other writer comes in between.
         """
-        connection = self._taken()
+        connection = None
         try:
-            with self._down_told():
-                self._begin(connection, writing)
-                yield _Session(connection, self.mark)
-                connection.commit()
-        except BaseException:
-            # What is wrong with a connection may stay wrong: the next request gets another.
-            with suppress(Exception):
-                connection.rollback()
-            with suppress(Exception):
-                connection.close()
+            with suppress(queue.Empty):
+                connection = self._idle.get_nowait()
+            if connection is None:
+                connection = self._connect()
+            self._begin(connection, writing)
+            yield Session(connection, self.mark)
+            connection.commit()
+        except BaseException as error:
+            # A broken connection may stay broken: the next request gets another.
+            if connection is not None:
+                with suppress(Exception):
+                    connection.rollback()
+                with suppress(Exception):
+                    connection.close()
+            if isinstance(error, self.errors):
+                reason = " ".join(mask(str(error)).split()) or type(error).__name__
+                raise StoreDownError(reason) from error
             raise
-        self._put_back(connection)
-
-    def close(self) -> None:
-        """Close the connections that nobody uses."""
-        with suppress(queue.Empty):
-            while True:
-                self._idle.get_nowait().close()
-
-    def _taken(self) -> Any:
-        try:
-            return self._idle.get_nowait()
-        except queue.Empty:
-            with self._down_told():
-                return self._connect()
-
-    def _put_back(self, connection: Any) -> None:
         try:
             self._idle.put_nowait(connection)
         except queue.Full:
             connection.close()
 
-    @contextmanager
-    def _down_told(self) -> Iterator[None]:
-        try:
-            yield
-        except self.errors as error:
-            reason = " ".join(mask(str(error)).split()) or type(error).__name__
-            raise StoreDownError(reason) from error
+    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of one statement that reads."""
+        with self.transaction() as session:
+            return session.run(statement, values)
+
+    def write(self, statement: str, values: Sequence[Value] = ()) -> int:
+        """Run one statement that writes, and return how many rows it changed."""
+        with self.transaction(writing=True) as session:
+            return session.count(statement, values)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
 
     def _connect(self) -> Any:
         raise NotImplementedError
 
     def _begin(self, connection: Any, writing: bool) -> None:
-        raise NotImplementedError
-
-
-class _Session:
-    def __init__(self, connection: Any, mark: str) -> None:
-        self._connection, self._mark = connection, mark
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        cursor = self._connection.execute(self._marked(statement), tuple(values))
-        return list(cursor.fetchall()) if cursor.description else []
-
-    def count(self, statement: str, values: Sequence[Any] = ()) -> int:
-        return int(self._connection.execute(self._marked(statement), tuple(values)).rowcount)
-
-    def _marked(self, statement: str) -> str:
-        return statement.replace("?", self._mark)
+        """Begin a transaction; psycopg does so with its first statement."""
 
 
 class SqliteDatabase(Database):
@@ -131,7 +118,7 @@ class SqliteDatabase(Database):
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # What is acknowledged is on the disk, even if the power fails the next moment.
+        # Acknowledged writes are on the disk, even if the power fails the next moment.
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -153,9 +140,6 @@ class PostgresDatabase(Database):
     def _connect(self) -> Any:
         return self._psycopg.connect(self._address, connect_timeout=_PATIENCE)
 
-    def _begin(self, connection: Any, writing: bool) -> None:
-        """Psycopg begins a transaction with its first statement."""
-
 
 def open_database(address: str) -> Database:
     """Return the database of an address: sqlite:///FILE, or postgresql://USER@HOST/NAME."""
@@ -165,6 +149,6 @@ def open_database(address: str) -> Database:
     if scheme.lower() == "sqlite" and rest.startswith("///"):
         return SqliteDatabase(Path(unquote(rest[3:])))
     raise ValueError(
-        f"{mask(address)} is no database that the service can write to: it is sqlite:///FILE or "
-        "postgresql://USER@HOST/NAME."
+        f"{mask(address)} is not a database that the service can write to: it is sqlite:///FILE "
+        "or postgresql://USER@HOST/NAME."
     )

@@ -1,0 +1,331 @@
+"""The store: users, labels, keys and answers, in SQLite or PostgreSQL."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from likeminds.service.database import Database, Session, Value, open_database
+
+# Seconds for which an answer is repeated when its write is.
+_REMEMBERED = 7 * 24 * 3600.0
+_LABELS = "SELECT person, attribute, item, label, at FROM labels"
+
+# Each step migrates a database by one version, in SQL that SQLite and PostgreSQL read alike.
+# A released step never changes.
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE people (
+            person TEXT PRIMARY KEY,
+            token_hash TEXT NOT NULL,
+            created DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE labels (
+            person TEXT NOT NULL,
+            attribute TEXT NOT NULL,
+            item TEXT NOT NULL,
+            label INTEGER,
+            at DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (person, attribute, item)
+        )""",
+        """CREATE TABLE forgotten (
+            user_hash TEXT PRIMARY KEY,
+            at DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE api_keys (
+            key_id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            key_hash TEXT NOT NULL UNIQUE,
+            created DOUBLE PRECISION NOT NULL
+        )""",
+        """CREATE TABLE answers (
+            caller TEXT NOT NULL,
+            write_key TEXT NOT NULL,
+            person TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (caller, write_key)
+        )""",
+    ),
+    (
+        "CREATE INDEX labels_by_time ON labels (at)",
+        "CREATE INDEX answers_by_time ON answers (at)",
+        "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    ),
+    (  # grades are labels, too
+        "ALTER TABLE labels ADD COLUMN answer DOUBLE PRECISION",
+        "UPDATE labels SET answer = label",
+        "ALTER TABLE labels DROP COLUMN label",
+        "ALTER TABLE labels RENAME COLUMN answer TO label",
+    ),
+    ("CREATE INDEX people_by_token ON people (token_hash)",),
+)
+
+
+class Person(NamedTuple):
+    """A user of the service: the id, the hash of their token, and when they came."""
+
+    person: str
+    token_hash: str
+    created: float
+
+
+class Label(NamedTuple):
+    """A user's answer about an item; ``label`` is None once it was deleted.
+
+    The label is 0 for no and 1 for yes, or a grade: see `rankers.answer_scales.AnswerScale`.
+    """
+
+    person: str
+    attribute: str
+    item: str
+    label: float | None
+    at: float
+
+
+class Key(NamedTuple):
+    """An API key: its name, its role, and its hash; the key itself is not stored."""
+
+    key_id: str
+    name: str
+    role: str
+    key_hash: str
+    created: float
+
+
+class Answer(NamedTuple):
+    """The answer to a write, to be repeated when the write is."""
+
+    status: int
+    body: str
+
+
+class Version(NamedTuple):
+    """A mark of all that is stored, which changes with every write that a model would notice."""
+
+    labels: int
+    last: float
+    forgotten: int
+
+
+class KeyReusedError(ValueError):
+    """One key for two different writes."""
+
+
+@dataclass(frozen=True)
+class LabelStore:
+    """All that the service remembers of users.
+
+    A deleted label stays as a row without a label, so a refit also deletes it from the model.
+    """
+
+    database: Database
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.database.close()
+
+    def migrate(self) -> int:
+        """Bring the tables up to date; return how many steps that took."""
+        self.database.write("CREATE TABLE IF NOT EXISTS schema_steps (step INTEGER PRIMARY KEY)")
+        with self.database.transaction(writing=True) as session:
+            if self.database.mark != "?":  # two workers start at the same time
+                session.run("LOCK TABLE schema_steps IN EXCLUSIVE MODE")
+            done = int(session.run("SELECT COUNT(*) FROM schema_steps")[0][0])
+            if done > len(STEPS):
+                raise ValueError(
+                    f"The database was made by a newer likeminds (tables of version {done}; "
+                    f"{len(STEPS)} is known here): upgrade likeminds."
+                )
+            for number, statements in enumerate(STEPS[done:], start=done + 1):
+                for statement in statements:
+                    session.run(statement)
+                session.run("INSERT INTO schema_steps VALUES (?)", [number])
+            return len(STEPS) - done
+
+    # Users
+
+    def add_person(self, person: str, token_hash: str) -> bool:
+        """Add a user; False if they are there already."""
+        with self.database.transaction(writing=True) as session:
+            return insert_user(session, person, token_hash)
+
+    def person(self, person: str) -> Person | None:
+        """Return a user, if they are there."""
+        rows = self.database.query(
+            "SELECT person, token_hash, created FROM people WHERE person = ?", [person]
+        )
+        return Person(*rows[0]) if rows else None
+
+    def has_token(self, token_hash: str) -> bool:
+        """Say whether a token is that of a user."""
+        return bool(self.database.query("SELECT 1 FROM people WHERE token_hash = ?", [token_hash]))
+
+    def set_token(self, person: str, token_hash: str) -> None:
+        """Give a user another token."""
+        self.database.write(
+            "UPDATE people SET token_hash = ? WHERE person = ?", [token_hash, person]
+        )
+
+    def forget(self, person: str, user_hash: str) -> int:
+        """Delete all rows about a user; return how many labels that were.
+
+        The hash of the id remains, so a refit deletes the user from the model, too.
+        """
+        with self.database.transaction(writing=True) as session:
+            gone = session.count("DELETE FROM labels WHERE person = ?", [person])
+            session.run("DELETE FROM people WHERE person = ?", [person])
+            session.run("DELETE FROM answers WHERE person = ?", [person])
+            session.run(
+                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (user_hash) DO NOTHING",
+                [user_hash, time.time()],
+            )
+        return gone
+
+    def forgotten(self) -> frozenset[str]:
+        """Return the hashes of the ids of deleted users."""
+        return frozenset(row[0] for row in self.database.query("SELECT user_hash FROM forgotten"))
+
+    # Labels
+
+    def put_labels(self, person: str, labels: Iterable[tuple[str, str, float | None]]) -> None:
+        """Store labels: attribute, item, and the label, or None to delete it."""
+        with self.database.transaction(writing=True) as session:
+            write_labels(session, person, labels)
+
+    def labels_of(self, person: str) -> list[Label]:
+        """Return a user's labels, also deleted ones, the oldest first."""
+        return self._labels("WHERE person = ? ORDER BY at, item", [person])
+
+    def labels_if_known(self, person: str) -> list[Label] | None:
+        """Return a user's labels; None if they never came."""
+        return self.labels_of(person) or (None if self.person(person) is None else [])
+
+    def all_labels(self) -> list[Label]:
+        """Return the labels of all users, also deleted ones."""
+        return self._labels("ORDER BY person, attribute, item")
+
+    def _labels(self, which: str, values: Sequence[Value] = ()) -> list[Label]:
+        rows = map(Label._make, self.database.query(f"{_LABELS} {which}", values))
+        return [row if row.label is None else row._replace(label=float(row.label)) for row in rows]
+
+    def version(self) -> Version:
+        """Return a mark that changes with every write that a model would notice."""
+        with self.database.transaction() as session:
+            count, last = session.run("SELECT COUNT(*), COALESCE(MAX(at), 0) FROM labels")[0]
+            gone = session.run("SELECT COUNT(*) FROM forgotten")[0][0]
+        return Version(int(count), float(last), int(gone))
+
+    # Writes that are repeated
+
+    def once(
+        self,
+        caller: str,
+        key: str,
+        digest: str,
+        work: Callable[[Session], Answer],
+        *,
+        person: str = "",
+    ) -> tuple[Answer, bool]:
+        """Do a write once, however often it is requested, and say whether this is a repetition.
+
+        ``caller`` chooses the ``key``; another ``digest`` with the same key raises
+        `KeyReusedError`. The answer is deleted with the ``person`` it is about.
+        """
+        with self.database.transaction(writing=True) as session:
+            now = time.time()
+            session.run("DELETE FROM answers WHERE at < ?", [now - _REMEMBERED])
+            new = session.count(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, 0, '', ?) "
+                "ON CONFLICT (caller, write_key) DO NOTHING",
+                [caller, key, person, digest, now],
+            )
+            if not new:
+                [(before, status, body)] = session.run(
+                    "SELECT digest, status, body FROM answers WHERE caller = ? AND write_key = ?",
+                    [caller, key],
+                )
+                if before != digest:
+                    raise KeyReusedError(
+                        "This Idempotency-Key was used for another write before: take a new one "
+                        "for each write."
+                    )
+                return Answer(int(status), str(body)), True
+            answer = work(session)
+            session.run(
+                "UPDATE answers SET status = ?, body = ? WHERE caller = ? AND write_key = ?",
+                [answer.status, answer.body, caller, key],
+            )
+        return answer, False
+
+    # Keys and state
+
+    def add_key(self, key: Key) -> None:
+        """Store a key's hash."""
+        self.database.write("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?)", key)
+
+    def api_keys(self) -> list[Key]:
+        """Return all keys, the oldest first."""
+        rows = self.database.query(
+            "SELECT key_id, name, role, key_hash, created FROM api_keys ORDER BY created"
+        )
+        return [Key(*row) for row in rows]
+
+    def drop_key(self, key_id: str) -> bool:
+        """Revoke a key; False if there is none."""
+        return self.database.write("DELETE FROM api_keys WHERE key_id = ?", [key_id]) > 0
+
+    def state(self, name: str) -> str | None:
+        """Return a note of the service's own."""
+        rows = self.database.query("SELECT value FROM state WHERE name = ?", [name])
+        return str(rows[0][0]) if rows else None
+
+    def set_state(self, name: str, value: str) -> None:
+        """Note something."""
+        self.database.write(
+            "INSERT INTO state VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [name, value],
+        )
+
+
+def open_store(address: str) -> LabelStore:
+    """Connect to a database, and bring its tables up to date.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = open_store(f"sqlite:///{folder.name}/crowd.db")
+    >>> store.add_person("zoe", "hash of a token")
+    True
+    >>> store.put_labels("zoe", [("open", "boot", True), ("open", "clog", None)])
+    >>> [(label.item, label.label) for label in store.labels_of("zoe")]
+    [('boot', 1.0), ('clog', None)]
+    >>> store.close(); folder.cleanup()
+    """
+    store = LabelStore(open_database(address))
+    store.migrate()
+    return store
+
+
+def insert_user(session: Session, person: str, token_hash: str) -> bool:
+    """Add a user, inside a transaction; False if they are there already."""
+    statement = "INSERT INTO people VALUES (?, ?, ?) ON CONFLICT (person) DO NOTHING"
+    return session.count(statement, [person, token_hash, time.time()]) > 0
+
+
+def write_labels(
+    session: Session, person: str, labels: Iterable[tuple[str, str, float | None]]
+) -> None:
+    """Store labels, inside a transaction; the last label of an item counts."""
+    for attribute, item, label in labels:
+        session.run(
+            "INSERT INTO labels (person, attribute, item, label, at) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (person, attribute, item) "
+            "DO UPDATE SET label = excluded.label, at = excluded.at",
+            [person, attribute, item, None if label is None else float(label), time.time()],
+        )
