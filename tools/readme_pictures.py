@@ -18,9 +18,7 @@ from tools.screenshots import take
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "readme-report.png"
 _DATA = "data electricity --out power"
-_FIT = (
-    "fit --annotations power/annotations.csv --features power/features.csv --out power.likeminds"
-)
+_FIT = "fit --annotations power/annotations.csv --features power/features.csv --out power.likeminds"
 _REPORT = "report power.likeminds --out power.html"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 880px; margin: 24px auto; color: #1f2328; }

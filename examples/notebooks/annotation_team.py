@@ -75,7 +75,7 @@ likeminds.plots.people_map(schools)
 
 # %%
 soft = schools.soft_labels
-table = soft.to_table().to_pandas().sort_values("share", ascending=False)
+table = soft.table().to_pandas().sort_values("share", ascending=False)
 table.head()
 
 # %% [markdown]

@@ -82,7 +82,7 @@ def test_test_rows_reach_no_fit_and_all_rankers_see_the_same_splits(schools, fit
             assert not rows_of(seen) & rows_of(test)
             assert rows_of(seen) | rows_of(test) == rows_of(schools)
         aucs = auc_by_user(test.labels, test.X[:, 0], test.users).values
-        measured = result.table["score_by_user"].to_pylist()[repeat]
+        measured = result.table()["score_by_user"].to_pylist()[repeat]
         np.testing.assert_allclose(measured, aucs)
 
 
@@ -100,12 +100,12 @@ def test_rows_of_a_group_stay_together(fits):
 
 
 def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):
-    assert found.table["ranker"].to_pylist() == ["crowd"] * 3 + ["alone"] * 3
-    assert found.table["repeat"].to_pylist() == [0, 1, 2] * 2
+    assert found.table()["ranker"].to_pylist() == ["crowd"] * 3 + ["alone"] * 3
+    assert found.table()["repeat"].to_pylist() == [0, 1, 2] * 2
     assert (found.users == schools.user_ids).all()
     train, test = split_within_users(schools, 0.15, 1)
     by_hand = RankerCV(OnePerUser(), {"alpha": [1.0, 0.1]}, n_folds=2).fit(train)
-    row = found.table.to_pylist()[4]
+    row = found.table().to_pylist()[4]
     assert row["mean_score"] == pytest.approx(by_hand.score(test))
     assert json.loads(row["parameters"]) == by_hand.best_params_
     assert row["mean_score"] == pytest.approx(np.nanmean(row["score_by_user"]))
@@ -116,7 +116,7 @@ def test_the_table_is_tidy_and_as_fitted_by_hand(schools, found):
 def test_several_workers_find_the_same(schools, found):
     parallel = compare(schools, QUICK, repeats=3, n_jobs=2, **QUIET)
     for column in ("ranker", "repeat", "parameters"):
-        assert parallel.table[column] == found.table[column]
+        assert parallel.table()[column] == found.table()[column]
     ours, theirs = (np.array(c.table["score_by_user"].to_pylist()) for c in (found, parallel))
     np.testing.assert_allclose(theirs, ours)
 
@@ -138,12 +138,12 @@ def test_a_failed_comparison_continues_where_it_was(tmp_path, schools, fits, fai
     Recorder.fail_at.clear()
     resumed = compare(schools, rankers, repeats=4, folder=tmp_path, **QUIET)
     assert len(fits) == 4  # two before, two now
-    assert resumed.table.num_rows == 8
+    assert resumed.table().num_rows == 8
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
     fits.clear()
     again = compare(schools, rankers, repeats=4, folder=tmp_path, **QUIET)
     assert fits == []
-    assert again.table.equals(resumed.table)
+    assert again.table().equals(resumed.table())
 
 
 def test_an_interrupted_fit_is_no_result(tmp_path, schools):
@@ -191,7 +191,7 @@ def test_a_killed_comparison_continues_where_it_was(tmp_path, schools):
     resumed = compare(schools, {"crowd": ConsensusOnly()}, repeats=3, folder=tmp_path, **QUIET)
     assert [path.stat().st_mtime_ns for path in kept] == before  # read, not computed again
     assert [json.loads(path.read_text())["mean_score"] for path in kept] == pytest.approx(
-        resumed.table["mean_score"].to_pylist()
+        resumed.table()["mean_score"].to_pylist()
     )
 
 
@@ -228,7 +228,7 @@ def test_damaged_files_are_computed_again(tmp_path, schools, fits, damage):
     path.write_text(damage(path.read_text()))
     again = compare(schools, {"up": Recorder()}, repeats=2, folder=tmp_path, **QUIET)
     assert len(fits) == 3
-    assert again.table["mean_score"] == first.table["mean_score"]
+    assert again.table()["mean_score"] == first.table()["mean_score"]
 
 
 def test_progress_is_on_stderr_or_nowhere(schools, capsys):
@@ -253,7 +253,7 @@ def test_what_is_given_is_made_ready(schools):
     result = compare(schools, given, repeats=1, **QUIET)
     names = ["ConsensusOnly", "RidgeToConsensus", "OnePerUser", "ThreeLevelRanker"]
     assert result.rankers == names
-    parameters = [json.loads(text) for text in result.table["parameters"].to_pylist()]
+    parameters = [json.loads(text) for text in result.table()["parameters"].to_pylist()]
     assert set(parameters[1]) == {"alpha", "alpha_consensus"}
     assert "solver" in parameters[3]
 
@@ -267,7 +267,7 @@ def test_by_default_everybody_takes_part_who_can(monkeypatch, schools):
     monkeypatch.setattr("likeminds.comparing.comparison.MANY_LABELS", 100)
     with pytest.warns(UserWarning, match="RMTFL.*LogisticPerUser are left out.*--ranker all"):
         found = compare(schools, **QUIET)
-    assert len(set(found.table["repeat"].to_pylist())) == 2
+    assert len(set(found.table()["repeat"].to_pylist())) == 2
     assert {"HierarchicalRanker", "RMTL", "Popularity", "Factorisation"} < set(found.rankers)
     assert not {"ThreeLevelRankerCV", "RMTFL", "LogisticPerUser"} & set(found.rankers)
     assert compare(schools, "all", repeats=1, **QUIET).rankers == list(quick)

@@ -127,7 +127,7 @@ def test_without_schools_there_are_no_shares_of_schools(ranker):
     found = find_schools(ranker, n_schools=1)
     assert found.soft_labels.by_school.shape == (0, N_ITEMS)
     assert found.to_dict()["agreed"][0]["by_school"] == []
-    assert found.soft_labels.to_table().column_names[-1] == "at_least"
+    assert found.soft_labels.table().column_names[-1] == "at_least"
 
 
 def test_what_one_school_agrees_with_holds_at_both_ends_of_what_divides_it(ranker):
@@ -237,7 +237,7 @@ def test_everything_is_plain(ranker, found):
     first = told["agreed"][0]
     assert first["at_least"] <= min(first["by_school"])
     assert told["divisive"][0].keys() >= {"spread", "share", "by_school", "votes"}
-    table = found.soft_labels.to_table()
+    table = found.soft_labels.table()
     assert table.num_rows == N_ITEMS
     assert table.column_names[:5] == ["item", "votes", "share", "error", "at_least"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likeminds._util.html import table_html
+from likeminds._util.result_tables import table_html
 from likeminds._util.text_format import visible
 
 Row = dict[str, Any]

@@ -98,7 +98,7 @@ def _soft_labels(ranker: Any) -> Any:
 
 def _rows(attribute: str, soft: Any) -> list[dict[str, Any]]:
     about = {"attribute": attribute} if attribute else {}
-    return [about | row for row in soft.to_table().to_pylist()]
+    return [about | row for row in soft.table().to_pylist()]
 
 
 def _question(name: str, ranker: Any, soft: Any) -> Any:

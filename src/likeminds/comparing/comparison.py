@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
 from likeminds._util.per_user_arrays import nan_mean
 from likeminds._util.progress import expected_information
+from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import counted
 from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on
 from likeminds.comparing.time_forecast import MANY_LABELS, Forecast
@@ -47,16 +46,18 @@ _PAIRED = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(ResultTable):
     """What `compare` found.
+
+    As a table (`table`, `to_pandas`, `to_polars`, `to_arrow`), it has a row per ranker and repeat:
+    ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (the fit, tuning included, on a machine
+    shared with the other workers), ``parameters`` (those chosen, as JSON) and ``score_by_user``
+    (in the order of ``users``, NaN where a person has no pair to rank).
 
     Attributes
     ----------
-    table : data frame
-        One row per ranker and repeat: ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (the
-        fit, tuning included, on a machine shared with the other workers), ``parameters``
-        (those chosen, as JSON) and ``score_by_user`` (in the order of ``users``, NaN where a
-        person has no pair to rank).
+    cells : pyarrow.Table
+        This table.
     users : array
         The people.
     test_size : float
@@ -78,10 +79,9 @@ class Comparison:
         """The names of the rankers, in the order they were given."""
         return list(dict.fromkeys(self.cells["ranker"].to_pylist()))
 
-    @property
-    def table(self) -> Any:
-        """One row per ranker and repeat; see the class."""
-        return as_kind(self.cells, self.frames)
+    def to_arrow(self) -> pa.Table:
+        """Return a row per ranker and repeat: see the class."""
+        return self.cells
 
     def summary(self) -> Any:
         """Return the rankers, best first, with means, spreads and times.
@@ -171,16 +171,17 @@ class Comparison:
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
             for row in rows
         ]
-        head = (
+        return "\n".join([self._headline(), *(line.rstrip() for line in lines)])
+
+    def _headline(self) -> str:
+        return (
             f"{counted(len(self.rankers), 'ranker')}, {counted(self._n_repeats, 'repeat')}, "
             f"{self.test_size:.0%} held out of {counted(len(self.users), 'person', 'people')}"
         )
-        return "\n".join([head, *(line.rstrip() for line in lines)])
 
-    def _repr_html_(self) -> str:
+    def _html_tables(self) -> Sequence[Rows]:
         header, *rows = self._cells_of_text()
-        told = [dict(zip(header, row, strict=True)) for row in rows]
-        return html_page(str(self).partition("\n")[0], html_table(told, most=len(told)))
+        return [[dict(zip(header, row, strict=True)) for row in rows]]
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.rankers)}>"
@@ -300,7 +301,7 @@ def compare(
     >>> from likeminds import compare, make_schools
     >>> crowd = make_schools(20, 30, 60, 6, 2, random_state=0).annotations
     >>> found = compare(crowd, ["ConsensusOnly", "Popularity"], repeats=2, progress=False)
-    >>> found.table.num_rows
+    >>> found.table().num_rows
     4
     >>> found.summary().column_names[:2]
     ['ranker', 'mean_score']

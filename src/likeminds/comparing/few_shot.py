@@ -1,13 +1,15 @@
 """A model judged on people it knows, on strangers, and with a few choices of strangers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.random import Generator
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices
 from likeminds.data.identifiers import lookup
@@ -54,12 +56,27 @@ class FewShotScores:
         return next(iter(self.measures.values()))
 
 
+class FewShotTable(list[FewShotScores], ResultTable):
+    """Scores of groups of people, a row for each."""
+
+    def __init__(self, scores: Iterable[FewShotScores], frames: Frames) -> None:
+        super().__init__(scores)
+        self.frames = frames
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table of pyarrow with the columns of `FewShotScores.as_row`."""
+        return pa.Table.from_pylist([one.as_row() for one in self])
+
+    def _headline(self) -> str:
+        return "Scores of people that the model knows, and of new users by their shots"
+
+
 def score_shots(
     ranker: Any,
     said: Annotations,
     shots: Sequence[int] = (0, 5, 10),
     random_state: int | Generator | None = 0,
-) -> list[FewShotScores]:
+) -> FewShotTable:
     """Score a fitted ranker on people it knows, and on strangers told k choices of theirs.
 
     Who was in the training is judged on everything here (hold it out before). Of everybody else,
@@ -81,8 +98,9 @@ def score_shots(
 
     Returns
     -------
-    list of FewShotScores
-        One for those seen, if there are any, and one for each k, if there are strangers.
+    FewShotTable
+        A list of `FewShotScores`, also a table (`to_pandas` and the like): one for users that the
+        model knows, if there are any, and one for each k, if there are new users.
 
     Examples
     --------
@@ -104,7 +122,7 @@ def score_shots(
         found.append(_judge(rows, _Scorer.of_seen(ranker, rows), seen=True, shots=0))
     if not known.all():
         found += _strangers(ranker, said[~known[said.user_codes]], wanted, random_state)
-    return found
+    return FewShotTable(found, said.frames)
 
 
 def _strangers(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likeminds._util import checks
-from likeminds._util.frame_backend import Frames
+from likeminds._util.result_tables import Frames
 from likeminds._util.verbs import read_verb
 from likeminds.data import tables
 from likeminds.data.choice_sets import (

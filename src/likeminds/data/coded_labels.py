@@ -12,9 +12,8 @@ from likeminds._util import checks
 from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
-from likeminds._util.frame_backend import Frames
-from likeminds._util.html import html_page, html_table
 from likeminds._util.per_user_arrays import order_by
+from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds._util.verbs import read_verb
 from likeminds.data.column_roles import default_verb

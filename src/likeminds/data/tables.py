@@ -11,8 +11,8 @@ import numpy as np
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
-from likeminds._util.frame_backend import Frames, kind_of
 from likeminds._util.lazy_imports import nw
+from likeminds._util.result_tables import Frames, kind_of
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,

@@ -1,6 +1,7 @@
 """Who agrees, who is different, reversed or constant, and who seems to answer at random."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +12,7 @@ from scipy.special import expit, ndtr
 from sklearn.base import clone
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
+from likeminds._util.result_tables import Frames, ResultTable, Rows
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
@@ -58,7 +58,7 @@ _CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnostics:
+class Diagnostics(ResultTable):
     """How well everybody's labels are predicted, and what that says about them.
 
     Attributes
@@ -121,8 +121,8 @@ class Diagnostics:
         chosen: IdArray = self.users[self.verdict == verdict]
         return chosen
 
-    def table(self) -> Any:
-        """Return a table with a row per person."""
+    def to_arrow(self) -> pa.Table:
+        """Return a table of pyarrow with a row per person."""
         columns: dict[str, Any] = {
             "user": self.users.tolist(),
             "verdict": self.verdict.tolist(),
@@ -130,7 +130,7 @@ class Diagnostics:
         }
         names = ("positive_share", "readiness", "consensus_auc", "own_auc", "low", "high")
         columns |= {name: getattr(self, name) for name in (*names, "p_chance", "p_attentive")}
-        return as_kind(pa.table(columns), self.frames)
+        return pa.table(columns)
 
     @property
     def severity(self) -> Severity | None:
@@ -147,22 +147,10 @@ class Diagnostics:
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
 
-    def _repr_html_(self) -> str:
-        unusual = np.flatnonzero(np.isin(self.verdict, UNUSUAL))
-        rows = [
-            {
-                "user": self.users[i],
-                "verdict": str(self.verdict[i]),
-                "labels": int(self.n_labels[i]),
-                "yes": float(self.positive_share[i]),
-                "readiness": float(self.readiness[i]),
-                "consensus_auc": float(self.consensus_auc[i]),
-                "own_auc": float(self.own_auc[i]),
-            }
-            for i in unusual.tolist()
-        ]
+    def _html_tables(self) -> Sequence[Rows]:
+        unusual = self.to_arrow().filter(np.isin(self.verdict, UNUSUAL))
         counts = [{"verdict": verdict, "people": n} for verdict, n in self.counts.items()]
-        return html_page(self._headline(), html_table(counts), html_table(rows))
+        return counts, unusual.to_pylist()
 
     def _headline(self) -> str:
         told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())

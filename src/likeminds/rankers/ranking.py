@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
+from likeminds._util.lazy_imports import pa
+from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.rankers.item_table import (
@@ -23,7 +23,7 @@ from likeminds.rankers.item_table import (
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(ResultTable):
     """Items for one person, the best first.
 
     Attributes
@@ -69,10 +69,8 @@ class Ranking:
             for place, (item, score) in enumerate(self)
         ]
 
-    def table(self) -> Any:
-        """Return a table with the columns of `rows`."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
+    def to_arrow(self) -> "pa.Table":
+        """Return a table of pyarrow with the columns of `rows`."""
         ranks, items = np.arange(1, len(self) + 1), as_arrow(self.items.tolist())
         columns: dict[str, Any] = {"rank": ranks, "item": items}
         if self.names:
@@ -80,14 +78,11 @@ class Ranking:
         columns["score"] = self.scores
         if self.expected is not None:
             columns["expected"] = self.expected
-        return as_kind(pa.table(columns), self.frames)
+        return pa.table(columns)
 
     def __repr__(self) -> str:
         called = [self.names.get(item, item) for item in self.items.tolist()]
         return f"{self._headline()}: {listing(called)}"
-
-    def _repr_html_(self) -> str:
-        return html_page(self._headline(), html_table(self.rows()))
 
     def _headline(self) -> str:
         return f"Ranking for {'everyone' if self.user is None else self.user}"

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
+from likeminds._util.lazy_imports import pa
+from likeminds._util.result_tables import Frames, ResultTable, Rows
 from likeminds._util.text_format import signed, written_grade
 from likeminds.rankers.item_table import (
     ItemTableView,
@@ -27,7 +27,7 @@ _MOST_TOLD = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreDecomposition:
+class ScoreDecomposition(ResultTable):
     """A score, taken apart.
 
     The score is that above the average item's: a sum over levels and features of weights times how
@@ -83,10 +83,8 @@ class ScoreDecomposition:
             "features": [dict(one) for one in self.features],
         }
 
-    def table(self) -> Any:
-        """Return a table with a row per feature, and a last one for the item's own effect."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
+    def to_arrow(self) -> "pa.Table":
+        """Return a row per feature, and a last one for the item's own effect."""
         names = ("feature", "value", "average", *LEVELS, "total")
         rows: list[dict[str, Any]] = [*self.features]
         if self.levels["item"]:
@@ -94,7 +92,7 @@ class ScoreDecomposition:
         columns = {name: [row.get(name) for row in rows] for name in names}
         kinds = [pa.string(), *[pa.float64()] * (len(names) - 1)]
         schema = pa.schema(list(zip(names, kinds, strict=True)))
-        return as_kind(pa.table(columns, schema=schema), self.frames)
+        return pa.table(columns, schema=schema)
 
     def __str__(self) -> str:
         parts = [f"  {name:<10}{signed(value, 2)}" for name, value in self.levels.items()]
@@ -109,10 +107,9 @@ class ScoreDecomposition:
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
 
-    def _repr_html_(self) -> str:
+    def _html_tables(self) -> Sequence[Rows]:
         levels = [{"level": name, "adds": value} for name, value in self.levels.items()]
-        features = [{"feature": one["feature"], **one} for one in self.features]
-        return html_page(self._headline(), html_table(levels), html_table(features))
+        return levels, [{"feature": one["feature"], **one} for one in self.features]
 
     def _headline(self) -> str:
         whose = "All people" if self.user is None else self.user

@@ -8,8 +8,8 @@ import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
+from likeminds._util.lazy_imports import pa
+from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.column_roles import as_arrow
 from likeminds.rankers.item_table import (
     ItemTableView,
@@ -21,7 +21,7 @@ from likeminds.rankers.item_table import (
 
 
 @dataclass(frozen=True, eq=False)
-class Similarity:
+class Similarity(ResultTable):
     """People like a person, or items like an item, the most alike first.
 
     Attributes
@@ -51,23 +51,13 @@ class Similarity:
         """Go through pairs of id and likeness."""
         return iter(list(zip(self.ids.tolist(), self.likeness.tolist(), strict=True)))
 
-    def table(self) -> Any:
-        """Return a table with columns user (or item) and likeness."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
-        ids = as_arrow(self.ids.tolist())
-        return as_kind(pa.table({self._column: ids, "likeness": self.likeness}), self.frames)
-
-    @property
-    def _column(self) -> str:
-        return {"people": "user", "items": "item"}[self.what]
+    def to_arrow(self) -> "pa.Table":
+        """Return a table of pyarrow with columns user (or item) and likeness."""
+        column = {"people": "user", "items": "item"}[self.what]
+        return pa.table({column: as_arrow(self.ids.tolist()), "likeness": self.likeness})
 
     def __repr__(self) -> str:
         return f"{self._headline()}: {listing(self.ids)}"
-
-    def _repr_html_(self) -> str:
-        rows = [{self._column: one, "likeness": value} for one, value in self]
-        return html_page(self._headline(), html_table(rows))
 
     def _headline(self) -> str:
         return f"{self.what.capitalize()} most like {self.of}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
-from likeminds._util.html import render
+from likeminds._util.result_tables import render
 from likeminds.plots.dark_mode import darken
 from likeminds.plots.figures import as_png, require_matplotlib
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.frame_backend import Frames
+from likeminds._util.result_tables import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
 from likeminds.rankers.capabilities import Capability

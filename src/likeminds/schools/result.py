@@ -1,6 +1,6 @@
 """What was found about a crowd: its schools, its loners, and what it argues about."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.did_you_mean import did_you_mean
-from likeminds._util.frame_backend import Frames, as_kind
-from likeminds._util.html import html_page, html_table
+from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import counted
 from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.identifiers import lookup
@@ -107,7 +106,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Schools:
+class Schools(ResultTable):
     """The schools of thought of a crowd, as `find_schools` finds them: a sequence of `School`.
 
     It is empty where no schools stand apart. ``schools[1]`` is the school with number 1.
@@ -232,6 +231,13 @@ class Schools:
         """The number of each person's school; 0 where there are no schools."""
         return self.labels + 1
 
+    def to_arrow(self) -> pa.Table:
+        """Return a table of pyarrow with a row per school: number, name, size, stability."""
+        columns = {"number": pa.int64(), "name": pa.string(), "size": pa.int64()}
+        columns |= {"share": pa.float64(), "stability": pa.float64()}
+        rows = [{name: getattr(school, name) for name in columns} for school in self]
+        return pa.Table.from_pylist(rows, pa.schema(columns))
+
     def users(self) -> Any:
         """Return a table with a row per person: school, how likely, shares of levels, loner.
 
@@ -291,13 +297,9 @@ class Schools:
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
 
-    def _repr_html_(self) -> str:
-        rows = [
-            {"school": one.number, "people": one.size, "comes back": one.stability, "is": one.name}
-            for one in self.schools
-        ]
+    def _html_tables(self) -> Sequence[Rows]:
         axes = [{"share": a.share, "from": a.low, "to": a.high} for a in self.axes]
-        return html_page(self._headline(), html_table(rows), html_table(axes))
+        return self.to_arrow().to_pylist(), axes
 
     def _headline(self) -> str:
         people = counted(len(self.user_ids), "person", "people")

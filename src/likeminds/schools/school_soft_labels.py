@@ -10,7 +10,8 @@ from numpy.random import Generator
 from scipy import sparse
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.frame_backend import Frames, as_kind
+from likeminds._util.result_tables import Frames, ResultTable
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.schools.items import Items
@@ -26,7 +27,7 @@ _AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
-class SoftLabels:
+class SoftLabels(ResultTable):
     """The shares of people who would say yes to items.
 
     People who judged an item count as they said, the others as they are predicted.
@@ -88,8 +89,8 @@ class SoftLabels:
             "error_by_school": self.error_by_school[:, place].tolist(),
         }
 
-    def to_table(self) -> Any:
-        """Return a table with a row per item: votes, shares and their standard errors."""
+    def to_arrow(self) -> pa.Table:
+        """Return a table of pyarrow with a row per item: votes, shares and standard errors."""
         columns: dict[str, Any] = {
             "item": self.items.tolist(),
             "votes": self.n_votes,
@@ -100,7 +101,10 @@ class SoftLabels:
         both = zip(self.by_school, self.error_by_school, strict=True)
         for number, (share, error) in enumerate(both, start=1):
             columns |= {f"school_{number}": share, f"error_{number}": error}
-        return as_kind(pa.table(columns), self.frames)
+        return pa.table(columns)
+
+    def _headline(self) -> str:
+        return f"Shares of people who would say yes to {counted(len(self.items), 'item')}"
 
 
 @dataclass(frozen=True, eq=False)

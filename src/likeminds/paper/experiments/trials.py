@@ -143,7 +143,7 @@ def run_compared(
 
 
 def _trials(comparison: Comparison) -> Trials:
-    table = comparison.table
+    table = comparison.cells
     rows: dict[str, pa.Table] = {
         name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers
     }

@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 import likeminds
-from likeminds import Annotations, HierarchicalRanker, compare, diagnose, find_schools
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    compare,
+    diagnose,
+    find_schools,
+    score_shots,
+)
+from likeminds._util.result_tables import html_table
 
 
 def columns():
@@ -46,14 +54,19 @@ def test_the_same_kind_comes_back(told):
         ranker.similar_users("p1").table(),
         ranker.similar_items("i3").table(),
         schools.users(),
-        schools.soft_labels.to_table(),
+        schools.soft_labels.table(),
         found.table(),
-        compared.table,
+        compared.table(),
         compared.summary(),
         compared.paired(),
     ]
     assert [type(table) for table in tables] == [kind] * len(tables)
-    for shown in (said, ranker, schools, found, compared):
+    shots = score_shots(ranker, said, shots=[0])
+    results = [schools, schools.soft_labels, found, compared, shots, ranker.rank("p1")]
+    for one in results:
+        assert one.to_pandas().shape == one.to_polars().shape == one.to_arrow().shape
+        assert one.to_arrow().num_rows
+    for shown in (said, ranker, *results):
         assert shown._repr_html_().startswith("<div><strong>")
     assert "<Comparison of" in repr(compared)
 
@@ -69,3 +82,9 @@ def test_only_public_names_are_offered():
     offered = set(dir(likeminds))
     assert offered == {*likeminds.__all__, *likeminds._PUBLIC}
     assert not any(name.startswith("_") and name != "__version__" for name in offered)
+
+
+def test_nothing_that_is_shown_is_taken_for_markup():
+    assert "<script>" not in html_table([{"item": "<script>", "score": float("nan")}])
+    assert "<td>-</td>" in html_table([{"score": float("nan")}])
+    assert html_table([]) == ""
