@@ -23,13 +23,13 @@ import numpy as np
 from benchmarks.shared_crowds import read_crowds_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
-from likeminds.mixed_model.blocks import LabelResponses
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.lbfgs import first_model
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.optimisers import first_model
+from likeminds.mixed_model.responses import LabelResponses
 from likeminds.paper.experiments.timing import in_turns
 
 # What is fitted: people, items, labels and features; and what it may take, in seconds and GiB.

@@ -11,23 +11,22 @@ import numpy as np
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
-from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
-from likeminds.mixed_model.lbfgs import first_model
+from likeminds.mixed_model.laplace import EStepParams, WarmStarts, find_mode
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,
     LogisticLikelihood,
 )
 from likeminds.mixed_model.losses import PRIOR_LOSSES
-from likeminds.mixed_model.map_newton import find_mode
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
     LOW_RANK,
     MarginalLikelihood,
     PriorModel,
 )
+from likeminds.mixed_model.optimisers import first_model
 
 __all__ = [
     "DIAGONAL",

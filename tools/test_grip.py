@@ -3,8 +3,8 @@
 python -m tools.test_grip [--names]
 
 A test may import public names (docs/api.rst), the seams that CONTRIBUTING.md names, and the
-module it is named after: ``tests/mixed_model/test_map_newton.py`` that of
-``likeminds.mixed_model.map_newton``. Every
+module it is named after: ``tests/mixed_model/test_laplace.py`` that of
+``likeminds.mixed_model.laplace``. Every
 other name of the package is internal.
 
 internal

@@ -3,8 +3,8 @@ import pytest
 
 from learned_model import GaussianPrior, MarginalLikelihood, PriorModel, tasks_of
 from likeminds import make_schools
-from likeminds.mixed_model.fisher_scoring import ScoringStep, StepLength, step, visit_crowd
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.optimisers import ScoringStep, StepLength, step, visit_crowd
 
 
 def start_of(annotations):

@@ -11,7 +11,7 @@ import naive
 from crowds import make_crowd
 from learned_model import all_modes, make_prior, tasks_of
 from likeminds import Annotations
-from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts, moments
+from likeminds.mixed_model.laplace import EStepParams, WarmStarts, moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, LogisticLikelihood
 
 

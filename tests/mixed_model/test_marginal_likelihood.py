@@ -6,8 +6,8 @@ import pytest
 from crowds import make_crowd
 from learned_model import LIKELIHOODS, make_objective
 from likeminds import make_schools
-from likeminds.mixed_model.blocks import sample
 from likeminds.mixed_model.marginal_likelihood import LOW_RANK, MarginalLikelihood
+from likeminds.mixed_model.responses import sample
 
 
 @pytest.mark.parametrize("loss", LIKELIHOODS)

@@ -9,11 +9,11 @@ from scipy.special import expit
 
 from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker, load, save
-from likeminds.mixed_model.blocks import PaddedRows
 from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import GRADE_LOSSES
 from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
+from likeminds.mixed_model.responses import PaddedRows
 
 pytestmark = pytest.mark.seconds
 

@@ -223,7 +223,7 @@ def test_large_crowds_start_on_a_sample(monkeypatch, schools, fitted):
 def test_blocks_need_not_be_kept(monkeypatch, schools, loss):
     said = schools.annotations
     kept = HierarchicalRanker(1, loss).fit(said.X, said.labels, users=said.users)
-    monkeypatch.setattr("likeminds.mixed_model.blocks._KEPT_BYTES", 0)
+    monkeypatch.setattr("likeminds.mixed_model.responses._KEPT_BYTES", 0)
     made_anew = HierarchicalRanker(1, loss).fit(said.X, said.labels, users=said.users)
     np.testing.assert_allclose(made_anew.coef_, kept.coef_, atol=1e-10)
 

@@ -9,9 +9,9 @@ import numpy as np
 from likeminds._util.text_format import counted
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.choice_models.simulated_likelihood import form_of
-from likeminds.mixed_model.blocks import task_of
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
+from likeminds.mixed_model.responses import task_of
 
 
 @dataclass(frozen=True)

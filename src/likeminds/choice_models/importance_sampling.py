@@ -19,11 +19,11 @@ from scipy.special import gammaln
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import row_dots
-from likeminds.mixed_model.blocks import PaddedRows, Responses, of_each_user, task_of
 from likeminds.mixed_model.extensions.sign_constraints import find_mode_of_logs, weights_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.laplace import find_mode
 from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.map_newton import find_mode
+from likeminds.mixed_model.responses import PaddedRows, Responses, of_each_user, task_of
 
 # Degrees of freedom of the distribution that weights are drawn from.
 _FREEDOM = 8.0

@@ -14,11 +14,11 @@ from likeminds.choice_models.simulated_likelihood import (
     surface_of,
 )
 from likeminds.choice_models.specification import Specification
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.laplace_moments import WarmStarts
-from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.laplace import WarmStarts
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 
 # Where a mean starts that has the wrong sign, in standard deviations.
 _NEAR_ZERO = 0.1

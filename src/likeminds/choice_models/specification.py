@@ -12,11 +12,11 @@ from likeminds._util.checks import listing
 from likeminds._util.did_you_mean import did_you_mean
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
-from likeminds.mixed_model.blocks import Responses, task_of
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, matched
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
+from likeminds.mixed_model.responses import Responses, task_of
 
 # Draws for each person where the specification asks for simulation, but not for a number.
 _DRAWS = 200

@@ -176,7 +176,7 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
 
 def _tell_of_items(talk: Output, ranker: Any, said: Any) -> None:
     """Say that items are known by their features alone, where their ids might say more."""
-    from likeminds.mixed_model.item_effects.responses import NOT_SHARED, are_shared
+    from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
     from likeminds.mixed_model.losses import choose_loss
 
     by_itself = vars(ranker).get("item_effects") == "auto"
@@ -230,7 +230,7 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
 
     from likeminds.data.splits import split_within_users
     from likeminds.metrics.paired import over_users
-    from likeminds.mixed_model.item_effects.responses import are_shared
+    from likeminds.mixed_model.item_effects.item_responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
 
     if said.attribute_ids is not None or said.choice_set_codes is not None or not are_shared(said):

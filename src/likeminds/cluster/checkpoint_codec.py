@@ -15,8 +15,7 @@ from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import ClassMoments, Statistics
 from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
-from likeminds.mixed_model.laplace_moments import Moments
-from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.laplace import Moments, WarmStart
 from likeminds.solvers.trust_region import BlockCurvature
 from likeminds.solvers.variable_projection import CachedFit, Deviations
 

@@ -14,10 +14,10 @@ from likeminds.data.coded_labels import are_choices
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.choice_blocks import are_mixed
+from likeminds.mixed_model.choice_responses import are_mixed
 from likeminds.mixed_model.design import labels_of_rows
 from likeminds.mixed_model.grade_scale import GradeCounts
-from likeminds.mixed_model.item_effects.responses import labelled_by
+from likeminds.mixed_model.item_effects.item_responses import labelled_by
 from likeminds.mixed_model.losses import ChoiceLoss, LogisticLoss, MixedLoss
 
 _SINGLE, _OTHER = "single", "other"

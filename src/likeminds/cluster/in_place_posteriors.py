@@ -19,7 +19,7 @@ from likeminds.cluster.wire_format import columns_of, rows_joined
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.item_effects.responses import ItemEffects
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.graded_answers import scores_and_variances, share_scored

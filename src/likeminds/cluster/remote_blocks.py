@@ -12,11 +12,11 @@ from likeminds._util.per_user_arrays import of_users
 from likeminds.cluster.session import ClusterSession, let_go
 from likeminds.cluster.shard_people import DaskExecutor, Shard
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.blocks import AucResponses, ResponseBlock, Responses
-from likeminds.mixed_model.choice_blocks import ChoiceBlocks
+from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects.responses import ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemRows
 from likeminds.mixed_model.losses import PriorLoss
+from likeminds.mixed_model.responses import AucResponses, ResponseBlock, Responses
 
 S = TypeVar("S")
 R = TypeVar("R")

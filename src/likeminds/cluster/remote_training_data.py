@@ -19,14 +19,14 @@ from likeminds.cluster.session import ClusterSession
 from likeminds.cluster.wire_format import columns_of, rows_joined
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_scale import GradeCounts
-from likeminds.mixed_model.item_effects.responses import ItemEffects
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, GradedLoss, PriorLoss
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 from likeminds.rankers.statistics_rankers import warn_of_one_class
 from likeminds.rankers.training_data import DataSummary, ScoredLabels, TrainingData, rows_by_lot
 from likeminds.storage.folders import UserFolder

@@ -21,13 +21,13 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
-from likeminds.mixed_model.blocks import ResponseBlock, Responses, sample
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.laplace_moments import Moments, WarmStarts
-from likeminds.mixed_model.lbfgs import EXACTER, PriorFit, descend, first_model, score
+from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.model_selection import choose_structure, structure_of
+from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_model, score
+from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
 # How exactly modes are found while the form is chosen: see `modes.find_mode`.

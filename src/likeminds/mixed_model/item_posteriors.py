@@ -1,13 +1,17 @@
-"""Posteriors of what items add to scores beyond their features."""
+"""Posteriors of item effects and factors, rows to be scored, and new items from a few labels."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import expit
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
+from likeminds._util.per_user_arrays import solve
 from likeminds.data.identifiers import encode, join_ids, lookup
+from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP
 
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
@@ -163,3 +167,197 @@ class ItemPosteriors:
             factors=np.concatenate([self.factors, other.factors]),
             unsure=np.concatenate([self.unsure, other.unsure]),
         )
+
+
+@dataclass(frozen=True)
+class PredictionRows:
+    """Some items, one to a row."""
+
+    # (n, p): coordinates, as seen from the average item: the intercept's is zero. The last ones
+    # are the features that were learned.
+    rows: Float
+    # The posterior of each item, where items have effects of their own.
+    own: ItemPosteriors | None = None
+    is_named: bool = False  # whether it was said which items they are
+    # (n, d): where items have something beyond the coordinates: their features.
+    features: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        features: FloatArray,
+        coordinates: Design,
+        items: ItemPosteriors | None,
+        ids: IdArray | None = None,
+    ) -> "PredictionRows":
+        """Return rows of features in coordinates; ``ids`` say which items they are of."""
+        rows = coordinates.differences(features - coordinates.origin)
+        if items is None:
+            return cls(rows, features=features if coordinates.beyond else None)
+        if ids is None:
+            own, is_named = items.nobody_knows(len(rows)), False
+        else:
+            codes, distinct = encode(ids, "items")
+            own, is_named = items.of(distinct).take(codes), True
+        return cls(np.hstack([rows, own.factors]), own, is_named)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: Index) -> "PredictionRows":
+        """Return some of the rows."""
+        own = None if self.own is None else self.own.take(chosen)
+        features = None if self.features is None else self.features[chosen]
+        return PredictionRows(self.rows[chosen], own, self.is_named, features)
+
+    @property
+    def effects(self) -> Float:
+        """B of each row's item."""
+        return np.zeros(len(self.rows)) if self.own is None else self.own.effects
+
+    def is_known(self, items: ItemPosteriors | None) -> Bool:
+        """Say which rows are of items with labels; all are where items are features alone."""
+        if self.own is None or items is None:
+            return np.ones(len(self.rows), dtype=np.bool_)
+        if not self.is_named:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(lookup(self.own.ids, items.ids, "items") >= 0)
+
+    def same_as(self, other: "PredictionRows") -> Bool:
+        """Say where both are known to be one item."""
+        if self.own is None or other.own is None or not (self.is_named and other.is_named):
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.own.ids == other.own.ids, dtype=np.bool_)
+
+    def variance(self, v: Float, covariance: Float) -> Float:
+        """Return the variance of each row's b + f'v, given that of v: (n, r) and (n, r, r)."""
+        if self.own is None:
+            return np.zeros(len(self.rows))
+        second = covariance + v[:, :, None] * v[:, None, :]
+        return np.asarray(self.own.doubt + np.einsum("nab,nab->n", self.own.unsure, second))
+
+
+class PointwiseLoss:
+    """The loss of rows as a function of their scores.
+
+    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set.
+    """
+
+    bound: ClassVar[float] = 1.0
+
+    def at(self, scores: Float) -> tuple[Float, Float]:
+        """Return minus the slope of each label's loss by its score, and its curvature."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PointwiseLabelLoss(PointwiseLoss):
+    """Labels of yes or no; scores are their log-odds."""
+
+    positive: Bool
+
+    def at(self, scores: Float) -> tuple[Float, Float]:
+        """Return minus the slope, and the curvature."""
+        chance = expit(scores)
+        return self.positive - chance, chance * (1.0 - chance)
+
+
+@dataclass(frozen=True)
+class PointwiseChoiceLoss(PointwiseLoss):
+    """Choices, row by row; a row that is alone in its set is a label of yes or no.
+
+    The Hessian of a choice is diagonally dominant, so twice its diagonal bounds it.
+    """
+
+    bound = 2.0
+
+    chosen: Bool
+    sets: Index
+    sign: Float
+
+    def at(self, scores: Float) -> tuple[Float, Float]:
+        """Return minus the slope, and the curvature."""
+        signed = self.sign * scores
+        size = np.bincount(self.sets)
+        highest = np.where(size == 1, 0.0, -np.inf)
+        np.maximum.at(highest, self.sets, signed)
+        terms = np.exp(signed - highest[self.sets])
+        total = np.bincount(self.sets, weights=terms) + (size == 1) * np.exp(-highest)
+        chance = terms / total[self.sets]
+        return self.sign * (self.chosen - chance), chance * (1.0 - chance)
+
+
+# Steps of Newton's method, and what they may leave to go.
+_STEPS = 100
+_ENOUGH = 1e-8
+
+
+def fold_in(
+    unknown: ItemPosteriors,
+    item: Index,
+    told: PointwiseLoss,
+    *,
+    weight: FloatArray,
+    eta: Float,
+    sure: Float,
+    v: Float,
+) -> ItemPosteriors:
+    """Return the posteriors of items of which only the prior is known, given labels."""
+    n_items, size = len(unknown.effects), 1 + unknown.n_factors
+    new = item >= 0
+    item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
+    weight, sure = weight[new], sure[new]
+    prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
+    state = np.zeros((n_items, size))
+    order = np.argsort(item, kind="stable")
+    starts = np.searchsorted(item[order], np.arange(n_items))
+    held = np.diag(prior)
+    for _ in range(_STEPS):
+        scores = eta.copy()
+        scores[new] += np.einsum("na,na->n", rows, state[item])
+        pull, h = (part[new] for part in told.at(scores))
+        h = weight * h
+        left = 1.0 / (1.0 + h * sure)
+        pull = left * weight * pull
+        slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
+        outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
+        information = np.add.reduceat(outer[order], starts, axis=0)
+        step = solve(told.bound * information + held, slope[:, :, None])[:, :, 0]
+        # Steps longer than a few units overshoot where labels are all alike.
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        state = state + step / np.maximum(longest / 2.0, 1.0)
+        if float(longest.max()) < _ENOUGH:
+            break
+    covariance = np.linalg.inv(information + held)
+    return replace(
+        unknown,
+        effects=state[:, 0],
+        doubt=covariance[:, 0, 0],
+        factors=state[:, 1:],
+        unsure=np.ascontiguousarray(covariance[:, 1:, 1:]),
+    )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The residuals of labelled items: E[eta + noise | label] - eta.
+
+    A score eta is the mean utility of an item to a user. A label tells more of the labelled item:
+    its noise is this user's own taste for it, which other items do not share. The mean utility,
+    given the label, is what the item is worth to this user.
+    """
+
+    people: Index  # (n,): the place of the user of each label
+    items: IdArray  # (n,): the item of each label
+    residuals: Float  # (n,): the residual of each label
+
+    def at(self, people: Index, items: IdArray) -> Float:
+        """Return the mean residual of each pair of user and item, zero without a label."""
+        item, known = encode(self.items, "items")
+        asked = lookup(items, known, "items")
+        n = len(known)
+        labelled, code = np.unique(self.people * n + item, return_inverse=True)
+        mean = np.bincount(code, self.residuals) / np.bincount(code)
+        pairs = people * n + asked
+        place = np.minimum(np.searchsorted(labelled, pairs), len(labelled) - 1)
+        return np.where((asked >= 0) & (labelled[place] == pairs), mean[place], 0.0)

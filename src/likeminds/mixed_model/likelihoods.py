@@ -15,7 +15,7 @@ from scipy.special import expit, logsumexp
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import row_dots
-from likeminds.mixed_model.blocks import PaddedRows
+from likeminds.mixed_model.responses import PaddedRows
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
 _SAFE = 100.0

@@ -10,12 +10,11 @@ from likeminds._util.array_types import FloatArray
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices
 from likeminds.data.label_parsing import block_medians
-from likeminds.mixed_model.blocks import AucResponses, LabelResponses, Responses
-from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.grade_scale import GradeCounts
-from likeminds.mixed_model.item_effects.responses import (
+from likeminds.mixed_model.item_effects.item_responses import (
     BEND,
     ItemEffects,
     ItemRows,
@@ -29,6 +28,7 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
+from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
 
 
 class PriorLoss(ABC):

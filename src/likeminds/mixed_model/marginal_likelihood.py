@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, cost, moments
+from likeminds.mixed_model.laplace import EStepParams, Moments, WarmStarts, cost, moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.numerics import LEAST_KNOWN
+from likeminds.mixed_model.responses import Responses
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
 # by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat

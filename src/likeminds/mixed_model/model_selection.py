@@ -13,10 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds.mixed_model.blocks import sample
-from likeminds.mixed_model.fisher_scoring import EvaluatedModel
-from likeminds.mixed_model.laplace_moments import WarmStarts
-from likeminds.mixed_model.lbfgs import ROUGH_STEPS, PriorFit, descend, learn_roughly
+from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
     FULL,
@@ -25,6 +22,14 @@ from likeminds.mixed_model.marginal_likelihood import (
     MarginalLikelihood,
     PriorModel,
 )
+from likeminds.mixed_model.optimisers import (
+    ROUGH_STEPS,
+    EvaluatedModel,
+    PriorFit,
+    descend,
+    learn_roughly,
+)
+from likeminds.mixed_model.responses import sample
 
 # With fewer users, cross-validation over users is too noisy to choose anything.
 FEWEST_USERS = 40

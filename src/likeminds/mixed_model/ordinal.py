@@ -17,7 +17,6 @@ from scipy.special import expit
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import row_dots
-from likeminds.mixed_model.blocks import PaddedRows
 from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import (
     DiagonalCurvature,
@@ -26,6 +25,7 @@ from likeminds.mixed_model.likelihoods import (
     damping,
     mean_between,
 )
+from likeminds.mixed_model.responses import PaddedRows
 
 optimize: Any = LazyModule("scipy.optimize")
 

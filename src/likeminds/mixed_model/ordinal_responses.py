@@ -1,23 +1,21 @@
 """Users' response styles, predicted grades, and updates of ordinal likelihoods from scores."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.per_user_arrays import CollectedRows, drawn
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.label_parsing import LabelReading
-from likeminds.mixed_model.blocks import LabelResponses, ResponseBlock, Responses
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
-from likeminds.mixed_model.laplace_moments import EStepParams
-from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_posteriors import PointwiseLoss
+from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import DiagonalCurvature
-from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
+from likeminds.mixed_model.responses import LabelResponses, ResponseBlock, Responses
 
 
 @dataclass(frozen=True)
@@ -88,56 +86,6 @@ class ResponseStyle:
         codes = grading.scale.codes(grades)
         variance = float((shifts**2).mean())
         return replace(self, grading=usual.with_shifts(codes, people, eta, variance=variance))
-
-
-class PointwiseLoss:
-    """The loss of rows as a function of their scores.
-
-    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set.
-    """
-
-    bound: ClassVar[float] = 1.0
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope of each label's loss by its score, and its curvature."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class PointwiseLabelLoss(PointwiseLoss):
-    """Labels of yes or no; scores are their log-odds."""
-
-    positive: Bool
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope, and the curvature."""
-        chance = expit(scores)
-        return self.positive - chance, chance * (1.0 - chance)
-
-
-@dataclass(frozen=True)
-class PointwiseChoiceLoss(PointwiseLoss):
-    """Choices, row by row; a row that is alone in its set is a label of yes or no.
-
-    The Hessian of a choice is diagonally dominant, so twice its diagonal bounds it.
-    """
-
-    bound = 2.0
-
-    chosen: Bool
-    sets: Index
-    sign: Float
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope, and the curvature."""
-        signed = self.sign * scores
-        size = np.bincount(self.sets)
-        highest = np.where(size == 1, 0.0, -np.inf)
-        np.maximum.at(highest, self.sets, signed)
-        terms = np.exp(signed - highest[self.sets])
-        total = np.bincount(self.sets, weights=terms) + (size == 1) * np.exp(-highest)
-        chance = terms / total[self.sets]
-        return self.sign * (self.chosen - chance), chance * (1.0 - chance)
 
 
 @dataclass(frozen=True)

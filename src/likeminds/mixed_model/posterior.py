@@ -16,18 +16,22 @@ from likeminds.data.identifiers import compact, lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.mixed_model.likelihoods import Likelihood, label_probability
-from likeminds.mixed_model.new_items import Answered, fold_in
-from likeminds.mixed_model.ordinal import StandardNormal
-from likeminds.mixed_model.ordinal_responses import (
-    GradePredictions,
+from likeminds.mixed_model.item_posteriors import (
+    Answered,
+    ItemPosteriors,
     PointwiseChoiceLoss,
     PointwiseLabelLoss,
     PointwiseLoss,
+    PredictionRows,
+    fold_in,
+    refuse_new_items,
+)
+from likeminds.mixed_model.likelihoods import Likelihood, label_probability
+from likeminds.mixed_model.ordinal import StandardNormal
+from likeminds.mixed_model.ordinal_responses import (
+    GradePredictions,
     ResponseStyle,
 )
-from likeminds.mixed_model.prediction_rows import PredictionRows
 
 # Rankings drawn from a posterior for the credible intervals of ranks.
 _DRAWS = 2000

@@ -25,10 +25,9 @@ from likeminds._util.per_user_arrays import (
     times,
     times_back,
 )
-from likeminds.mixed_model.blocks import PaddedRows
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, UserPenalty
 from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
-from likeminds.mixed_model.user_penalty import UserPenalty
+from likeminds.mixed_model.responses import PaddedRows
 
 # What a step that is nearly solved for leaves of it: it gains this squared less than it might.
 _LEFT = 0.03

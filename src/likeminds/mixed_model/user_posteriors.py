@@ -11,7 +11,6 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import solve, times
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.blocks import PaddedRows, ResponseBlock, Responses, people_of
 from likeminds.mixed_model.extensions.sign_constraints import (
     LogNormalPrior,
     curvature_of_logs,
@@ -23,13 +22,13 @@ from likeminds.mixed_model.extensions.sign_constraints import (
 )
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
+from likeminds.mixed_model.item_posteriors import Answered
+from likeminds.mixed_model.laplace import EXACT, EStepParams, PosteriorMode, WarmStart, WarmStarts
 from likeminds.mixed_model.likelihoods import Curvature
 from likeminds.mixed_model.losses import PriorLoss
-from likeminds.mixed_model.map_newton import EXACT, PosteriorMode, WarmStart
-from likeminds.mixed_model.new_items import Answered
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
+from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, people_of
 
 Single = NDArray[np.float32]
 

@@ -26,9 +26,9 @@ from likeminds.choice_models.text_tables import Table
 from likeminds.choice_models.willingness_to_pay import willingness_to_pay
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 from likeminds.rankers.callbacks import both_callbacks
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.solvers.solver import Callback

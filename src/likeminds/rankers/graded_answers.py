@@ -14,11 +14,11 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.metrics.concordance import concordance_by_user
 from likeminds.metrics.paired import over_users
-from likeminds.mixed_model.item_effects.responses import are_shared
+from likeminds.mixed_model.item_effects.item_responses import are_shared
+from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.candidates.folds import was_interrupted
 from likeminds.rankers.label_validation import rows_and_users
 from likeminds.rankers.training_data import ScoredLabels, TrainingData

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.choice_blocks import refuse_no_choices
+from likeminds.mixed_model.choice_responses import refuse_no_choices
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.rankers.prior_fitting import PriorFittingMixin
 from likeminds.rankers.training_data import LocalTrainingData

@@ -15,7 +15,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.fitted_prior import FittedPrior
-from likeminds.mixed_model.new_items import Answered
+from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior

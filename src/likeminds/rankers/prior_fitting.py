@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects, learn_with_people
 from likeminds.mixed_model.fit_prior import learn
@@ -21,13 +20,14 @@ from likeminds.mixed_model.item_effects.feature_regression import (
     regress_items_on_features,
     with_weights,
 )
-from likeminds.mixed_model.item_effects.fit import learn_crossed
-from likeminds.mixed_model.item_effects.responses import NOT_SHARED, ItemEffects
-from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.item_effects.fit_items import learn_crossed
+from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, ItemEffects
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import Graded
 from likeminds.mixed_model.ordinal_responses import refine_likelihood
+from likeminds.mixed_model.responses import Responses
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.mixed_model.wide.wide_fit import learn_in_rows
 from likeminds.rankers.callbacks import both_callbacks

@@ -19,8 +19,8 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import graded_answers, newcomers, probabilities

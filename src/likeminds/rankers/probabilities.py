@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_probabilities import calibrate_choices, chances_of_sets
+from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping, label_probability
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
 from likeminds.rankers.label_validation import is_graded, places_of, rows_and_users
 from likeminds.rankers.training_data import TrainingData

@@ -24,13 +24,13 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
 from likeminds.losses.quadratic import AbstractQuadraticLoss, RowFactors, spectrum_of_factors
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.laplace_moments import WarmStarts
+from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood
 from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Parts

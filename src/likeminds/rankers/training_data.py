@@ -17,15 +17,15 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.per_user_arrays import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
-from likeminds.mixed_model.blocks import Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
-from likeminds.mixed_model.item_effects.responses import ItemEffects, are_shared
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, are_shared
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.lbfgs import PriorFit
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import PriorLoss, choose_loss
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 from likeminds.rankers.statistics_rankers import refuse_one_class
 from likeminds.rankers.wide_switch import directions_of
 

@@ -10,9 +10,9 @@ import numpy as np
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.item_posteriors import ItemPosteriors as LearnedItems
+from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.prediction_rows import PredictionRows
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.label_validation import user_positions

@@ -15,7 +15,7 @@ from learned_model import (
 )
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.item_effects.e_step import crossed_moments
-from likeminds.mixed_model.item_effects.responses import ItemEffects
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from crowds import make_votes
 from learned_model import EStepParams, WarmStarts, first_model, tasks_with_items
 from likeminds.mixed_model.item_effects.e_step import crossed_moments
-from likeminds.mixed_model.item_effects.responses import BEND
+from likeminds.mixed_model.item_effects.item_responses import BEND
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 
 

@@ -8,10 +8,10 @@ from scipy.special import expit
 
 from learned_model import LOW_RANK, GaussianPrior, first_model, tasks_with_items
 from likeminds import Annotations
-from likeminds.mixed_model.fisher_scoring import visit_crowd
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
 from likeminds.mixed_model.item_effects.m_step import with_centred_factors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.optimisers import visit_crowd
 
 
 def test_what_all_want_of_a_learned_feature_is_the_items_own():

@@ -22,15 +22,14 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.map_reduce import SumTuple
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.covariates import CovariateEncoder, Covariates
-from likeminds.mixed_model.blocks import ResponseBlock, Responses
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
-from likeminds.mixed_model.laplace_moments import EStepParams, WarmStarts
-from likeminds.mixed_model.lbfgs import PriorFit, first_guess
-from likeminds.mixed_model.map_newton import WarmStart
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.laplace import EStepParams, WarmStart, WarmStarts
 from likeminds.mixed_model.marginal_likelihood import PriorModel
 from likeminds.mixed_model.numerics import LEAST_SHARE, SHORTER, SHORTEST
+from likeminds.mixed_model.optimisers import PriorFit, first_guess
+from likeminds.mixed_model.responses import ResponseBlock, Responses
 
 # Rounds in which the ridges, and the form of the prior, are learned anew.
 _FREE_ROUNDS = 2

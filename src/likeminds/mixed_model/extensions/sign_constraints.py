@@ -18,11 +18,11 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import row_dots, times, times_back
-from likeminds.mixed_model.blocks import PaddedRows, of_each_user
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.laplace import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
-from likeminds.mixed_model.map_newton import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.numerics import ROUNDING
+from likeminds.mixed_model.responses import PaddedRows, of_each_user
 
 optimize: Any = LazyModule("scipy.optimize")
 

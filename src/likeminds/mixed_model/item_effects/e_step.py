@@ -5,18 +5,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.mixed_model.blocks import ResponseBlock, RowItems
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
     SparseItemSums,
     packed,
     unpacked,
 )
-from likeminds.mixed_model.laplace_moments import EStepParams, Moments, WarmStarts, moments_of
-from likeminds.mixed_model.map_newton import PosteriorMode, WarmStart
+from likeminds.mixed_model.laplace import (
+    EStepParams,
+    Moments,
+    PosteriorMode,
+    WarmStart,
+    WarmStarts,
+    moments_of,
+)
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
+from likeminds.mixed_model.responses import ResponseBlock, RowItems
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
-from likeminds.mixed_model.laplace_moments import WarmStarts
-from likeminds.mixed_model.lbfgs import PriorFit
+from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.marginal_likelihood import LOW_RANK
+from likeminds.mixed_model.optimisers import PriorFit
 
 optimize: Any = LazyModule("scipy.optimize")
 

@@ -12,19 +12,19 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import solve
-from likeminds.mixed_model.fisher_scoring import (
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
+from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
+from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
+from likeminds.mixed_model.numerics import SHORTER
+from likeminds.mixed_model.optimisers import (
     EvaluatedModel,
     ScoringStep,
     StepLength,
     step,
     visit_crowd,
 )
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments
-from likeminds.mixed_model.item_effects.responses import ItemEffects
-from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
-from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
-from likeminds.mixed_model.numerics import SHORTER
 
 # Eigenvalues less than this share of the largest are rounding.
 _LEAST = 1e-9

@@ -21,16 +21,15 @@ from dataclasses import replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds.mixed_model.blocks import ResponseBlock
-from likeminds.mixed_model.item_effects.responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
-from likeminds.mixed_model.laplace_moments import EStepParams
+from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import RowLikelihood
-from likeminds.mixed_model.map_newton import WarmStart
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.numerics import ROUNDING
 from likeminds.mixed_model.primal_dual import information_left
+from likeminds.mixed_model.responses import ResponseBlock
 
 # Where L_j is computed: so many standard deviations from the mean.
 _POINTS = 1.25 * np.arange(-4.0, 5.0)

@@ -1,1 +1,1 @@
-"""Learning the prior from wide features: in the space of rows, never features x features."""
+"""Wide features: the prior is learned in the space of rows, never features x features."""

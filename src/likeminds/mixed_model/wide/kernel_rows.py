@@ -15,9 +15,9 @@ from scipy import sparse
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.blocks import InMemoryResponses, PaddedRows, of_each_user, task_of
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.losses import PriorLoss
+from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows, of_each_user, task_of
 
 # What is gathered at a time to multiply a person's rows with each other.
 _GATHERED_BYTES = 1 << 21

@@ -10,21 +10,207 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float
+from likeminds._util.array_types import Bool, Float, FloatArray
+from likeminds._util.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.blocks import Responses
-from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.laplace_moments import WarmStarts
-from likeminds.mixed_model.lbfgs import EXACTER, ROUGH, PriorFit, descend, first_model
+from likeminds.mixed_model.design import Design, leading_directions
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import PriorLoss
-from likeminds.mixed_model.marginal_likelihood import LOW_RANK, PriorModel
+from likeminds.mixed_model.marginal_likelihood import LOW_RANK, MarginalLikelihood, PriorModel
 from likeminds.mixed_model.model_selection import FEWEST_USERS, grow_while_lower
-from likeminds.mixed_model.wide.basis_reduction import few_coordinates, in_few, with_doubt
+from likeminds.mixed_model.numerics import LEAST_KNOWN
+from likeminds.mixed_model.optimisers import (
+    EXACTER,
+    ROUGH,
+    PriorFit,
+    descend,
+    first_guess,
+    first_model,
+)
+from likeminds.mixed_model.responses import Responses
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.spectrum import InformationSpectrum, first_directions
-from likeminds.mixed_model.wide.wide_marginal_likelihood import RowMoments, WideMarginalLikelihood
+from likeminds.mixed_model.wide.wide_marginal_likelihood import (
+    RowMatrices,
+    RowMoments,
+    WideMarginalLikelihood,
+)
 from likeminds.solvers.solver import Callback
+
+# Random vectors, and products with each. Sums over d eigenvalues are then within a few per cent
+# of 1 / sqrt(d); fewer features than that many vectors are all asked.
+_VECTORS, _PRODUCTS = 8, 16
+
+
+@dataclass(frozen=True)
+class InformationSpectrum:
+    """Eigenvalues of a positive semi-definite matrix: a few that stand for all."""
+
+    # (m,): eigenvalues, and how many each stands for.
+    values: Float
+    counts: Float
+
+    @classmethod
+    def of(cls, matrix: RowMatrices, n_features: int) -> "InformationSpectrum":
+        """Find the spectrum of a matrix of features x features that is only applied.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> diagonal = SimpleNamespace(times=lambda v: np.arange(1.0, 5.0)[:, None] * v)
+        >>> spectrum = InformationSpectrum.of(diagonal, 4)
+        >>> float(round(spectrum.well_known(1.0), 6))    # 1/2 + 2/3 + 3/4 + 4/5
+        2.716667
+        """
+        if n_features <= _VECTORS:
+            start = np.eye(n_features)
+        else:
+            rng = np.random.default_rng(0)
+            start = rng.choice([-1.0, 1.0], size=(n_features, _VECTORS))
+            start /= np.sqrt(n_features)
+        diagonals, beside = _lanczos(matrix, start)
+        each = n_features / start.shape[1]
+        values, counts = [], []
+        for own, next_to in zip(diagonals.T, beside.T, strict=True):
+            found, vectors = np.linalg.eigh(
+                np.diag(own) + np.diag(next_to, 1) + np.diag(next_to, -1)
+            )
+            values.append(np.maximum(found, 0.0))
+            counts.append(each * vectors[0] ** 2)
+        return cls(np.concatenate(values), np.concatenate(counts))
+
+    def times(self, share: float) -> "InformationSpectrum":
+        """Return the spectrum of a share of the information."""
+        return InformationSpectrum(share * self.values, self.counts)
+
+    def well_known(self, ridge: float) -> float:
+        """Return how many directions are known."""
+        return float(self.counts @ (self.values / (self.values + max(ridge, 1e-300))))
+
+    def ridge(self, ridge: float, squares: float) -> float:
+        """Return the next ridge, given the last one and the squared length of what it holds."""
+        return max(self.well_known(ridge), LEAST_KNOWN) / max(squares, LEAST_KNOWN**2)
+
+
+def _lanczos(matrix: RowMatrices, start: Float) -> tuple[Float, Float]:
+    """Return the tridiagonal matrices of Lanczos' method, one for each column of a start.
+
+    Vectors are made orthogonal to all earlier ones, lest an eigenvalue be counted twice.
+    """
+    n_features, n_vectors = start.shape
+    n_steps = min(_PRODUCTS, n_features)
+    basis = np.zeros((n_steps, n_features, n_vectors))
+    diagonals, beside = np.zeros((n_steps, n_vectors)), np.zeros((n_steps, n_vectors))
+    vector = start
+    for step in range(n_steps):
+        basis[step] = vector
+        product = matrix.times(vector)
+        diagonals[step] = np.einsum("dv,dv->v", product, vector)
+        for _ in range(2):
+            earlier = np.einsum("sdv,dv->sv", basis[: step + 1], product)
+            product -= np.einsum("sdv,sv->dv", basis[: step + 1], earlier)
+        beside[step] = np.linalg.norm(product, axis=0)
+        lasts = beside[step] > 1e-10 * np.maximum(np.abs(diagonals[0]), 1e-300)
+        beside[step] *= lasts
+        vector = np.where(lasts, product / np.where(lasts, beside[step], 1.0), 0.0)
+    return diagonals, beside[:-1]
+
+
+# Directions looked at beyond those asked for, and products with all of them.
+_MORE, _KRYLOV_STEPS = 6, 3
+
+
+def lowest(matrix: RowMatrices, n_features: int, n: int) -> tuple[Float, Float]:
+    """Return the least eigenvalues and their eigenvectors, shape (d, n), by block Krylov steps."""
+    n_tried = min(n + _MORE, n_features)
+    start = np.random.default_rng(0).standard_normal((n_features, n_tried))
+    blocks = [np.linalg.qr(start)[0]]
+    for _ in range(_KRYLOV_STEPS):
+        if len(blocks) * n_tried < n_features:
+            blocks.append(np.linalg.qr(matrix.times(blocks[-1]))[0])
+    basis = np.linalg.qr(np.hstack(blocks)[:, :n_features])[0]
+    values, vectors = np.linalg.eigh(basis.T @ matrix.times(basis))
+    return values[:n], basis @ vectors[:, :n]
+
+
+def first_directions(model: PriorModel, found: RowMoments, n: int) -> Float:
+    """Return directions B, shape (d, n), along which more variance would help most.
+
+    The gradient by the variance along a direction, over the information about it, is a step of
+    scoring: see `mixed_model.fisher_scoring`.
+    """
+    values, vectors = lowest(found.missing, len(model.prior.mean) - _n_other(found), n)
+    known = np.einsum("dn,dn->n", vectors, found.told.times(vectors)) / found.n_users
+    variance = np.maximum(-values, 0.0) / found.n_users / np.maximum(known, 1e-300) ** 2
+    return np.asarray(vectors * np.sqrt(variance))
+
+
+def _n_other(found: RowMoments) -> int:
+    return len(found.by_variance) - 1
+
+
+# Coordinates that are kept.
+KEPT = 128
+# Items that say which they are, at most.
+_ITEMS = 4096
+
+
+def few_coordinates(learned: PriorFit, rows: KernelRows, coordinates: Design) -> Design:
+    """Return coordinates that hold the mean, the leading directions, and most of the items."""
+    every = max(1, len(rows.table) // _ITEMS)
+    items = rows.table[::every]
+    n_weights = coordinates.n_weights
+    if n_weights <= KEPT:
+        return replace(coordinates, spread=_covariance(items))
+    prior = learned.model.prior
+    along = np.column_stack([prior.mean, prior.loadings * prior.residual[:, None]])[:n_weights]
+    basis = np.linalg.qr(np.hstack([along, leading_directions(items, KEPT)]))[0][:, :KEPT]
+    inside = np.asarray(items @ basis.astype(items.dtype), dtype=np.float64)
+    beyond = (np.vdot(items, items) - np.vdot(inside, inside)) / len(items)
+    # Whatever is left of items beyond the basis counts, were it only rounding.
+    least = np.finfo(np.float64).tiny
+    return replace(
+        coordinates, basis=basis, spread=_covariance(inside), beyond=max(float(beyond), least)
+    )
+
+
+def in_few(learned: PriorFit, wide: Design, few: Design) -> PriorFit:
+    """Return what was learned, in a few coordinates."""
+    if few.basis is None:
+        return replace(learned, pulls=WarmStarts())
+    model = learned.model
+    prior, n_weights = model.prior, wide.n_weights
+    B = prior.loadings * prior.residual[:, None]
+    mean = np.append(few.basis.T @ prior.mean[:n_weights], prior.mean[n_weights:])
+    residual = np.append(np.full(few.n_weights, prior.residual[0]), prior.residual[n_weights:])
+    directions = np.vstack([few.basis.T @ B[:n_weights], B[n_weights:]])
+    narrow = GaussianPrior(
+        mean, directions / residual[:, None], residual, beyond=float(prior.residual[0]) ** 2
+    )
+    return replace(learned, model=replace(model, prior=narrow, centre=0.0), pulls=WarmStarts())
+
+
+def with_doubt(
+    learned: PriorFit, tasks: Responses, few: Design, spectrum: InformationSpectrum, n_weights: int
+) -> PriorFit:
+    """Add how unsure the mean is: along the coordinates, and on average beyond them."""
+    model: PriorModel = learned.model
+    unit = first_guess(few.size, few.n_weights)
+    objective = MarginalLikelihood(tasks, few.n_weights, model, unit, shape=learned.shape)
+    with one_blas_thread():
+        unsure = objective.covariance_of_mean(model, objective.visit(model))
+    n_beyond = n_weights - few.n_weights
+    total = float(spectrum.counts @ (1.0 / (spectrum.values + model.ridge)))
+    inside = float(unsure.diagonal()[: few.n_weights].sum())
+    beyond = max(total - inside, 0.0) / n_beyond if n_beyond else 0.0
+    return replace(learned, unsure=unsure, unsure_beyond=beyond, pulls=objective.pulls)
+
+
+def _covariance(items: FloatArray) -> Float:
+    centred = np.asarray(items - items.mean(axis=0), dtype=np.float64)
+    return np.asarray(centred.T @ centred / len(centred))
+
 
 # Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
 _TRIED = (0, 1, 2, 4, 8)

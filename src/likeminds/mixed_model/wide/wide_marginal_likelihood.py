@@ -17,9 +17,8 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds._util.map_reduce import ThreadExecutor
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.laplace_moments import EStepParams
+from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, newton
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
-from likeminds.mixed_model.map_newton import PosteriorMode, newton
 from likeminds.mixed_model.marginal_likelihood import FAR, OFF_ZERO, MarginalLikelihood, PriorModel
 from likeminds.mixed_model.primal_dual import Dual
 from likeminds.mixed_model.wide.kernel_rows import KernelBlock, KernelRows

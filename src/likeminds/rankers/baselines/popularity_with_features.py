@@ -26,7 +26,7 @@ from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.losses import LOSSES, Loss, as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.item_effects.responses import NOT_SHARED, are_shared
+from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.baselines.popularity import features_of_items, labelled_items, sums_by
 from likeminds.rankers.baselines.ridge import grid

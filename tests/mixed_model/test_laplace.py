@@ -10,10 +10,10 @@ import naive
 from crowds import make_crowd
 from learned_model import GaussianPrior, coordinates_of, make_prior, tasks_of
 from likeminds import load_electricity, make_schools
-from likeminds.mixed_model import map_newton
+from likeminds.mixed_model import laplace
+from likeminds.mixed_model.laplace import find_mode
 from likeminds.mixed_model.likelihoods import ChoiceCurvature, ChoiceLikelihood, LogisticLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
-from likeminds.mixed_model.map_newton import find_mode
 from likeminds.mixed_model.primal_dual import Dual, Primal
 
 # Names of losses, labels of each person and features: more labels than features, and fewer.
@@ -46,8 +46,8 @@ def test_nobody_depends_on_who_still_moves(case, monkeypatch):
     """Those who have not arrived go on by themselves: the same steps, to the last digit."""
     task, size = block_of(*case)
     together = {}
-    for share in (0.0, map_newton._FEW, 1.0):
-        monkeypatch.setattr(map_newton, "_FEW", share)
+    for share in (0.0, laplace._FEW, 1.0):
+        monkeypatch.setattr(laplace, "_FEW", share)
         together[share] = find_mode(task, prior_of(size, 0), likelihood_of(case[0]))
     for other in together.values():
         np.testing.assert_array_equal(other.state, together[0.0].state)
@@ -109,7 +109,7 @@ def test_points_of_the_same_prior_are_where_the_search_ends():
     prior = prior_of(size, 0)
     before = find_mode(task, prior, LogisticLikelihood())
     np.testing.assert_allclose(
-        map_newton._start(task, prior, before.system, before.kept), before.state, atol=1e-9
+        laplace._start(task, prior, before.system, before.kept), before.state, atol=1e-9
     )
 
 
@@ -151,8 +151,8 @@ def test_steps_that_are_nearly_solved_lead_to_the_same_modes(case):
     exact = find_mode(task, prior, likelihood)
     rows, offset = exact.system.rows, exact.system.offset
     system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), nearly=True)
-    for gain, apart in ((map_newton.EXACT, 1e-4), (1e-5, 5e-3)):
-        found = map_newton.newton(task, system, likelihood, np.zeros_like(task.weight), gain)
+    for gain, apart in ((laplace.EXACT, 1e-4), (1e-5, 5e-3)):
+        found = laplace.newton(task, system, likelihood, np.zeros_like(task.weight), gain)
         np.testing.assert_allclose(found.eta, exact.eta, atol=apart * np.abs(exact.eta).max())
 
 

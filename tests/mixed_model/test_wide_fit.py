@@ -16,13 +16,12 @@ from learned_model import (
     first_model,
 )
 from likeminds import Annotations
-from likeminds.mixed_model.lbfgs import descend
 from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.mixed_model.optimisers import descend
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.mixed_model.wide import basis_reduction
+from likeminds.mixed_model.wide import wide_fit
 from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.spectrum import InformationSpectrum, lowest
-from likeminds.mixed_model.wide.wide_fit import learn_in_rows
+from likeminds.mixed_model.wide.wide_fit import InformationSpectrum, learn_in_rows, lowest
 from likeminds.mixed_model.wide.wide_marginal_likelihood import WideMarginalLikelihood
 
 N_FEATURES = 30
@@ -166,7 +165,7 @@ def test_posteriors_in_few_coordinates_are_those_in_all(kind, monkeypatch):
     every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     points, known, coordinates = [], [], []
     for kept in (N_FEATURES, 7):
-        monkeypatch.setattr(basis_reduction, "KEPT", kept)
+        monkeypatch.setattr(wide_fit, "KEPT", kept)
         learned, tasks, few = learn_in_rows(
             loss, said, every, 2, likelihood=loss.likelihood, centre=0.0, tol=1e-6, max_iter=100
         )

@@ -9,7 +9,7 @@ import likeminds
 from crowds import make_votes
 from learned_model import tasks_with_items
 from likeminds import Annotations, HierarchicalRanker, find_schools, load_electricity
-from likeminds.mixed_model.item_effects.fit import learn_crossed
+from likeminds.mixed_model.item_effects.fit_items import learn_crossed
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 
 

@@ -6,8 +6,8 @@ from scipy.special import logsumexp
 
 from learned_model import Design, coordinates_of, tasks_of
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.data.choice_sets import are_choices
-from likeminds.mixed_model.choice_blocks import ChoiceBlocks, are_mixed
+from likeminds.data.coded_labels import are_choices
+from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import choose_loss
 
@@ -156,7 +156,7 @@ def test_features_that_take_much_memory_become_coordinates_block_by_block(monkey
     )
     coordinates = coordinates_of(said, intercept=False)
     at_once = ChoiceBlocks.of_annotations(said, coordinates)
-    monkeypatch.setattr("likeminds.mixed_model.blocks._KEPT_BYTES", 0)
+    monkeypatch.setattr("likeminds.mixed_model.responses._KEPT_BYTES", 0)
     by_block = ChoiceBlocks.of_annotations(said, coordinates)
     assert at_once.is_ready
     assert not by_block.is_ready

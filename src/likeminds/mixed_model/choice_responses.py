@@ -11,14 +11,14 @@ from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices, classes_by_set, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
-from likeminds.mixed_model.blocks import (
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.responses import (
     CachedResponses,
     PaddedRows,
     RowItems,
     is_cheap_table,
     plan_blocks,
 )
-from likeminds.mixed_model.design import Design
 
 # The place, in a set, of what is chosen by who says no to a single item.
 _OUTSIDE = -1

@@ -27,30 +27,21 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.threads import one_blas_thread
-from likeminds.mixed_model.fisher_scoring import EvaluatedModel, StepLength, visit_crowd
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
-from likeminds.mixed_model.item_effects.factor_init import (
+from likeminds.mixed_model.item_effects.factor_selection import (
     FIRST_UNIT,
     NOTHING,
-    are_there,
-    without_vanished,
-)
-from likeminds.mixed_model.item_effects.factor_selection import (
     FitState,
+    are_there,
     choose_factors,
     fit_roughly,
     with_shrinkage,
+    without_vanished,
 )
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_effects.m_step import step_both, step_items, with_centred_factors
 from likeminds.mixed_model.item_effects.quadrature import integrate_effects
-from likeminds.mixed_model.item_effects.responses import ItemEffects
-from likeminds.mixed_model.lbfgs import (
-    EXACTER,
-    PriorFit,
-    descend,
-    first_model,
-)
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
@@ -61,6 +52,15 @@ from likeminds.mixed_model.model_selection import (
     StructureStart,
     choose_structure,
     structure_of,
+)
+from likeminds.mixed_model.optimisers import (
+    EXACTER,
+    EvaluatedModel,
+    PriorFit,
+    StepLength,
+    descend,
+    first_model,
+    visit_crowd,
 )
 from likeminds.solvers.solver import Callback
 

@@ -7,7 +7,7 @@ import pytest
 
 from learned_model import DIAGONAL, LIKELIHOODS, make_objective
 from likeminds import make_schools
-from likeminds.mixed_model.lbfgs import descend, score
+from likeminds.mixed_model.optimisers import descend, score
 
 
 @pytest.mark.parametrize("loss", LIKELIHOODS)

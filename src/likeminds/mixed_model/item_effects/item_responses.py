@@ -23,16 +23,7 @@ from likeminds._util.per_user_arrays import drawn
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows
-from likeminds.mixed_model.blocks import (
-    InMemoryResponses,
-    LabelResponses,
-    PaddedRows,
-    ResponseBlock,
-    Responses,
-    RowItems,
-    bins_of,
-)
-from likeminds.mixed_model.choice_blocks import ChoiceBlocks
+from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.item_effects.scatter_sums import (
     BlockItems,
@@ -41,8 +32,17 @@ from likeminds.mixed_model.item_effects.scatter_sums import (
     unpacked,
 )
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.mixed_model.map_newton import PosteriorMode
+from likeminds.mixed_model.laplace import PosteriorMode
 from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
+from likeminds.mixed_model.responses import (
+    InMemoryResponses,
+    LabelResponses,
+    PaddedRows,
+    ResponseBlock,
+    Responses,
+    RowItems,
+    bins_of,
+)
 
 S = TypeVar("S")
 R = TypeVar("R")

@@ -1,0 +1,373 @@
+"""Optimisers of the marginal likelihood: Fisher scoring for all of Omega, else L-BFGS.
+
+EM moves Omega to the second moments of the posteriors, and is slow where labels carry little
+information: there, posteriors equal the prior. That information is known: in the basis of L
+(L L' = Omega), along the eigenvectors of the mean posterior covariance, with eigenvalues 1 - k_a,
+the information about the entry (a, b) of Omega is that of k_a k_b U users whose weights are
+observed without error. Fisher scoring divides EM's step by it.
+
+Pseudo-users, a fixed share of the users, for whom all weights are alike N(0, s^2), shrink Omega
+towards their covariance. J grows by
+
+    pseudo/2 [log |Omega| + log |T^-1| ],  T = diag(s^2, ..., s^2, v^2)
+
+where s and v minimise it: twice as much disagreement costs nothing, more disagreement in one
+direction than in the others does. Or T has a variance for each coordinate, so only correlations
+cost. For a diagonal Omega, the same steps are taken with its diagonal alone.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.lazy_imports import LazyModule
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.laplace import Moments, WarmStarts
+from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
+from likeminds.mixed_model.marginal_likelihood import (
+    FULL,
+    CovarianceStructure,
+    MarginalLikelihood,
+    PriorModel,
+    slope_by_log_precision,
+)
+from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, SHORTER, SHORTEST
+from likeminds.solvers.solver import Callback
+
+# A regression's precision grows or shrinks by at most exp(1) in a step.
+_LONGEST_PRECISION = 1.0
+# Steps are at first stretched to at most so many; twice as many if that lowers J, else half.
+_STRETCH, _LEAST_STRETCH = 4.0, 1.5
+
+
+@dataclass(frozen=True)
+class EvaluatedModel:
+    """A model, the moments of the posteriors under it, and J."""
+
+    model: PriorModel
+    found: Moments
+    value: float
+
+
+def visit_crowd(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
+    """Return the moments under a model, and J, which includes the pseudo-people."""
+    return valued(objective, model, objective.visit(model))
+
+
+def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> EvaluatedModel:
+    """Return J, given the moments under a model: pseudo-people may change, nobody is visited."""
+    pseudo = objective.shape.pseudo * found.n_users
+    alike, variances = _alike(model.prior, objective)
+    penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
+    value = found.objective + penalty + objective.held(model) + objective.cost_of_items(found)
+    return EvaluatedModel(model, found, value)
+
+
+class StepLength:
+    """How long steps are: after two that gain less and less, one as long as all that follow.
+
+    Where each step is r times as long as the one before, the next and all that follow it are
+    together 1 / (1 - r) times as long as the next, and what steps gain shrinks by r^2.
+
+    Only Omega, and the features of items that are learned, are moved farther: all else follows at
+    once. What is too long is not taken, so that J never rises.
+
+    Examples
+    --------
+    >>> pace = StepLength()
+    >>> for gain in (4.0, 1.0):
+    ...     pace.took(pace.stretch, gain)
+    >>> pace.stretch
+    2.0
+    """
+
+    def __init__(self, longest: float = _STRETCH) -> None:
+        self._gains: list[float] = []
+        self._longest = longest
+        self.is_even = True
+
+    @classmethod
+    def even(cls) -> "StepLength":
+        """Return the pace of steps that are not stretched."""
+        return cls(1.0)
+
+    @property
+    def stretch(self) -> float:
+        """How many whole steps the next one is."""
+        before, last = self._gains[-2:] if len(self._gains) > 1 else (0.0, 0.0)
+        if not 0.0 < last < before:
+            return 1.0
+        return float(min(1.0 / (1.0 - np.sqrt(last / before)), self._longest))
+
+    def took(self, share: float, gain: float) -> None:
+        """Take note of a step, and what it gained."""
+        self.is_even = share <= 1.0
+        if self.stretch == 1.0:
+            self._gains.append(gain)
+            return
+        self._gains = []
+        self._longest = max(self._longest * (2.0 if share > 1.0 else 0.5), _LEAST_STRETCH)
+
+
+def step(
+    objective: MarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
+) -> EvaluatedModel:
+    """Return the next model; J does not rise."""
+    move, pace = ScoringStep(objective, at), StepLength.even() if pace is None else pace
+    share = pace.stretch
+    while share > SHORTEST:
+        new = visit_crowd(objective, move.to(share))
+        if new.value <= at.value:
+            pace.took(share, at.value - new.value)
+            return new
+        share = 1.0 if share > 1.0 else share * SHORTER
+    pace.took(0.0, 0.0)
+    return at
+
+
+class ScoringStep:
+    """A step of scoring from a model."""
+
+    def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
+        self._model = model = at.model
+        prior, found, n_weights = model.prior, at.found, objective.n_weights
+        people = found.n_users
+        self._is_diagonal = objective.shape.kind == "diagonal"
+        unknown, turn = np.linalg.eigh(found.spread / people)
+        if self._is_diagonal:
+            unknown, turn = np.diag(found.spread) / people, np.eye(len(turn))
+        known = np.maximum(1.0 - unknown, LEAST_KNOWN)
+        self._root = prior.root @ turn
+        inverse = turn.T @ prior.inverse_root
+        _, variances = _alike(prior, objective)
+        pseudo = objective.shape.pseudo * people
+        identity = np.eye(len(known))
+        score = turn.T @ found.second @ turn - people * identity
+        score += pseudo * ((inverse * variances) @ inverse.T - identity)
+        if self._is_diagonal:
+            information = people * (identity - found.spread / people) ** 2
+            information += (LEAST_KNOWN**2 * people + pseudo) * identity
+            self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
+        else:
+            growth = score / (people * np.outer(known, known) + pseudo)
+            self._growth, self._axes = np.linalg.eigh(growth)
+        held = self._root[:n_weights]
+        slope = turn.T @ found.first - model.ridge * (held.T @ objective.away(model))
+        information = np.diag(people * known) + model.ridge * (held.T @ held)
+        self._shift = self._root @ np.linalg.solve(information, slope)
+        if objective.n_factors or self._is_diagonal:
+            self._shift = _free_shift(objective, at)
+        self._sharper = 0.0
+        if isinstance(model.likelihood, GaussianLikelihood):
+            by_log = -slope_by_log_precision(found, model.likelihood)
+            self._sharper = by_log / (0.5 * max(found.comparisons, 1.0))
+
+    def to(self, share: float) -> PriorModel:
+        """Return the model after a share of the whole step; beyond it, only Omega moves on."""
+        model = self._model
+        growth = np.exp(np.clip(share * self._growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
+        root = (self._root @ self._axes) * np.sqrt(growth)
+        prior = GaussianPrior.of_covariance(
+            model.prior.mean + min(share, 1.0) * self._shift, root @ root.T
+        )
+        if self._is_diagonal:
+            prior = prior.without_correlations()
+        likelihood = model.likelihood
+        if isinstance(likelihood, GaussianLikelihood):
+            sharper = np.clip(share * self._sharper, -_LONGEST_PRECISION, _LONGEST_PRECISION)
+            likelihood = GaussianLikelihood(likelihood.precision * float(np.exp(sharper)))
+        return replace(model, prior=prior, likelihood=likelihood)
+
+
+def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
+    """Return how the mean moves where some of its coordinates stay at zero."""
+    model, n_weights, free = at.model, objective.n_weights, objective.n_free
+    slope = model.prior.inverse_root.T @ at.found.first
+    slope[:n_weights] -= model.ridge * objective.away(model)
+    shift = np.zeros_like(slope)
+    shift[:free] = objective.covariance_of_mean(model, at.found)[:free, :free] @ slope[:free]
+    return shift
+
+
+def _alike(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
+    """Return log |Omega|, and the variances of the pseudo-people who resemble it most."""
+    inverse, n_weights = prior.inverse_root, objective.n_weights
+    precision = np.einsum("ij,ij->j", inverse, inverse)
+    variances = 1.0 / precision
+    if not objective.shape.own:
+        variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
+    return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances
+
+
+optimize: Any = LazyModule("scipy.optimize")
+
+# How exactly the whole of Omega is learned before its form is chosen, and in how many steps: what
+# comes after starts from it.
+ROUGH = 1e-4
+ROUGH_STEPS = 15
+# Modes are found so much more exactly than the objective is minimised (what Newton's method
+# leaves is about the square of what it gained last).
+EXACTER = 100.0
+# Logarithms of standard deviations and of the precision stay within these bounds.
+_SMALLEST, _LARGEST = -9.0, 7.0
+# Steps the quasi-Newton method remembers.
+_MEMORY = 20
+
+
+@dataclass(frozen=True)
+class PriorFit:
+    """The learned prior, and how it was found."""
+
+    model: PriorModel  # the prior and what belongs to it
+    # The objective at the start of the last descent, and after each of its steps.
+    trace: list[float]
+    # Whether it ended by the tolerance; whether it was stopped from outside.
+    converged: bool
+    interrupted: bool
+    pulls: WarmStarts  # where the search for modes may start next
+    n_groups: int = 0  # how many of the prior's directions stand out
+    # For each number of directions, from none, objective plus penalty: smaller is better.
+    criterion: list[float] = field(default_factory=list)
+    # (p, p): the posterior covariance of the prior's mean.
+    unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    # The mean variance of the mean in directions beyond the coordinates: see `wide`.
+    unsure_beyond: float = 0.0
+    shape: CovarianceStructure = FULL  # the form of Omega
+    items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
+    # How it was learned from a sample of the people, where it was: see `sampling`.
+    sampling: Any = None
+    seen: Moments | None = None  # the moments under the model, where its last visit has found them
+
+
+def first_guess(size: int, n_weights: int) -> Float:
+    """Return standard deviations with which scores differ by about one."""
+    residual = np.full(size, 1.0 / np.sqrt(max(n_weights, 1)))
+    residual[n_weights:] = 0.5
+    return residual
+
+
+def learn_roughly(
+    start: MarginalLikelihood, n_steps: int, enough: float = ROUGH, at: EvaluatedModel | None = None
+) -> EvaluatedModel:
+    """Learn the whole of Omega, not very exactly; from where it was visited, if it was."""
+    at = visit_crowd(start, start.model) if at is None else valued(start, at.model, at.found)
+    for _ in range(n_steps):
+        new = step(start, at)
+        gain, at = at.value - new.value, new
+        at = follow_ridge(start, at)
+        if gain <= enough * abs(at.value):
+            break
+    return at
+
+
+def follow_ridge(start: MarginalLikelihood, at: EvaluatedModel) -> EvaluatedModel:
+    """Update the ridge penalty of the consensus by its fixed point."""
+    ridge = start.learn_ridge(at.model, at.found)
+    away = start.away(at.model)
+    more = 0.5 * (ridge - at.model.ridge) * float(away @ away)
+    return EvaluatedModel(replace(at.model, ridge=ridge), at.found, at.value + more)
+
+
+def score(
+    objective: MarginalLikelihood, *, tol: float, max_iter: int, callback: Callback | None = None
+) -> PriorFit:
+    """Learn the whole of Omega from where the objective's model stands; J never rises."""
+    at = visit_crowd(objective, objective.model)
+    trace, converged, stopped, pace = [at.value], False, False, StepLength()
+    try:
+        while not (converged or stopped) and len(trace) <= max_iter:
+            new = step(objective, at, pace)
+            gain, at = at.value - new.value, new
+            trace.append(at.value)
+            converged = pace.is_even and gain <= tol * abs(at.value)
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, at.value, gain))
+    except KeyboardInterrupt:
+        stopped = True
+    converged = converged and not stopped
+    return PriorFit(at.model, trace, converged, stopped, objective.pulls, seen=at.found)
+
+
+def descend(
+    objective: MarginalLikelihood,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    tilt: Float | None = None,
+) -> PriorFit:
+    """Minimise the objective from where its model stands; it never rises from step to step.
+
+    With ``tilt``, that times how far the vector has moved is added to J per person: see `sampling`.
+    """
+    watch = _StepRecorder(objective, callback, tilt)
+    n_free = len(watch.best) - objective.n_logs
+    bounds = [(None, None)] * n_free + [(_SMALLEST, _LARGEST)] * objective.n_logs
+    try:
+        found = optimize.minimize(
+            watch.evaluate,
+            watch.best,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=watch.step,
+            options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": _MEMORY},
+        )
+        # A line search that finds nothing lower has converged to within rounding.
+        converged = not watch.stopped and found.nit < max_iter
+    except KeyboardInterrupt:
+        converged, watch.stopped = False, True
+    n_users = objective.n_users
+    return PriorFit(
+        model=objective.model_at(watch.best),
+        trace=[value * n_users for value in watch.trace],
+        converged=converged,
+        interrupted=watch.stopped,
+        pulls=objective.pulls,
+    )
+
+
+class _StepRecorder:
+    """Keeps the best vector and the objective of each step, and calls the callback."""
+
+    def __init__(
+        self, objective: MarginalLikelihood, callback: Callback | None, tilt: Float | None = None
+    ) -> None:
+        self._objective, self._tilt = objective, tilt
+        self._callback = callback
+        self._slope = np.zeros(0)
+        self.best = self._start = objective.start
+        self.trace: list[float] = []
+        self.stopped = False
+
+    def evaluate(self, vector: Float) -> tuple[float, Float]:
+        value, self._slope = self._objective(vector)
+        if self._tilt is not None:
+            value += float(self._tilt @ (vector - self._start))
+            self._slope = self._slope + self._tilt
+        if not self.trace:
+            self.trace.append(value)
+        return value, self._slope
+
+    def step(self, intermediate_result: Any) -> None:
+        self.best = np.array(intermediate_result.x)
+        self.trace.append(float(intermediate_result.fun))
+        if self._callback is None:
+            return
+        number, residual = len(self.trace) - 1, float(np.linalg.norm(self._slope))
+        if self._callback(number, self.trace[-1] * self._objective.n_users, residual):
+            self.stopped = True
+            raise StopIteration
+
+
+def first_model(
+    size: int, n_weights: int, likelihood: Likelihood, centre: Float | float = 0.0
+) -> PriorModel:
+    """Return the start: a mean where it is thought to be, and scores that differ by about one."""
+    mean = np.zeros(size)
+    mean[:n_weights] = centre
+    prior = GaussianPrior(mean, np.zeros((size, 0)), first_guess(size, n_weights))
+    return PriorModel(prior, likelihood, ridge=1.0, centre=centre)
