@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -167,9 +168,16 @@ class GeneralizationBound:
 
 
 def generalization_bound(
-    ranker: ThreeLevelRanker, annotations: Annotations, delta: float = 0.05
+    ranker: ThreeLevelRanker,
+    annotations: Annotations,
+    delta: float = 0.05,
+    form: Literal["proved", "printed"] = "proved",
 ) -> GeneralizationBound:
     """Return Theorem 3's bound for a fitted ranker, with the remark's choice of the psi's.
+
+    The proof in the paper does not give the printed theorem: it inverts a sum over users and uses
+    half of the largest difference of scores. "proved" is what the same proof gives without these
+    two steps.
 
     Only differences of rows matter to the loss, so rows are measured from their mean, in
     the ranker's units. A warning says so when the bound is vacuous, as it mostly is.
@@ -182,9 +190,13 @@ def generalization_bound(
         The training data.
     delta : float
         The bound holds with probability 1 - delta.
+    form : {"proved", "printed"}, default="proved"
+        The provable form, or the one in the paper, which is smaller and not proved.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, but is {delta}.")
+    if form not in ("proved", "printed"):
+        raise ValueError(f'form must be "proved" or "printed", but is {form!r}.')
     statistics = Statistics.from_annotations(annotations)
     pairs = statistics.has_pairs
     radius = _largest_row(annotations, ranker.scale_)
@@ -194,11 +206,14 @@ def generalization_bound(
     effective = negatives * positives / (negatives + positives)
     loss = SquaredAUC().of(statistics)
     weights = ranker.raw_consensus_ + ranker.raw_group_ + ranker.raw_personal_
-    spread = np.sqrt(np.log(2 / delta) / effective.sum())
+    # Differences of two scores reach 2 zeta; the squared deviations of users add up.
+    steepness = 1 + (2 * zeta if form == "proved" else zeta)
+    total = (1 / effective).sum() if form == "proved" else 1 / effective.sum()
+    spread = np.sqrt(np.log(2 / delta) * total)
     bound = GeneralizationBound(
         training_loss=2 * loss.value(weights),
-        capacity=float(np.sum(8 * np.sqrt(2) * zeta * (1 + zeta) / np.sqrt(effective))),
-        deviation=float(10 * np.sqrt(2) * (1 + zeta) * zeta * spread),
+        capacity=float(np.sum(8 * np.sqrt(2) * zeta * steepness / np.sqrt(effective))),
+        deviation=float(10 * np.sqrt(2) * steepness * zeta * spread),
         n_users=int(pairs.sum()),
     )
     if bound.is_vacuous:
