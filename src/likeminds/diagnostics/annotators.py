@@ -263,6 +263,9 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     known = with_consensus(ranker)
     if known.crowd_.items is not None:
         posterior, people = known._posterior_of(people_of(known, train.users))
+        # Items that are known would keep their posteriors from all labels.
+        other = replace(known.crowd_.items.nobody_knows(1), ids=np.array([object()]))
+        posterior = replace(posterior, items=other)
         known.crowd_ = replace(known.crowd_, items=posterior.items_from(train, people))
     consensus = known.consensus_scores(held_out)
     own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
